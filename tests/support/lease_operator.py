@@ -1,4 +1,4 @@
-"""A cloud with leased hosts: steps of administrators, projects and the periodic tasks."""
+"""A cloud with hosts for leases: what administrators, projects and time do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS_MAX = 20
 
 
 class LeaseOperator:
-    """Changes the freepool and leases of a cloud whose clock the test sets."""
+    """Acts on the freepool and leases of a cloud with a manual clock."""
 
     def __init__(self, movers: Movers) -> None:
         self.movers = movers
@@ -34,7 +34,7 @@ class LeaseOperator:
         return self.movers.now
 
     def context(self) -> LeaseContext:
-        """The context of a step."""
+        """The context of an action."""
         return LeaseContext(
             UNLIMITED.service_down_time_s,
             Asker("req-1", "project", "user"),
@@ -45,12 +45,12 @@ class LeaseOperator:
     # -- administrators --------------------------------------------------------------------
 
     def keep(self, *names: str) -> None:
-        """Put hosts into the freepool."""
+        """Add hosts to the freepool."""
         for name in names:
             self.cloud.write(partial(freepool.add, name=name, now=self.now))
 
     def let_go(self, name: str) -> None:
-        """Take a host out of the freepool."""
+        """Remove a host from the freepool."""
 
         def act(tx: Tx) -> None:
             freepool.remove(tx, hosts.by_name(tx, name).id, self.now)
@@ -60,13 +60,13 @@ class LeaseOperator:
     # -- projects --------------------------------------------------------------------------
 
     def lease(
-        project: int | None = None,
+        self,
         *wanted: tuple[int, int],
         start: float = 0.0,
         end: float | None = None,
         project: str = "project",
     ) -> Lease:
-        """Make a lease that begins and ends so many seconds from now."""
+        """Create a lease that starts and ends so many seconds from now."""
         uuid = self.cloud.ids.uuid
         until = self.now + (FAR if end is None else timedelta(seconds=end))
         wish = LeaseRequest(
@@ -93,25 +93,25 @@ class LeaseOperator:
     # -- time ------------------------------------------------------------------------------
 
     def turn(self) -> None:
-        """What the service does now and then, each lease in steps of its own."""
+        """The service's periodic work, each lease in its own steps."""
         for uuid in self.cloud.write(lambda tx: events.due(tx, self.now)):
             self.carry_out(uuid)
 
     def carry_out(self, uuid: str) -> None:
-        """Do what is due of one lease."""
+        """Carry out one lease's due event."""
         for _ in range(STEPS_MAX):
             if not self.cloud.write(partial(events.carry_out, uuid=uuid, context=self.context())):
                 return
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and then the service take its turn."""
+        """Advance the clock, and then do the periodic work."""
         self.movers.wait(seconds)
         self.turn()
 
     # -- looking ---------------------------------------------------------------------------
 
     def status(self, lease: Lease) -> str:
-        """What a lease is at present."""
+        """The present status of a lease."""
         found: Lease = self.cloud.read(lambda tx: leases.get(tx, lease.uuid))
         return found.status
 
@@ -126,11 +126,11 @@ class LeaseOperator:
         return found
 
     def said(self, *names: str) -> Sequence[tuple[str | None, str | None]]:
-        """What hosts' rows say of whose they are."""
+        """The dedications in hosts' rows."""
         found = [self.cloud.host(name) for name in names]
         return [(each.dedication, each.dedicated_to) for each in found]
 
     def broken(self) -> list[str]:
-        """What an audit of this room finds."""
+        """The findings of this room's audit."""
         found: list[Any] = self.cloud.read(lambda tx: list(audit.findings(tx)))
         return [str(each) for each in found]

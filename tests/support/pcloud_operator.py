@@ -81,7 +81,7 @@ class PcloudOperator:
     # -- administrators --------------------------------------------------------------------
 
     def define(self, flavor_id: str, units: int) -> None:
-        """Make a host flavor."""
+        """Create a host flavor."""
         uuid, now = self.cloud.ids.uuid(), self.movers.now
         self.cloud.write(lambda tx: host_flavors.create(tx, uuid, flavor_id, "", units, now))
 
@@ -102,7 +102,7 @@ class PcloudOperator:
         self.cloud.write(lambda tx: host_flavors.delete(tx, flavor_id))
 
     def pool(self, flavor_id: str, hostname: str, *, by_aggregate: bool) -> None:
-        """Put a host into a pool."""
+        """Add a host to a pool."""
         if by_aggregate:
             self.put_in(self._row_of_flavor(flavor_id), hostname)
             return
@@ -112,7 +112,7 @@ class PcloudOperator:
         )
 
     def unpool(self, flavor_id: str, hostname: str, *, by_aggregate: bool) -> None:
-        """Take a host out of a pool."""
+        """Remove a host from a pool."""
         if by_aggregate:
             self.take_out(self._row_of_flavor(flavor_id), hostname)
             return
@@ -174,13 +174,13 @@ class PcloudOperator:
         self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
 
     def zone_aggregate(self, zone: str) -> int:
-        """An aggregate that makes an availability zone; gives its row."""
+        """An aggregate that defines an availability zone; return its row."""
         uuid, now = self.cloud.ids.uuid(), self.movers.now
         made = self.cloud.write(lambda tx: aggregates.create(tx, uuid, zone, zone, now))
         return int(made.id)
 
     def metadata(self) -> dict[str, dict[str, str]]:
-        """What the aggregates say, by their names."""
+        """The metadata of the aggregates, by name."""
         kept_by = owned_aggregates.owners(self.context())
         found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
         return {each.name: dict(each.metadata) for each in found}
@@ -197,7 +197,7 @@ class PcloudOperator:
     # -- owners ----------------------------------------------------------------------------
 
     def create(self, project_id: str, **facts: Any) -> str:
-        """Make a pcloud; gives its id."""
+        """Create a pcloud; return its id."""
         uuid, context = self.cloud.ids.uuid(), self.context(project_id)
         self.cloud.write(lambda tx: pclouds.create(tx, uuid, project_id, facts, context))
         return uuid

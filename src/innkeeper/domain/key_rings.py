@@ -78,3 +78,17 @@ def bytes_of(text: str) -> bytes:
         return base64.urlsafe_b64decode(text)
     except ValueError as error:
         raise NotOpened from error
+
+
+def unpadded_text_of(raw: bytes) -> str:
+    """Bytes as URL-safe base64 without padding."""
+    return text_of(raw).rstrip("=")
+
+
+def unpadded_bytes_of(text: str) -> bytes:
+    """The bytes of an unpadded text. Raises :class:`NotOpened` for any but its only spelling."""
+    raw = bytes_of(text + "=" * (-len(text) % 4))
+    # The decoder ignores spare bits of the last letter, and letters that base64 does not have.
+    if unpadded_text_of(raw) != text:
+        raise NotOpened
+    return raw

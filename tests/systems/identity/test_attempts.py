@@ -1,4 +1,4 @@
-"""Guessing passwords is slow, for whoever guesses and for nobody else."""
+"""Waits after failed logins slow down attackers, and not the user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fail(tx: Tx, times: int, tried: Attempt = ANN) -> None:
 
 
 def wait_s(tx: Tx, tried: Attempt = ANN, passed_s: float = 0.0) -> int:
-    """How long it is said to take until the next attempt."""
+    """The reported wait until the next attempt."""
     try:
         attempts.check(tx, tried, TERMS, NOW + seconds(passed_s))
     except TooManyAttempts as refusal:
@@ -48,14 +48,14 @@ def test_waits_grow_and_end(store: Store) -> None:
         assert attempts.check(tx, ANN, TERMS, NOW + seconds(60)) == 12
 
 
-def test_the_right_password_ends_it(store: Store) -> None:
+def test_the_right_password_ends_the_wait(store: Store) -> None:
     with store.write() as tx:
         fail(tx, 10)
         attempts.succeed(tx, ANN)
         assert wait_s(tx) == 0
 
 
-def test_a_new_password_ends_it_everywhere(store: Store) -> None:
+def test_a_new_password_ends_waits_at_all_sources(store: Store) -> None:
     elsewhere = attempts.attempt("ann", "203.0.113.9")
     other = attempts.attempt("bob", "203.0.113.9")
     with store.write() as tx:
@@ -65,13 +65,13 @@ def test_a_new_password_ends_it_everywhere(store: Store) -> None:
         assert [wait_s(tx, tried) for tried in (ANN, elsewhere, other)] == [0, 0, 60]
 
 
-def test_strangers_elsewhere_keep_nobody_out(store: Store) -> None:
+def test_attackers_at_other_sources_do_not_lock_out_the_user(store: Store) -> None:
     with store.write() as tx:
         fail(tx, 100, attempts.attempt("ann", "203.0.113.9"))
         assert wait_s(tx) == 0
 
 
-def test_one_waits_for_one_name_only(store: Store) -> None:
+def test_a_wait_applies_to_one_name_only(store: Store) -> None:
     with store.write() as tx:
         fail(tx, 100, attempts.attempt("bob", "198.51.100.7"))
         assert wait_s(tx) == 0
@@ -89,17 +89,17 @@ def test_one_waits_for_one_name_only(store: Store) -> None:
         ("no address", "another", False),
     ],
 )
-def test_who_is_the_same_source(first: str, second: str, are_one: bool) -> None:
+def test_addresses_of_one_source(first: str, second: str, are_one: bool) -> None:
     made = attempts.attempt("ann", first), attempts.attempt("ann", second)
     assert (made[0] == made[1]) is are_one
 
 
-def test_nothing_that_was_typed_is_written_down(store: Store) -> None:
+def test_only_hashes_are_stored(store: Store) -> None:
     assert "ann" not in f"{ANN}" and "198.51.100.7" not in f"{ANN}"
     assert attempts.attempt("a", "b c").subject != attempts.attempt("a b", "c").subject
 
 
-def test_what_is_long_ago_is_forgotten(store: Store) -> None:
+def test_old_failures_are_forgotten(store: Store) -> None:
     late = TERMS.forgotten_after.total_seconds() + 1
     with store.write() as tx:
         fail(tx, 10)
@@ -109,13 +109,13 @@ def test_what_is_long_ago_is_forgotten(store: Store) -> None:
         assert login_failures.size(tx) == 1
 
 
-def test_a_clock_that_steps_back_makes_nobody_wait_longer(store: Store) -> None:
+def test_a_clock_that_steps_back_does_not_extend_a_wait(store: Store) -> None:
     with store.write() as tx:
         fail(tx, 4)
         assert wait_s(tx, passed_s=-24 * 3600) == 2
 
 
-def test_a_longest_wait_of_an_hour_is_not_forgotten_before(store: Store) -> None:
+def test_a_count_outlasts_the_longest_wait(store: Store) -> None:
     limits = AttemptLimits(free=1, wait_max_s=3600.0)
     with store.write() as tx:
         for _ in range(20):
@@ -125,7 +125,7 @@ def test_a_longest_wait_of_an_hour_is_not_forgotten_before(store: Store) -> None
         assert refused.value.retry_after_s == 600
 
 
-def test_there_are_no_more_than_so_many(store: Store) -> None:
+def test_the_number_of_counts_is_bounded(store: Store) -> None:
     with store.write() as tx:
         others = {"source": "x", "count": 1, "last_at": NOW + seconds(1)}
         rows = [{"subject": f"{n}", **others} for n in range(attempts.ROWS_MAX - 2)]
@@ -136,5 +136,5 @@ def test_there_are_no_more_than_so_many(store: Store) -> None:
         assert wait_s(tx) == 60
         attempts.fail(tx, attempts.attempt("eve", "x"), TERMS, NOW + seconds(2))
         assert login_failures.size(tx) == attempts.ROWS_MAX
-        # The one that was quiet the longest went: waits of the others stand.
+        # The oldest count is deleted; the waits of the others remain.
         assert wait_s(tx) == 0 or wait_s(tx, attempts.attempt("bob", "x")) == 0

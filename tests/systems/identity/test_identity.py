@@ -46,7 +46,7 @@ def everything(tx: Tx) -> list[object]:
     return [projects.find(tx), users.find(tx), roles.find(tx), roles.assignments(tx)]
 
 
-def test_the_first_start_makes_what_must_be_there(store: Store) -> None:
+def test_the_first_start_creates_roles_and_users(store: Store) -> None:
     assert start(store)
     with store.read() as tx:
         held = [(a.user_name, a.project_name, a.role.name) for a in roles.assignments(tx)]
@@ -65,7 +65,7 @@ def test_the_second_start_changes_nothing(store: Store) -> None:
         assert everything(tx) == before
 
 
-def test_a_first_start_that_died_is_made_again(store: Store) -> None:
+def test_an_interrupted_first_start_is_repeated(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.write() as tx:
         first_start.ensure(tx, admin_hash="a", agent_hash="b", ids=CountingIds(), now=NOW)
         raise ZeroDivisionError
@@ -74,7 +74,7 @@ def test_a_first_start_that_died_is_made_again(store: Store) -> None:
         assert [user.password_hash for user in users.find(tx, name="admin")] == ["good"]
 
 
-def test_a_new_password_brings_the_administrator_back(store: Store) -> None:
+def test_resetting_the_administrator_restores_access(store: Store) -> None:
     start(store)
     with store.write() as tx:
         (admin,) = users.find(tx, name="admin")
@@ -95,7 +95,7 @@ def test_all_processes_share_one_key(store: Store) -> None:
 
 
 def claims(tx: Tx) -> Claims:
-    """What a new token of the administrator says."""
+    """The claims of a new token of the administrator."""
     signer = Signer(b"k" * 32)
     text = tokens.mint(tx, signer, "admin", "admin", audit_id="t1", now=NOW, lifetime_s=HOUR_S)
     return signer.open(text, NOW)
@@ -186,7 +186,7 @@ def test_what_voids_a_token(store: Store, void: Void) -> None:
 
 
 def got_by(tx: Tx, parent: Claims, audit_id: str) -> Claims:
-    """What a token says that was got by way of another one."""
+    """The claims of a token that was derived from another one."""
     return tokens.claims_for(
         tokens.holder(tx, parent), audit_id, now=NOW, lifetime_s=HOUR_S, parent=parent
     )
@@ -196,9 +196,7 @@ def got_by(tx: Tx, parent: Claims, audit_id: str) -> Claims:
     ("revoked", "void"),
     [("t1", "t1 a b c d"), ("a", "a b c"), ("b", "b c"), ("c", "c"), ("d", "d")],
 )
-def test_a_revoked_token_takes_those_with_it_that_were_got_by_it(
-    store: Store, revoked: str, void: str
-) -> None:
+def test_revoking_a_token_revokes_derived_tokens(store: Store, revoked: str, void: str) -> None:
     start(store)
     with store.write() as tx:
         made = {"t1": claims(tx)}
@@ -213,7 +211,7 @@ def test_a_revoked_token_takes_those_with_it_that_were_got_by_it(
                 assert tokens.holder(tx, each).user.name == "admin"
 
 
-def test_a_chain_of_tokens_ends_before_they_are_too_long(store: Store) -> None:
+def test_the_chain_of_derived_tokens_is_bounded(store: Store) -> None:
     start(store)
     long_id = "f" * 32
     with store.write() as tx:
@@ -227,7 +225,7 @@ def test_a_chain_of_tokens_ends_before_they_are_too_long(store: Store) -> None:
             got_by(tx, last, long_id)
 
 
-def test_revoked_tokens_are_forgotten_once_they_have_ended(store: Store) -> None:
+def test_expired_revocations_are_deleted(store: Store) -> None:
     start(store)
     with store.write() as tx:
         made = claims(tx)
@@ -236,7 +234,7 @@ def test_revoked_tokens_are_forgotten_once_they_have_ended(store: Store) -> None
             tokens.holder(tx, claims_with(made, "t2")), "t3", now=NOW, lifetime_s=HOUR_S
         )
         tokens.revoke(tx, other, now=made.expires_at + timedelta(seconds=1))
-        # The signature of the ended token is what refuses it from now on.
+        # The revocation is gone; Signer.open refuses the expired token.
         assert tokens.holder(tx, made).user.name == "admin"
 
 

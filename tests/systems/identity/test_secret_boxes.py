@@ -1,4 +1,4 @@
-"""Secrets at rest, and the key file that opens them on every machine or on none."""
+"""Secrets at rest, and the key file that every machine needs."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def kept(store: Store, name: str) -> str:
 
 
 def started(store: Store, folder: Path) -> str:
-    """A machine starts to serve; gives a token that it signs."""
+    """Start a machine; return a token that it signs."""
     storing = Storing(data_dir=str(folder))
     return startup.signer(Database(store), storing, os.urandom, NOW).sign(CLAIMS)
 
 
-def test_what_is_kept_can_be_taken_and_not_read(store: Store) -> None:
+def test_a_kept_secret_can_be_opened_but_not_read(store: Store) -> None:
     secret_box = SecretBox([FIRST], os.urandom)
     with store.write() as tx:
         secret_boxes.keep(tx, secret_box, "pod 1", SECRET, NOW)
         secret_boxes.keep(tx, secret_box, "pod 2", SECRET * 100, NOW)
         secret_boxes.keep(tx, secret_box, "pod 1", SECRET + b"!", NOW)
     with store.read() as tx:
-        assert secret_boxes.take(tx, secret_box, "pod 1") == SECRET + b"!"
-        assert secret_boxes.take(tx, secret_box, "pod 2") == SECRET * 100
-        assert secret_boxes.take(tx, secret_box, "pod 3") is None
+        for name, secret in (("pod 1", SECRET + b"!"), ("pod 2", SECRET * 100)):
+            assert secret_box.open(name, identity.secret(tx, name) or "") == secret
+        assert identity.secret(tx, "pod 3") is None
     assert SECRET not in base64.urlsafe_b64decode(kept(store, "pod 1").rpartition(".")[2])
 
 
@@ -74,14 +74,14 @@ def test_two_seals_of_one_secret_differ() -> None:
     assert secret_box.seal("a", SECRET) != secret_box.seal("a", SECRET)
 
 
-def test_a_sealed_text_is_its_names_alone() -> None:
+def test_a_sealed_text_opens_under_its_name_alone() -> None:
     secret_box = SecretBox([FIRST], os.urandom)
     with pytest.raises(Spoilt, match="'b'"):
         secret_box.open("b", secret_box.seal("a", SECRET))
 
 
 @pytest.mark.parametrize("place", [-1, -20, 26, 30])
-def test_a_changed_text_is_found_out(place: int) -> None:
+def test_a_modified_text_is_detected(place: int) -> None:
     secret_box = SecretBox([FIRST], os.urandom)
     text = secret_box.seal("a", SECRET)
     other = "A" if text[place] != "A" else "B"
@@ -93,7 +93,7 @@ def test_a_changed_text_is_found_out(place: int) -> None:
             secret_box.open("a", cut)
 
 
-def test_another_key_opens_nothing_and_says_which_is_missing() -> None:
+def test_a_missing_key_is_named() -> None:
     text = SecretBox([FIRST], os.urandom).seal("a", SECRET)
     with pytest.raises(NoSuchKey, match=secret_boxes.key_id(FIRST)):
         SecretBox([SECOND], os.urandom).open("a", text)
@@ -101,7 +101,7 @@ def test_another_key_opens_nothing_and_says_which_is_missing() -> None:
     assert FIRST.hex()[:16] not in text
 
 
-def test_the_first_start_makes_a_private_key_file(store: Store, tmp_path: Path) -> None:
+def test_the_first_start_creates_a_private_key_file(store: Store, tmp_path: Path) -> None:
     first = started(store, tmp_path)
     file = tmp_path / "encryption.key"
     assert file.stat().st_mode & 0o777 == 0o600
@@ -117,14 +117,14 @@ def test_several_machines_need_the_same_file(opened: Open, tmp_path: Path) -> No
         started(opened(), there)
     assert not (there / "encryption.key").exists(), "a key of its own would help nobody"
     key_files.write(there / "encryption.key", [SECOND])
-    with pytest.raises(KeyFileError, match=f"{secret_boxes.key_id(key)}, which is not among those"):
+    with pytest.raises(KeyFileError, match=f"{secret_boxes.key_id(key)}, which this machine does"):
         started(opened(), there)
     (there / "encryption.key").write_bytes((here / "encryption.key").read_bytes())
     assert started(opened(), there) == first
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
-def test_a_file_that_others_can_open_is_not_used(store: Store, tmp_path: Path, mode: int) -> None:
+def test_a_key_file_readable_by_others_is_not_used(store: Store, tmp_path: Path, mode: int) -> None:
     started(store, tmp_path)
     (tmp_path / "encryption.key").chmod(mode)
     with pytest.raises(KeyFileError, match="chmod 600"):
@@ -132,7 +132,7 @@ def test_a_file_that_others_can_open_is_not_used(store: Store, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "short\n", "é\n", "A" * 43 + "\n", "?" * 44])
-def test_a_damaged_file_is_not_used(tmp_path: Path, text: str) -> None:
+def test_a_damaged_key_file_is_not_used(tmp_path: Path, text: str) -> None:
     file = tmp_path / "encryption.key"
     file.touch(mode=0o600)
     file.write_text(text, encoding="utf-8")
@@ -156,7 +156,7 @@ def test_rotating(opened: Open, tmp_path: Path) -> None:
     assert care(opened(), here, "rotate").startswith("2 secrets are sealed with the new key")
     assert kept(opened(), KEY_NAME) != old
     assert started(opened(), here) == first, "tokens go on"
-    with pytest.raises(KeyFileError, match="not among those of this machine"):
+    with pytest.raises(KeyFileError, match="which this machine does not have"):
         started(opened(), there)
     told = care(opened(), here, "show")
     assert "seals; 2 secrets" in told and "opens; 0 secrets" in told
@@ -168,7 +168,7 @@ def test_rotating(opened: Open, tmp_path: Path) -> None:
 def test_a_rotation_that_dies_loses_nothing(store: Store, tmp_path: Path) -> None:
     first = started(store, tmp_path)
     path = tmp_path / "encryption.key"
-    # It wrote the file, and then nothing into the database.
+    # It wrote the file, and then nothing to the database.
     key_files.write(path, [SECOND, *key_files.read(path)])
     assert started(store, tmp_path) == first
     assert care(store, tmp_path, "drop-old") == "0 keys dropped, 2 kept."
@@ -186,8 +186,10 @@ def test_a_lost_key_file_costs_the_tokens_and_nothing_else(store: Store, tmp_pat
     assert "nothing was forgotten" in care(store, tmp_path, "reset")
 
 
-def test_an_older_programs_key_is_used_until_it_is_sealed(store: Store, tmp_path: Path) -> None:
-    """Processes of that program may still be at work, and cannot open what is sealed."""
+def test_an_unsealed_key_of_an_older_release_is_used_until_sealed(
+    store: Store, tmp_path: Path
+) -> None:
+    """Processes of that release may still run, and cannot open a sealed key."""
     with store.write() as tx:
         identity.add_secret(tx, KEY_NAME, (b"k" * 32).hex(), NOW)
     first = started(store, tmp_path)
@@ -198,7 +200,9 @@ def test_an_older_programs_key_is_used_until_it_is_sealed(store: Store, tmp_path
     assert started(store, tmp_path) == first
 
 
-def test_the_command_tells_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_and_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["encryption-key", "--data-dir", str(tmp_path)]
     assert main(["db", "upgrade", "--data-dir", str(tmp_path)]) == 0
     assert main([*command, "rotate"]) == 0

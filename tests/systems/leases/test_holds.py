@@ -1,4 +1,4 @@
-"""What the freepool's and leases' queries say, on every database, and how holds are guarded."""
+"""Queries of the freepool and of leases on every database, and how holds are guarded."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def row(tx: Tx, name: str) -> int:
     return hosts.by_name(tx, name).id
 
 
-def test_what_is_written_is_found_again(furnished: Store) -> None:
+def test_a_written_lease_is_read_back(furnished: Store) -> None:
     with furnished.write() as tx:
         made = [
             leases.add(tx, request(each, 9, project=p), NOW) for each, p in ((1, "p"), (2, "q"))
@@ -94,7 +94,7 @@ def test_what_is_written_is_found_again(furnished: Store) -> None:
         assert leases.by_uuid(tx, second.uuid) is None
 
 
-def test_holds_are_of_windows(furnished: Store) -> None:
+def test_holds_belong_to_windows(furnished: Store) -> None:
     with furnished.write() as tx:
         made = leases.add(tx, request(2, 4), NOW)
         a = row(tx, "a")
@@ -131,7 +131,7 @@ def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
         event = soon.events[LeaseEventKind.START]
         assert leases.move_event(tx, event, LeaseEventState.BEGUN, NOW)
         assert not leases.move_event(tx, event, LeaseEventState.BEGUN, NOW)
-        # What nobody has begun goes before what waits for something.
+        # Events that have not begun go before those that wait.
         assert due(tx, LeaseEventKind.START, 5) == [late.uuid, soon.uuid]
         assert due(tx, LeaseEventKind.START, 1) == [soon.uuid]
         leases.bring_forward(tx, soon.events[LeaseEventKind.END], NOW)
@@ -157,7 +157,7 @@ def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
         assert freepool_rules.get(tx, b).amounts["VCPU"] > 0
 
 
-def test_who_is_to_be_deleted_is_found_in_one_query(furnished: Store) -> None:
+def test_servers_to_delete_are_found_in_one_query(furnished: Store) -> None:
     def found(tx: Tx, after_s: float, most: int = 9) -> list[str]:
         since = NOW + timedelta(seconds=after_s)
         return list(host_rows.to_delete(tx, ["a", "b"], since, most))
@@ -180,7 +180,7 @@ def test_who_is_to_be_deleted_is_found_in_one_query(furnished: Store) -> None:
         assert found(tx, 0) == [first, second, third]
 
 
-def test_a_hold_moves_the_generation_that_claims_compare(furnished: Store) -> None:
+def test_a_hold_advances_the_generation(furnished: Store) -> None:
     with furnished.write() as tx:
         before = {name: hosts.by_name(tx, name).provider_uuid for name in ("a", "b")}
         seen = {name: _generation(tx, uuid) for name, uuid in before.items()}
@@ -195,8 +195,8 @@ def _generation(tx: Tx, uuid: Any) -> int:
     return int(providers.get(tx, uuid).generation)
 
 
-def test_who_has_no_turn_and_believes_so_is_found_out(furnished: Store) -> None:
-    """Another's hold shows up between choosing and taking, as if nobody had queued."""
+def test_a_writer_without_its_turn_is_detected(furnished: Store) -> None:
+    """Another hold appears between choosing and taking, as if writers took no turns."""
     wanted = request(1, 2, most=2)
     with furnished.write() as tx:
         chosen = lease_rules.chosen(tx, wanted, TERMS)
@@ -205,10 +205,10 @@ def test_who_has_no_turn_and_believes_so_is_found_out(furnished: Store) -> None:
         lease_rules.take(tx, chosen[0], wanted.window, TERMS)
 
 
-def test_who_comes_before_the_first_generation_is_read_is_seen(
+def test_a_hold_written_before_the_first_generation_read_is_seen(
     furnished: Store, opened: Callable[[], Store]
 ) -> None:
-    """Neither has a turn, so what was looked at before that moment proves nothing."""
+    """Neither writer has its turn, so what was read before that moment proves nothing."""
     mine, rivals = (Store(each.backend, each.engines, NO_TURNS) for each in (furnished, opened()))
     wanted, theirs = (request(1, 2, most=2) for _ in range(2))
     made: list[Lease] = []
@@ -218,12 +218,12 @@ def test_who_comes_before_the_first_generation_is_read_is_seen(
             with rivals.write() as tx:
                 made.append(lease_rules.create(tx, theirs, TERMS))
 
-    # On SQLite, who has read does not write once another one has.
+    # On SQLite, a transaction that has read cannot write after another commit.
     with pytest.raises((Overtaken, Busy)), mine.write() as tx:
         (chosen,) = lease_rules.chosen(tx, wanted, TERMS)
         sa.event.listen(tx, "before_cursor_execute", come)
         lease_rules.take(tx, chosen, wanted.window, TERMS)
-    assert len(made) == 1, "he came, and had them"
+    assert len(made) == 1, "the other lease got them"
 
 
 def test_writers_side_by_side_never_share_a_host(

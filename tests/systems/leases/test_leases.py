@@ -1,4 +1,4 @@
-"""Leases begin and end at their time, hand hosts on, and leave nothing behind."""
+"""Leases start and end on time, hand hosts on, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOUR_S, MINUTE_S = 3600.0, 60.0
 
 @pytest.fixture
 def operator(tmp_path: Path) -> Iterator[LeaseOperator]:
-    """Two hosts in the freepool, a1 and b1, and one for everybody, a2."""
+    """Two hosts in the freepool, a1 and b1, and an ordinary one, a2."""
     made = LeaseOperator(Movers(tmp_path, *map(reported, ("a1", "b1", "a2"))))
     made.keep("a1", "b1")
     yield made
@@ -38,12 +38,12 @@ def operator(tmp_path: Path) -> Iterator[LeaseOperator]:
 
 
 def boot(operator: LeaseOperator, reservation: str, host: str | None = None) -> ServerId:
-    """A server that names a reservation, and runs."""
+    """A running server that names a reservation."""
     return operator.movers.boot(host, hints={"reservation": reservation})
 
 
 def is_nowhere(operator: LeaseOperator, hints: dict[str, str], project: str = "project") -> bool:
-    """Whether there is no host for a server with these hints."""
+    """Whether a server with these hints finds no host."""
     request = operator.cloud.request(now=operator.now, hints=hints, project_id=project)
     (booted,) = operator.cloud.boot(request)
     fault = getattr(booted, "fault", "")
@@ -92,7 +92,7 @@ def test_leases_follow_each_other_on_the_same_hosts(operator: LeaseOperator) -> 
     )
 
 
-def test_a_start_waits_until_the_servers_before_are_gone(operator: LeaseOperator) -> None:
+def test_a_start_waits_until_former_servers_are_gone(operator: LeaseOperator) -> None:
     first = operator.lease((2, 2), end=HOUR_S)
     second = operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
     server = boot(operator, first.reservations[0].uuid, "a1")
@@ -101,7 +101,7 @@ def test_a_start_waits_until_the_servers_before_are_gone(operator: LeaseOperator
     assert operator.said("b1") == [FREE]
     assert is_nowhere(operator, {"reservation": second.reservations[0].uuid})
     operator.movers.tell("destroy", server)
-    # Another process takes the second one first; the first is done with afterwards.
+    # Another process takes the second lease first, and the first one afterwards.
     operator.carry_out(second.uuid)
     assert operator.status(second) == LeaseStatus.ACTIVE
     assert operator.status(first) == LeaseStatus.ENDING
@@ -111,7 +111,7 @@ def test_a_start_waits_until_the_servers_before_are_gone(operator: LeaseOperator
     assert {said for said, _ in operator.said("a1", "b1")} == {Dedication.LEASED}
 
 
-def test_what_was_slept_through_is_made_up_for(operator: LeaseOperator) -> None:
+def test_overdue_events_are_carried_out(operator: LeaseOperator) -> None:
     gone = operator.lease((2, 2), start=MINUTE_S, end=HOUR_S)
     there = operator.lease((2, 2), start=HOUR_S, end=9 * HOUR_S)
     operator.wait(3 * HOUR_S)
@@ -121,16 +121,14 @@ def test_what_was_slept_through_is_made_up_for(operator: LeaseOperator) -> None:
     assert operator.status(there) == LeaseStatus.ACTIVE
 
 
-def test_a_server_of_a_host_that_is_down_holds_nobody_up_once_its_agent_is_back(
-    operator: LeaseOperator,
-) -> None:
+def test_a_lease_starts_once_the_agent_of_a_down_host_is_back(operator: LeaseOperator) -> None:
     lease = operator.lease((1, 1))
     (home,) = operator.held(lease)
     server = boot(operator, lease.reservations[0].uuid)
     operator.movers.wait(601, silent=home[0])
     operator.delete(lease)
     assert operator.movers.server(server).status == Status.DELETED
-    # Its agent has not said that the server is gone from the machine.
+    # Its agent has not reported that the server is gone.
     assert operator.said(home) == [(Dedication.ENDED, lease.reservations[0].uuid)]
     operator.movers.wait(1)
     operator.movers.tell("destroy", server)
@@ -138,9 +136,7 @@ def test_a_server_of_a_host_that_is_down_holds_nobody_up_once_its_agent_is_back(
     assert operator.said(home) == [FREE]
 
 
-def test_a_host_that_never_comes_back_can_be_let_go_once_it_is_declared_down(
-    operator: LeaseOperator,
-) -> None:
+def test_a_host_declared_down_can_leave_the_freepool(operator: LeaseOperator) -> None:
     lease, movers = operator.lease((1, 1)), operator.movers
     (home,) = operator.held(lease)
     boot(operator, lease.reservations[0].uuid)
@@ -167,7 +163,7 @@ def test_a_host_that_never_comes_back_can_be_let_go_once_it_is_declared_down(
 
 
 def write_hints(operator: LeaseOperator, server: ServerId, hints: dict[str, str]) -> None:
-    """Have a server name something else than it was booted with."""
+    """Change the hints that a server was booted with."""
 
     def write(tx: Tx) -> None:
         tx.execute(servers.update().where(servers.c.uuid == server).values(hints=hints))
@@ -175,9 +171,7 @@ def write_hints(operator: LeaseOperator, server: ServerId, hints: dict[str, str]
     operator.cloud.write(write)
 
 
-def test_an_audit_tells_what_a_server_names_that_is_on_others_hosts(
-    operator: LeaseOperator,
-) -> None:
+def test_an_audit_finds_servers_on_other_reservations_hosts(operator: LeaseOperator) -> None:
     lease = operator.lease((1, 1))
     (home,), uuid = operator.held(lease), lease.reservations[0].uuid
     server = boot(operator, uuid)
@@ -208,9 +202,7 @@ def test_no_host_is_chosen_twice_for_one_lease(operator: LeaseOperator) -> None:
         operator.lease((1, 1), (1, 1), (1, 1), start=2 * 365 * 24 * HOUR_S, end=1e8)
 
 
-def test_no_reservation_of_a_lease_takes_what_another_one_cannot_do_without(
-    operator: LeaseOperator,
-) -> None:
+def test_minimums_of_all_reservations_come_first(operator: LeaseOperator) -> None:
     lease = operator.lease((1, 2), (1, 1))
     assert lease.status == LeaseStatus.ACTIVE
     assert operator.held(lease) == {"a1", "b1"}
@@ -219,19 +211,19 @@ def test_no_reservation_of_a_lease_takes_what_another_one_cannot_do_without(
     operator.keep("a2")
     assert counts(operator, (1, 5), (1, 5)) == [2, 1]
     operator.keep("b2")
-    # What the first one takes beyond its least, the second one cannot take as well.
+    # The second one cannot get what the first takes beyond its minimum.
     assert counts(operator, (1, 5), (1, 5), (1, 5)) == [2, 1, 1]
 
 
 def counts(operator: LeaseOperator, *wanted: tuple[int, int]) -> list[int]:
-    """How many hosts each reservation of a lease gets, which is given up at once."""
+    """How many hosts each reservation of a lease gets; the lease is deleted at once."""
     lease = operator.lease(*wanted)
     said = [to for _, to in operator.said("a1", "b1", "a2", "b2")]
     operator.delete(lease)
     return [said.count(each.uuid) for each in lease.reservations]
 
 
-def test_who_is_overtaken_while_ending_a_lease_has_written_nothing(operator: LeaseOperator) -> None:
+def test_an_overtaken_end_writes_nothing(operator: LeaseOperator) -> None:
     movers, lease = operator.movers, operator.lease((2, 2))
     server = boot(operator, lease.reservations[0].uuid, "a1")
     movers.migrate(server)
@@ -251,9 +243,7 @@ def test_who_is_overtaken_while_ending_a_lease_has_written_nothing(operator: Lea
     assert operator.said("a1", "b1") == [FREE, FREE]
 
 
-def test_only_what_is_empty_is_kept_and_only_what_nobody_holds_is_let_go(
-    operator: LeaseOperator,
-) -> None:
+def test_hosts_join_the_freepool_empty_and_leave_it_without_holds(operator: LeaseOperator) -> None:
     operator.movers.boot("a2")
     with pytest.raises(Conflict, match=r"cannot be put into the freepool: it has 1 server"):
         operator.keep("a2")
@@ -285,7 +275,7 @@ def test_servers_of_a_reservation_move_within_it_alone(operator: LeaseOperator) 
         movers.unshelve(server)
 
 
-def test_a_failed_build_goes_on_within_the_reservation(operator: LeaseOperator) -> None:
+def test_a_failed_build_is_retried_within_the_reservation(operator: LeaseOperator) -> None:
     lease = operator.lease((2, 2))
     hints = {"reservation": lease.reservations[0].uuid}
     (booted,) = operator.cloud.boot(operator.cloud.request(now=operator.now, hints=hints))

@@ -1,4 +1,4 @@
-"""Whose plain requests a pcloud takes: its owner's, and those of guests that want it."""
+"""Automatic placement: a pcloud accepts plain requests of its owner and of consenting projects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWNER, GUEST, STRANGER = "lab", "shop", "club"
 
 
 class Folded:
-    """A pcloud with one host, and what is done to it."""
+    """A pcloud with one host, and actions on it."""
 
     def __init__(self, folder: Path) -> None:
         self.operator = PcloudOperator(Movers(folder, reported("a1"), reported("b1")))
@@ -34,20 +34,20 @@ class Folded:
         self.operator.allocate(self.uuid, HostRequest("one", "large", None, True))
 
     def do(self, work: Callable[..., Any], given: Any) -> None:
-        """Do something to the pcloud."""
+        """Perform an action on the pcloud."""
         self.operator.act(
             self.uuid, lambda tx, pcloud, context: work(tx, pcloud, given, context), owner=OWNER
         )
 
     def taken_in(self) -> set[str]:
-        """Whose plain requests come, as the host table has it, which is as the store has it."""
+        """Projects with automatic placement, according to the host table and the store."""
         self.operator.cloud.reread()
         self.operator.cloud.judge()
         sets = self.operator.cloud.table.dedications
         return {each for each in (OWNER, GUEST, STRANGER) if sets.automatic_of(each)}
 
     def written(self) -> tuple[int, int]:
-        """How many rows there are of what was done, and of changes."""
+        """The number of recorded actions, and of changes."""
         told = self.operator.act(
             self.uuid, lambda tx, pcloud, _: pclouds.actions(tx, pcloud.uuid, limit=1000)
         )
@@ -62,7 +62,7 @@ def folded(tmp_path: Path) -> Iterator[Folded]:
     made.operator.movers.close()
 
 
-def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:
+def test_the_host_table_has_the_projects_with_automatic_placement(folded: Folded) -> None:
     off, on = ({"is_automatic": is_automatic} for is_automatic in (False, True))
     story: list[tuple[Callable[..., Any], Any, set[str]]] = [
         (pclouds.authorize, GUEST, set()),
@@ -70,7 +70,7 @@ def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:
         (pclouds.update, on, {OWNER, GUEST}),
         (pclouds.decline, GUEST, {OWNER}),
         (pclouds.accept, GUEST, {OWNER, GUEST}),
-        # Who let itself out may not use it, so it owns what takes others in.
+        # An owner without access may not use its pcloud, which still accepts other projects.
         (pclouds.drop, OWNER, {GUEST}),
         (pclouds.update, off, set()),
         (pclouds.update, on, {GUEST}),
@@ -78,7 +78,7 @@ def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:
         (pclouds.drop, GUEST, {OWNER}),
         (pclouds.authorize, GUEST, {OWNER}),
         (pclouds.accept, GUEST, {OWNER, GUEST}),
-        # Nobody said a word to the new one, which may not use it yet.
+        # The new owner has no access yet, and no project has accepted under it.
         (pclouds.transfer, STRANGER, set()),
         (pclouds.authorize, STRANGER, set()),
         (pclouds.update, on, {STRANGER}),
@@ -91,7 +91,7 @@ def test_the_host_table_knows_whom_a_pcloud_takes_in(folded: Folded) -> None:
 
 
 @pytest.mark.parametrize(("work", "again"), [("accept", OWNER), ("decline", GUEST)])
-def test_what_is_so_already_is_not_written(folded: Folded, work: str, again: str) -> None:
+def test_repeated_changes_write_nothing(folded: Folded, work: str, again: str) -> None:
     folded.do(pclouds.authorize, GUEST)
     say = partial(folded.do, getattr(pclouds, work))
     before = folded.written()
@@ -105,7 +105,7 @@ def test_what_is_so_already_is_not_written(folded: Folded, work: str, again: str
 
 
 @pytest.mark.parametrize("work", [pclouds.accept, pclouds.decline])
-def test_who_may_not_use_a_pcloud_says_nothing_of_it(
+def test_a_project_without_access_cannot_accept_or_decline(
     folded: Folded, work: Callable[..., Any]
 ) -> None:
     folded.do(pclouds.drop, OWNER)
@@ -114,6 +114,6 @@ def test_who_may_not_use_a_pcloud_says_nothing_of_it(
             folded.do(work, project)
 
 
-def test_an_owner_does_not_decline_what_it_switched_on(folded: Folded) -> None:
+def test_an_owner_cannot_decline_its_own_pcloud(folded: Folded) -> None:
     with pytest.raises(Conflict, match="switch its automatic placement off"):
         folded.do(pclouds.decline, OWNER)

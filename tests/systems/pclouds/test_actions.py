@@ -1,4 +1,4 @@
-"""How long it can be read what was done to pclouds, and whose these were."""
+"""How long actions on pclouds are kept, and which owners they show."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ LATER = replace(TERMS, now=NOW + KEPT)
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Cloud:
-    """A pcloud that was made just now."""
+    """A new pcloud."""
     made = cloud_in(tmp_path)
     made.write(lambda tx: pclouds.create(tx, UUID, "project", {"name": "p"}, TERMS))
     return made
 
 
 def done(cloud: Cloud) -> list[PcloudAction]:
-    """What can be read, the oldest first."""
+    """The readable actions, the oldest first."""
     found: list[PcloudAction] = cloud.read(lambda tx: pclouds.actions(tx, UUID, limit=10_000))
     return found[::-1]
 
@@ -43,7 +43,7 @@ def tell(cloud: Cloud, action: str, context: PcloudContext, count: int = 1) -> N
     def write(tx: Tx) -> None:
         mine: Pcloud = pclouds.get(tx, UUID)
         for _ in range(count):
-            members.tell(tx, mine, action, context)
+            members.record(tx, mine, action, context)
 
     cloud.write(write)
 
@@ -52,7 +52,7 @@ def prune(cloud: Cloud, context: PcloudContext) -> int:
     return int(cloud.write(lambda tx: pclouds.forget_old_actions(tx, context)))
 
 
-def test_what_is_older_is_forgotten_and_nothing_else(cloud: Cloud) -> None:
+def test_only_expired_actions_are_deleted(cloud: Cloud) -> None:
     tell(cloud, "later", replace(TERMS, now=NOW + timedelta(seconds=2)))
     assert prune(cloud, LATER) == 0
     assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=1))) == 1
@@ -61,7 +61,7 @@ def test_what_is_older_is_forgotten_and_nothing_else(cloud: Cloud) -> None:
     assert prune(cloud, replace(LATER, now=LATER.now + timedelta(seconds=3))) == 0
 
 
-def test_many_are_forgotten_in_steps(cloud: Cloud) -> None:
+def test_many_expired_actions_are_deleted_in_steps(cloud: Cloud) -> None:
     tell(cloud, "enable", TERMS, PRUNED_MAX + 4)
     tell(cloud, "disable", LATER)
     much_later = replace(LATER, now=LATER.now + timedelta(seconds=1))
@@ -69,7 +69,7 @@ def test_many_are_forgotten_in_steps(cloud: Cloud) -> None:
     assert [each.action for each in done(cloud)] == ["disable"]
 
 
-def test_one_of_a_clock_that_ran_ahead_does_not_keep_the_others(cloud: Cloud) -> None:
+def test_an_action_dated_in_the_future_does_not_keep_others(cloud: Cloud) -> None:
     cloud.write(lambda tx: pcloud_actions.prune(tx, NOW + timedelta(days=1)))
     tell(cloud, "ahead", replace(TERMS, now=NOW + 2 * KEPT))
     tell(cloud, "right", TERMS, 3)
@@ -77,13 +77,13 @@ def test_one_of_a_clock_that_ran_ahead_does_not_keep_the_others(cloud: Cloud) ->
     assert [each.action for each in done(cloud)] == ["ahead"]
 
 
-def test_without_a_bound_all_is_kept(cloud: Cloud) -> None:
+def test_without_a_retention_period_all_actions_are_kept(cloud: Cloud) -> None:
     for_good = replace(TERMS, settings=Dedicating(pcloud_actions_kept_days=0))
     assert prune(cloud, replace(for_good, now=NOW + 100 * KEPT)) == 0
     assert len(done(cloud)) == 1
 
 
-def test_whose_it_was_is_written_with_each(cloud: Cloud) -> None:
+def test_each_action_has_the_owner_of_its_time(cloud: Cloud) -> None:
     tell(cloud, "enable", TERMS)
     cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))
     cloud.write(lambda tx: pclouds.delete(tx, pclouds.get(tx, UUID), TERMS))
@@ -100,7 +100,7 @@ def test_whose_it_was_is_written_with_each(cloud: Cloud) -> None:
     assert cloud.read(lambda tx: pclouds.last_action(tx, "no id")) is None
 
 
-def test_what_older_programs_wrote_is_read_by_whoever_owns_it(cloud: Cloud) -> None:
+def test_actions_without_an_owner_are_shown_to_the_present_owner(cloud: Cloud) -> None:
     cloud.write(lambda tx: tx.execute(pcloud_actions_table.update().values(owner_id=None)))
     tell(cloud, "enable", TERMS, 3)
     cloud.write(lambda tx: pclouds.transfer(tx, pclouds.get(tx, UUID), "other", TERMS))

@@ -1,4 +1,4 @@
-"""A server whose build failed goes on only to hosts of pclouds that its project may use."""
+"""A server whose build failed is retried only on hosts of pclouds that its project may use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Folded = tuple[PcloudOperator, str, str]
 
 @pytest.fixture
 def folded(tmp_path: Path) -> Iterator[Folded]:
-    """Two hosts in a project's pcloud, and a stranger's pcloud without any."""
+    """Two hosts in a project's pcloud, and another project's pcloud without hosts."""
     operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
     operator.define("large", 1)
     for name in ("a1", "b1"):
@@ -35,7 +35,7 @@ def folded(tmp_path: Path) -> Iterator[Folded]:
 
 
 def give_away(operator: PcloudOperator, mine: str, theirs: str) -> None:
-    """Have the stranger get the host on which nothing is built."""
+    """Move the host on which nothing is built to the other project's pcloud."""
     movers = operator.movers
     (order,) = movers.waiting("build")
     there = operator.act(mine, lambda tx, pcloud, _: hosts.page(tx, pcloud))
@@ -46,19 +46,19 @@ def give_away(operator: PcloudOperator, mine: str, theirs: str) -> None:
 
 
 def let_out(operator: PcloudOperator, mine: str, _: str) -> None:
-    """Have the project be let out of its own pcloud."""
+    """Remove the project from its own pcloud."""
     operator.act(
         mine, lambda tx, pcloud, context: pclouds.drop(tx, pcloud, MINE, context), owner=MINE
     )
 
 
 @pytest.mark.parametrize("happens", [give_away, let_out])
-def test_no_host_is_left_that_is_not_for_the_project(
+def test_a_retried_build_avoids_hosts_that_its_project_may_not_use(
     folded: Folded, happens: Callable[[PcloudOperator, str, str], None]
 ) -> None:
     operator, mine, theirs = folded
     movers = operator.movers
-    # It names the stranger's pcloud as well, which helps nothing.
+    # It also names the other project's pcloud, to no effect.
     request = movers.cloud.request(
         now=movers.now, project_id=MINE, hints={"pcloud": [mine, theirs]}
     )
@@ -68,7 +68,7 @@ def test_no_host_is_left_that_is_not_for_the_project(
     assert movers.state(request.server_ids[0]) == ("ERROR", None, None)
 
 
-def test_another_host_of_the_same_pcloud_is_tried(folded: Folded) -> None:
+def test_a_retried_build_uses_another_host_of_its_pcloud(folded: Folded) -> None:
     operator, mine, theirs = folded
     movers = operator.movers
     request = movers.cloud.request(

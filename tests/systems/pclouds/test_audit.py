@@ -1,4 +1,4 @@
-"""The pclouds room's invariants, part by part: what an audit notices and puts right."""
+"""The pclouds room's invariants, one by one: an audit finds faults and repairs them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Period = tuple[str, str, int, datetime, datetime | None]
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A cloud with a pcloud of one host, which every test leaves as it was."""
+    """A cloud with a pcloud of one host, which every test leaves unchanged."""
     with MIGRATED["sqlite"](tmp_path_factory.mktemp("audited")) as url:
         backend = catalogue.of_url(url)
         store = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
@@ -37,7 +37,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 class Undone(Exception):
-    """Ends a transaction without a trace."""
+    """Rolls a transaction back."""
 
 
 def said(tx: Tx) -> list[tuple[str, str]]:
@@ -45,7 +45,7 @@ def said(tx: Tx) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_found_and_repaired(world: World, fault: str) -> None:
+def test_faults_are_found_and_repaired(world: World, fault: str) -> None:
     store, it = world
     expected = FAULTS[fault]
     with pytest.raises(Undone), store.write() as tx:
@@ -64,7 +64,7 @@ def test_what_is_wrong_is_found_and_repaired(world: World, fault: str) -> None:
 
 
 @pytest.mark.parametrize("plant", SOUND)
-def test_what_may_be_so_is_no_finding(world: World, plant: str) -> None:
+def test_valid_states_are_not_findings(world: World, plant: str) -> None:
     store, it = world
     with pytest.raises(Undone), store.write() as tx:
         SOUND[plant](tx, it)
@@ -88,7 +88,7 @@ def periods(tx: Tx) -> list[Period]:
         ("paid twice", [("project", "a", 1), ("project", "a", 1)]),
     ],
 )
-def test_a_right_run_begins_where_wrong_ones_end(
+def test_a_repair_ends_wrong_billing_periods_and_begins_a_right_one(
     world: World, fault: str, wrong: list[tuple[str, str, int]]
 ) -> None:
     store, it = world

@@ -1,4 +1,4 @@
-"""Many hosts wanted at once: how far one transaction goes, and who goes on from there."""
+"""Bulk allocations: what one transaction does, and how a request continues."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def wanting(
 
 
 class Client:
-    """Somebody who asks for hosts, and what he has heard of it."""
+    """A client that requests hosts, and the progress reported to it."""
 
     def __init__(self, cloud: Cloud, request: Request, context: PcloudContext = TERMS) -> None:
         self.cloud = cloud
@@ -91,7 +91,7 @@ class Client:
         self.so_far = BEGINNING
 
     def step(self) -> Progress:
-        """Have one transaction done."""
+        """Run one transaction."""
         before = self.so_far
 
         def go_on(tx: Tx) -> Progress:
@@ -102,26 +102,26 @@ class Client:
         return self.so_far
 
     def answer(self) -> dict[str, Any]:
-        """What is answered, as far as it has come."""
+        """The response so far."""
         return self.so_far.as_answer(self.request)
 
     def finish(self) -> int:
-        """Go on to the end; gives the number of steps."""
+        """Run all steps; return their number."""
         steps = 0
-        while self.so_far.left(self.request):
+        while self.so_far.remaining(self.request):
             self.step()
             steps += 1
         return steps
 
 
 def taken(cloud: Cloud) -> tuple[str, ...]:
-    """The names of the pcloud's hosts; all is as it must be."""
+    """The names of the pcloud's hosts, after an audit."""
     assert not cloud.read(lambda tx: list(audit.findings(tx)))
     return tuple(each.name for each in cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, UUID))))
 
 
 def kept(cloud: Cloud, token: str = TOKEN) -> Any:
-    """What is kept under a token."""
+    """The response kept for a token."""
 
     def look(tx: Tx) -> Any:
         return pcloud_rows.answered(tx, pclouds.get(tx, UUID).id, token)
@@ -129,46 +129,46 @@ def kept(cloud: Cloud, token: str = TOKEN) -> Any:
     return cloud.read(look)
 
 
-def test_so_many_are_taken_in_one_transaction(cloud: Cloud) -> None:
+def test_one_transaction_allocates_a_bounded_number(cloud: Cloud) -> None:
     client = Client(cloud, wanting(token=None))
-    assert tuple(client.step().had) == NAMES[:TAKEN_AT_ONCE]
+    assert tuple(client.step().allocated) == NAMES[:TAKEN_AT_ONCE]
     assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
     assert client.finish() == 2
-    assert taken(cloud) == tuple(client.so_far.had) == NAMES
+    assert taken(cloud) == tuple(client.so_far.allocated) == NAMES
     assert client.answer() == {"hosts": list(NAMES), "failures": []}
 
 
-def test_a_repeat_goes_on_after_the_first_step(cloud: Cloud) -> None:
+def test_a_repeated_request_continues_after_the_first_step(cloud: Cloud) -> None:
     Client(cloud, wanting()).step()
     names = list(NAMES[:TAKEN_AT_ONCE])
-    # The last is for older programs, which look for it.
+    # The last one is for processes of an older release, which expect it.
     assert kept(cloud)[1] == {"names": names, "hosts": names, "failures": []}
     later = Client(cloud.beside(), wanting())
-    assert tuple(later.step().had) == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert tuple(later.step().allocated) == NAMES[: 2 * TAKEN_AT_ONCE]
     later.finish()
     later.cloud.close()
-    assert tuple(later.so_far.had) == NAMES
-    assert not later.so_far.refused
+    assert tuple(later.so_far.allocated) == NAMES
+    assert not later.so_far.failed
     assert taken(cloud) == NAMES
     third = Client(cloud, wanting())
     assert third.finish() == 1
     assert third.answer() == later.answer()
 
 
-def test_two_at_once_take_turns(cloud: Cloud) -> None:
+def test_two_clients_with_one_token_take_turns(cloud: Cloud) -> None:
     first, second = Client(cloud, wanting()), Client(cloud.beside(), wanting())
     first.step()
     second.step()
     first.step()
-    assert tuple(first.so_far.had) == NAMES
+    assert tuple(first.so_far.allocated) == NAMES
     second.step()
     second.cloud.close()
     assert second.answer() == first.answer()
-    assert not first.so_far.refused
+    assert not first.so_far.failed
     assert taken(cloud) == NAMES
 
 
-def test_what_was_not_had_is_tried_again(cloud: Cloud) -> None:
+def test_failures_are_retried(cloud: Cloud) -> None:
     more = ("early", *NAMES, "late")
     client = Client(cloud, wanting(more))
     client.finish()
@@ -186,14 +186,14 @@ def test_what_was_not_had_is_tried_again(cloud: Cloud) -> None:
     assert taken(cloud) == tuple(sorted(more[1:-1]))
 
 
-def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
+def test_progress_kept_by_an_older_release_is_continued(cloud: Cloud) -> None:
     told = {"name": NAMES[0]}
     request = wanting(NAMES[:2])
 
     def keep(tx: Tx) -> None:
         mine = pclouds.get(tx, UUID)
         answer = {"hosts": [told], "failures": [{"name": NAMES[1]}]}
-        requests.begin(tx, mine, TOKEN, request.asked, answer, NOW)
+        requests.begin(tx, mine, TOKEN, request.digest, answer, NOW)
 
     cloud.write(keep)
     client = Client(cloud, request)
@@ -201,8 +201,8 @@ def test_what_an_older_program_kept_is_gone_on_with(cloud: Cloud) -> None:
     assert client.answer() == {"hosts": [told, NAMES[1]], "failures": []}
 
 
-def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
-    """The others there are refused in the same words; who wants one elsewhere is not."""
+def test_a_flavor_without_free_hosts_is_not_searched_again(cloud: Cloud) -> None:
+    """The others of that flavor and zone fail with the same message; other zones succeed."""
     more = tuple(f"late-{number}" for number in range(MANY_MORE))
     host_requests = [HostRequest(name, "large", "mars") for name in more]
     counter = Counter(cloud)
@@ -226,10 +226,10 @@ def test_where_none_was_left_nobody_looks_again(cloud: Cloud) -> None:
     ]
 
 
-def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> None:
+def test_a_request_without_allocations_is_not_kept(cloud: Cloud) -> None:
     client = Client(cloud, wanting(flavor="small"))
     assert client.finish() == 3
-    assert not client.so_far.had
+    assert not client.so_far.allocated
     assert isinstance(client.so_far.refusal, NotFound)
     assert kept(cloud) is None
     cloud.write(lambda tx: host_flavors.create(tx, cloud.ids.uuid(), "small", "", 1, NOW))
@@ -239,41 +239,41 @@ def test_nothing_is_kept_of_a_request_of_which_nothing_was_had(cloud: Cloud) -> 
     assert again.so_far.refusal.code == hosts.NO_FREE_HOST
 
 
-def test_the_first_refusal_is_the_one_that_is_told(cloud: Cloud) -> None:
+def test_the_first_refusal_is_reported(cloud: Cloud) -> None:
     none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
     client = Client(cloud, wanting(token=None), none_left)
     client.step()
     client.context = replace(TERMS, now=NOW + timedelta(hours=1))
     client.finish()
-    assert not client.so_far.had
+    assert not client.so_far.allocated
     assert isinstance(client.so_far.refusal, QuotaExceeded)
 
 
-def test_who_had_nothing_so_far_goes_on_where_another_one_is(cloud: Cloud) -> None:
-    """Nothing was kept of his failures, and what he wanted can be had by now."""
+def test_a_client_without_allocations_continues_where_another_is(cloud: Cloud) -> None:
+    """Its failures were not kept, and the hosts can be allocated by now."""
     none_left = replace(TERMS, settings=Dedicating(quota_pcloud_units=0))
     first, second = Client(cloud, wanting(), none_left), Client(cloud, wanting())
     first.step()
-    assert len(first.so_far.refused) == TAKEN_AT_ONCE
+    assert len(first.so_far.failed) == TAKEN_AT_ONCE
     second.step()
     first.context = TERMS
     first.step()
-    assert tuple(first.so_far.had) == NAMES[: 2 * TAKEN_AT_ONCE]
-    assert not first.so_far.refused
+    assert tuple(first.so_far.allocated) == NAMES[: 2 * TAKEN_AT_ONCE]
+    assert not first.so_far.failed
     second.finish()
     first.finish()
     assert first.answer() == second.answer()
     assert taken(cloud) == NAMES
 
 
-def test_something_else_under_the_token_is_refused_half_way(cloud: Cloud) -> None:
+def test_another_request_with_the_token_is_refused_between_steps(cloud: Cloud) -> None:
     Client(cloud, wanting()).step()
-    with pytest.raises(Conflict, match="try-1 stands for another request"):
+    with pytest.raises(Conflict, match="try-1 was already used for another request"):
         Client(cloud, wanting(("other",))).step()
     assert taken(cloud) == NAMES[:TAKEN_AT_ONCE]
 
 
-def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
+def test_hosts_released_between_steps_are_not_allocated_again(cloud: Cloud) -> None:
     Client(cloud, wanting()).step()
 
     def give_back(tx: Tx) -> None:
@@ -283,13 +283,13 @@ def test_what_was_released_in_between_is_not_taken_again(cloud: Cloud) -> None:
     cloud.write(give_back)
     later = Client(cloud, wanting())
     later.finish()
-    assert tuple(later.so_far.had) == NAMES
+    assert tuple(later.so_far.allocated) == NAMES
     assert taken(cloud) == NAMES[1:]
 
 
-def test_which_free_host_is_had_is_drawn_among_all_of_them(cloud: Cloud) -> None:
+def test_the_draw_covers_all_free_hosts(cloud: Cloud) -> None:
     def draw(tx: Tx, seed: int, turn: int) -> str:
-        """The machine that is had with these dice, which is given back at once."""
+        """The machine that this seed allocates; it is released at once."""
         mine, context = pclouds.get(tx, UUID), replace(TERMS, seed=seed)
         had = hosts.allocate(tx, mine, HostRequest("drawn", "few"), context, turn)
         hosts.release(tx, mine, had, context)
@@ -307,11 +307,11 @@ def test_which_free_host_is_had_is_drawn_among_all_of_them(cloud: Cloud) -> None
     cloud.write(look)
 
 
-def test_so_many_replaced_hosts_are_given_back_in_one_transaction(cloud: Cloud) -> None:
+def test_one_transaction_releases_a_bounded_number_of_replaced_hosts(cloud: Cloud) -> None:
     Client(cloud, wanting(token=None)).finish()
 
     def retire(tx: Tx) -> None:
-        """All are as if others had taken their places, and their servers gone since."""
+        """Mark all hosts as replaced and without servers."""
         found = [each.host_id for each in hosts.page(tx, pclouds.get(tx, UUID))]
         pcloud_hosts.end_billing(tx, found, NOW)
         for host_id in found:

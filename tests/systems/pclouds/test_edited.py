@@ -1,4 +1,4 @@
-"""Host flavors and pclouds that are edited beside their API: by aggregates, by inventories."""
+"""Edits of host flavors and pclouds outside their API: by aggregates and by inventories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def operator(tmp_path: Path) -> Iterator[PcloudOperator]:
     made.movers.close()
 
 
-def test_the_description_of_a_dear_host_flavor_can_be_edited(operator: PcloudOperator) -> None:
+def test_the_description_of_an_expensive_host_flavor_can_be_edited(
+    operator: PcloudOperator,
+) -> None:
     operator.define("large", UNIT_MAX)
     row = operator._row_of_flavor("large")
     operator.edit(row, {"pcloud:description": "dear"})
@@ -37,7 +39,7 @@ def test_the_description_of_a_dear_host_flavor_can_be_edited(operator: PcloudOpe
         operator.edit(row, {"pcloud:units": str(UNIT_MAX + 1)})
 
 
-def test_a_name_that_the_api_takes_is_taken_by_its_key(operator: PcloudOperator) -> None:
+def test_a_name_that_the_api_accepts_is_accepted_in_metadata(operator: PcloudOperator) -> None:
     uuid = operator.create("project", name="p")
     operator.edit(operator.row_of(uuid), {"pcloud:name": "ours: a/b"})
     assert operator.cloud.read(lambda tx: pclouds.get(tx, uuid)).name == "ours: a/b"
@@ -46,15 +48,17 @@ def test_a_name_that_the_api_takes_is_taken_by_its_key(operator: PcloudOperator)
             operator.edit(operator.row_of(uuid), {"pcloud:name": wrong})
 
 
-def test_a_ratio_is_written_as_it_is(operator: PcloudOperator) -> None:
+def test_a_ratio_is_written_exactly(operator: PcloudOperator) -> None:
     uuid = operator.create("project", name="p", cpu_ratio=1.23456789, ram_ratio=2.0)
     said = operator.metadata()[f"Pcloud:{uuid}"]
     assert said["cpu_allocation_ratio"] == "1.23456789"
     assert said["ram_allocation_ratio"] == "2"
 
 
-def test_a_report_undoes_what_an_older_process_let_placement_say(operator: PcloudOperator) -> None:
-    """It did not refuse to break a pcloud's ratio."""
+def test_a_report_restores_a_ratio_that_an_older_process_let_placement_break(
+    operator: PcloudOperator,
+) -> None:
+    """An older process did not refuse an edit that breaks a pcloud's ratio."""
     cloud = operator.cloud
     operator.define("large", 1)
     uuid = operator.create("project", name="p", cpu_ratio=2.0)

@@ -1,4 +1,4 @@
-"""Which hosts of a pool can be had: empty ones that nobody has closed, if they are tried."""
+"""Which hosts of a pool can be allocated: empty and enabled ones, among those that are tried."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tests.support.pcloud_operator import PcloudOperator
 
 NAMES = ("a1", "a2", "a3", "b1")
 ATTEMPTS = 2
-"""Free hosts that are tried for one that is wanted."""
+"""Free hosts that are tried per allocation."""
 FEW = Dedicating(quota_pcloud_units=-1, host_allocation_attempts=ATTEMPTS)
 SEEDS = range(16)
-"""Draws enough to begin with each of the hosts."""
+"""Enough seeds to begin the draw with each of the hosts."""
 Pooled = tuple[PcloudOperator, str]
 
 
@@ -46,7 +46,7 @@ def pooled(tmp_path: Path) -> Iterator[Pooled]:
 
 
 def hold(operator: PcloudOperator, *hostnames: str) -> None:
-    """Have somebody hold something of these hosts, as administrators can."""
+    """Let a consumer hold something of these hosts, as administrators can."""
     providers = [operator.cloud.host(each).provider_id for each in hostnames]
 
     def act(tx: Tx) -> None:
@@ -59,7 +59,7 @@ def hold(operator: PcloudOperator, *hostnames: str) -> None:
 
 
 def take(pooled: Pooled, name: str = "one", seed: int = 0) -> str:
-    """Take a host, of which few are tried; gives the machine's name."""
+    """Allocate a host with few attempts; return the machine's name."""
     operator, uuid = pooled
     context = replace(operator.context("lab"), settings=FEW, seed=seed)
 
@@ -71,7 +71,7 @@ def take(pooled: Pooled, name: str = "one", seed: int = 0) -> str:
 
 
 def free(operator: PcloudOperator) -> int:
-    """How many hosts are said to be free."""
+    """The reported number of free hosts."""
     context = operator.context()
 
     def look(tx: Tx) -> int:
@@ -83,7 +83,7 @@ def free(operator: PcloudOperator) -> int:
     return count
 
 
-def test_the_next_one_is_taken_where_one_is_not_empty(pooled: Pooled) -> None:
+def test_a_host_that_is_not_empty_is_skipped(pooled: Pooled) -> None:
     operator, uuid = pooled
     hold(operator, "a2")
     told: set[str] = set()
@@ -93,7 +93,7 @@ def test_the_next_one_is_taken_where_one_is_not_empty(pooled: Pooled) -> None:
     assert told == {"a1", "a3", "b1"}
 
 
-def test_so_many_are_tried_and_no_more(pooled: Pooled) -> None:
+def test_the_number_of_tried_hosts_is_bounded(pooled: Pooled) -> None:
     operator, uuid = pooled
     full = NAMES[:ATTEMPTS]
     hold(operator, *full)
@@ -106,7 +106,7 @@ def test_so_many_are_tried_and_no_more(pooled: Pooled) -> None:
         else:
             assert hostname not in full
             operator.act_on(uuid, "one", hosts.release)
-    # Where the draw began with the two that are not empty, the others were not looked at.
+    # If the draw began with the two that are not empty, the others were not tried.
     assert told == {
         "None of the hosts of host flavor large that were tried could be taken; others may be free."
     }
@@ -115,7 +115,7 @@ def test_so_many_are_tried_and_no_more(pooled: Pooled) -> None:
 @pytest.mark.parametrize(
     "closed", [ServiceChange(is_disabled=True), ServiceChange(is_forced_down=True)]
 )
-def test_what_an_administrator_closed_is_not_free(pooled: Pooled, closed: ServiceChange) -> None:
+def test_a_disabled_host_is_not_free(pooled: Pooled, closed: ServiceChange) -> None:
     operator, _ = pooled
     assert free(operator) == len(NAMES)
     for name in NAMES[1:]:
@@ -127,7 +127,7 @@ def test_what_an_administrator_closed_is_not_free(pooled: Pooled, closed: Servic
         take(pooled, "two")
 
 
-def test_one_that_is_not_empty_stays_in_its_pool(pooled: Pooled) -> None:
+def test_a_host_that_is_not_empty_stays_in_its_pool(pooled: Pooled) -> None:
     operator, _ = pooled
     hold(operator, "a1")
     with pytest.raises(Conflict, match="somebody holds some of its resources"):
@@ -136,7 +136,7 @@ def test_one_that_is_not_empty_stays_in_its_pool(pooled: Pooled) -> None:
     operator.unpool("large", "a2", by_aggregate=False)
 
 
-def test_replacing_keeps_to_the_quota(pooled: Pooled) -> None:
+def test_replacing_respects_the_quota(pooled: Pooled) -> None:
     operator, uuid = pooled
     operator.set_quota("lab", 3)
     hostname = take(pooled)
@@ -151,13 +151,13 @@ def test_replacing_keeps_to_the_quota(pooled: Pooled) -> None:
     operator.redefine("large", 4, by_aggregate=False)
     with pytest.raises(QuotaExceeded):
         replace_it()
-    # As much as the whole quota: the old one's units come back.
+    # The whole quota, since the old host's units come back.
     operator.redefine("large", 3, by_aggregate=False)
     assert replace_it() == 3
 
 
 @pytest.mark.parametrize("by_aggregate", [False, True])
-def test_what_is_declared_down_comes_into_no_pool(pooled: Pooled, *, by_aggregate: bool) -> None:
+def test_a_host_declared_down_cannot_join_a_pool(pooled: Pooled, *, by_aggregate: bool) -> None:
     operator, _ = pooled
     operator.unpool("large", "a1", by_aggregate=False)
     operator.switch_service("a1", ServiceChange(is_forced_down=True))
@@ -170,7 +170,7 @@ def test_what_is_declared_down_comes_into_no_pool(pooled: Pooled, *, by_aggregat
     assert free(operator) == len(NAMES)
 
 
-def test_what_is_declared_down_is_put_into_no_pcloud(pooled: Pooled) -> None:
+def test_a_host_declared_down_cannot_join_a_pcloud(pooled: Pooled) -> None:
     operator, uuid = pooled
     operator.switch_service("a1", ServiceChange(is_forced_down=True))
     before = operator.world()
@@ -179,7 +179,7 @@ def test_what_is_declared_down_is_put_into_no_pcloud(pooled: Pooled) -> None:
     assert operator.world() == before
 
 
-def test_no_size_policy_takes_what_is_declared_down(pooled: Pooled) -> None:
+def test_a_size_policy_skips_hosts_declared_down(pooled: Pooled) -> None:
     operator, uuid = pooled
     for name in NAMES:
         operator.switch_service(name, ServiceChange(is_forced_down=True))

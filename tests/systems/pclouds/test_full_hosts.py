@@ -1,4 +1,4 @@
-"""When the hosts of a pcloud with a size policy are full, in whatever class that is."""
+"""When the hosts of a pcloud with a size policy are full, in any class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Make = Callable[..., Kept]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """Make a pcloud that takes the hosts it needs, of four that are in the pool."""
+    """Create a pcloud that grows from a pool of four hosts."""
     made: list[Kept] = []
 
     def begin(*, vcpus_min: int = 1, idle_s: int | None = None, **facts: Any) -> Kept:
@@ -66,7 +66,7 @@ def test_a_host_without_disk_left_is_full(make: Make) -> None:
     assert kept.turns(3) == [1, 0, 0]
 
 
-def test_a_host_with_none_of_a_custom_class_left_is_full(make: Make) -> None:
+def test_a_host_without_a_custom_class_left_is_full(make: Make) -> None:
     kept = make(inventories={GOLD: InventoryReport(3)})
     kept.movers.cloud.add_flavor("gold", extra_specs={f"resources:{GOLD}": "2"})
     kept.boot()
@@ -75,13 +75,13 @@ def test_a_host_with_none_of_a_custom_class_left_is_full(make: Make) -> None:
     assert kept.turns(3) == [1, 0, 0]
 
 
-def test_classes_that_no_server_holds_do_not_matter(make: Make) -> None:
+def test_classes_without_servers_do_not_count(make: Make) -> None:
     kept = make(inventories={GOLD: InventoryReport(3, reserved=3)})
     kept.boot()
     assert kept.turn() == 0
 
 
-def test_a_host_is_full_where_one_more_of_the_largest_does_not_fit(make: Make) -> None:
+def test_a_host_is_full_when_the_largest_server_does_not_fit_again(make: Make) -> None:
     """The largest memory and the most processors may be those of two servers."""
     kept = make(vcpus=8, memory_mb=8192)
     kept.movers.cloud.add_flavor("wide", vcpus=4)
@@ -94,7 +94,7 @@ def test_a_host_is_full_where_one_more_of_the_largest_does_not_fit(make: Make) -
     kept.delete(wide)
 
 
-def test_what_the_largest_server_held_ends_with_it(make: Make) -> None:
+def test_a_deleted_server_no_longer_counts_as_the_largest(make: Make) -> None:
     kept = make(idle_s=0)
     kept.movers.cloud.add_flavor("deep", memory_mb=3072)
     name, deep = first(kept), kept.boot(flavor_id="deep")
@@ -106,22 +106,22 @@ def test_what_the_largest_server_held_ends_with_it(make: Make) -> None:
     assert kept.names() == [name]
 
 
-def test_one_server_that_fills_a_host_takes_one_more_host(make: Make) -> None:
-    """An empty host is not full, so hosts are not added until there are no more."""
+def test_one_server_that_fills_a_host_adds_one_host(make: Make) -> None:
+    """An empty host is not full, so only one host is added."""
     kept = make()
     kept.movers.cloud.add_flavor("giant", vcpus=16)
     kept.boot(flavor_id="giant")
     assert kept.turns(3) == [1, 0, 0]
 
 
-def test_more_processors_free_than_a_host_has_take_no_more_hosts(make: Make) -> None:
+def test_a_minimum_above_a_hosts_processors_adds_no_hosts(make: Make) -> None:
     kept = make(vcpus_min=17)
     assert kept.turns(2) == [0, 0]
     kept.boot()
     assert kept.turns(3) == [1, 0, 0]
 
 
-def test_a_host_that_has_no_processors_of_its_own_is_not_asked_for_them(make: Make) -> None:
+def test_a_host_without_processors_of_its_own_is_not_full_for_lack_of_them(make: Make) -> None:
     kept = make(lacking="VCPU", inventories={"PCPU": InventoryReport(4)})
     kept.movers.cloud.add_flavor(
         "pinned", extra_specs={"resources:VCPU": "0", "resources:PCPU": "1"}
@@ -145,7 +145,7 @@ def test_amounts_of_a_pool_do_not_count(make: Make) -> None:
     assert kept.turn() == 0
 
 
-def test_what_others_than_servers_hold_leaves_less_and_is_no_servers_size(make: Make) -> None:
+def test_other_consumers_reduce_capacity_but_are_no_server_size(make: Make) -> None:
     kept = make(vcpus=8)
     kept.boot()
     hold(kept, "VCPU", 6)
@@ -172,7 +172,7 @@ def test_servers_on_a_host_that_was_replaced_count(make: Make) -> None:
     kept.delete(deep)
 
 
-def test_an_idle_host_stays_while_the_others_are_full_of_anything(make: Make) -> None:
+def test_an_idle_host_stays_while_the_others_are_full(make: Make) -> None:
     kept = make(idle_s=0, disk_gb=19)
     server = kept.boot()
     assert kept.turns(4) == [1, 0, 0, 0]
@@ -181,7 +181,7 @@ def test_an_idle_host_stays_while_the_others_are_full_of_anything(make: Make) ->
     assert len(kept.names()) == 1
 
 
-def test_many_servers_take_as_many_statements_as_few(make: Make) -> None:
+def test_the_number_of_statements_does_not_depend_on_servers(make: Make) -> None:
     kept = make(vcpus=32, memory_mb=32768, disk_gb=1000)
     counter, counts = Counter(kept.movers.cloud), []
     for count in (1, 9):
@@ -193,7 +193,7 @@ def test_many_servers_take_as_many_statements_as_few(make: Make) -> None:
 
 
 def hold(kept: Kept, class_name: str, amount: int) -> None:
-    """Have a client of the Placement API hold some of the pcloud's one host."""
+    """Let a client of the Placement API hold some of the pcloud's one host."""
     provider = kept.hosts()[0].provider_id
 
     def act(tx: Tx) -> None:

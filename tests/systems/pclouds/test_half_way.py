@@ -1,4 +1,4 @@
-"""Requests that take several commits, between which their pcloud gets another owner."""
+"""Requests of several commits, between which their pcloud gets another owner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GONE = f"Pcloud {UUID} could not be found."
 
 
 class Turns:
-    """Writes and reads for a handler; something may happen ahead of its second write."""
+    """Reads and writes for a handler, with an optional action ahead of its second write."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -62,7 +62,7 @@ class Turns:
 
 
 class Door:
-    """What comes in for a pcloud and its hosts, without HTTP."""
+    """Requests for a pcloud and its hosts, without HTTP."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
@@ -76,7 +76,7 @@ class Door:
         body: Any = None,
         happens: Callable[[], Any] = list,
     ) -> Answer:
-        """Ask as a member of a project; ``happens`` comes ahead of the second step."""
+        """Send a request as a member of a project; ``happens`` runs ahead of the second step."""
         (route,) = [each for each in PCLOUD_ROUTES if (each.method, each.path) == (method, path)]
         turns = Turns(self.cloud)
         turns.happens = happens
@@ -117,7 +117,7 @@ class Door:
         token: str | None = None,
         happens: Callable[[], Any] = list,
     ) -> tuple[int, list[str], list[Any]]:
-        """Ask for hosts of these names; tells which were had, and why the others were not."""
+        """Request hosts of these names; return the allocated ones and the failures."""
         wanted = [{"name": name, "host_flavor": "large"} for name in names]
         body = {"hosts": wanted, **({} if token is None else {"client_token": token})}
         answer = self.ask(project_id, "POST", f"{PCLOUD}/hosts", body, happens)
@@ -125,7 +125,7 @@ class Door:
         return answer.status, [each["name"] for each in found], failures
 
     def act(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Have an administrator do something to the pcloud."""
+        """Change the pcloud as an administrator."""
         return self.cloud.write(lambda tx: work(tx, pclouds.get(tx, UUID), *given, TERMS))
 
 
@@ -183,7 +183,7 @@ def taken(door: Door) -> list[str]:
 
 
 def settle(door: Door, happens: Callable[[], Any] = list) -> dict[str, Any]:
-    """Have many hosts get another ratio; gives what is answered."""
+    """Change the ratio of many hosts; return the response."""
     for name in NAMES:
         door.act(hosts.allocate, HostRequest(name, "large"))
     body = {"pcloud": {"cpu_allocation_ratio": 2.0}}
@@ -193,12 +193,12 @@ def settle(door: Door, happens: Callable[[], Any] = list) -> dict[str, Any]:
     return shown
 
 
-def test_who_still_owns_it_is_told_how_it_is_at_the_end(door: Door) -> None:
+def test_an_update_reports_the_final_state_to_the_owner(door: Door) -> None:
     assert settle(door)["hosts_settling"] == 0
 
 
 @pytest.mark.parametrize("happens", [give_away, give_away_and_leave, delete])
-def test_who_lost_it_meanwhile_is_told_how_it_was(
+def test_an_update_reports_its_own_state_after_a_transfer(
     door: Door, happens: Callable[[Door], Any]
 ) -> None:
     shown = settle(door, partial(happens, door))
@@ -218,7 +218,7 @@ def test_who_lost_it_meanwhile_is_told_how_it_was(
         (fall_silent, "The database does not answer."),
     ],
 )
-def test_what_was_taken_is_told_whatever_refuses_the_others(
+def test_allocated_hosts_are_reported_when_a_later_step_fails(
     door: Door, happens: Callable[[Door], Any], message: str
 ) -> None:
     status, found, failures = door.take(LAB, NAMES, happens=partial(happens, door))
@@ -230,19 +230,19 @@ def test_what_was_taken_is_told_whatever_refuses_the_others(
     assert message in told
 
 
-def test_a_step_that_failed_is_taken_by_who_asks_again(door: Door) -> None:
+def test_a_repeated_request_continues_after_a_failed_step(door: Door) -> None:
     failures = door.take(LAB, NAMES, "job-1", partial(fall_silent, door))[2]
     assert len(failures) == FREE - TAKEN_AT_ONCE
     assert door.take(LAB, NAMES, "job-1") == (201, NAMES, [])
     assert taken(door) == NAMES
 
 
-def test_before_anything_was_taken_it_is_refused(door: Door) -> None:
+def test_a_request_that_fails_before_any_allocation_is_refused(door: Door) -> None:
     give_away_and_leave(door)
     with pytest.raises(Refusal, match=GONE):
         door.take(LAB, NAMES)
     with pytest.raises(Refusal, match="does not answer"):
-        # Nothing is had of the first step either, since no host is left for it.
+        # The first step fails as well, since no host is left for it.
         door.act(hosts.allocate_many, [HostRequest(name, "large") for name in NAMES])
         door.take(SHOP, NAMES, happens=partial(fall_silent, door))
 
@@ -250,7 +250,7 @@ def test_before_anything_was_taken_it_is_refused(door: Door) -> None:
 # -- another owner -----------------------------------------------------------------------------
 
 
-def test_a_token_of_the_last_owner_means_nothing_to_the_next(door: Door) -> None:
+def test_a_client_token_of_the_former_owner_means_nothing(door: Door) -> None:
     assert door.take(LAB, NAMES[:3], "job-1") == (201, NAMES[:3], [])
     give_away(door)
     release_all(door)
@@ -267,7 +267,7 @@ def test_a_token_of_the_last_owner_means_nothing_to_the_next(door: Door) -> None
         ({"is_automatic": True, "size": SizePolicy(2, 3, "large")}, "is_automatic, size"),
     ],
 )
-def test_what_the_last_owner_chose_ends(
+def test_choices_of_the_former_owner_end(
     door: Door, facts: dict[str, Any], told: str | None
 ) -> None:
     door.act(pclouds.update, {"cpu_ratio": 2.0, **facts})
@@ -284,7 +284,7 @@ def test_what_the_last_owner_chose_ends(
 
 
 @pytest.mark.parametrize("viewer", [LAB, SHOP])
-def test_pclouds_that_settle_are_counted_together(door: Door, viewer: str) -> None:
+def test_listing_rollouts_takes_constant_statements(door: Door, viewer: str) -> None:
     counter, counts = Counter(door.cloud), []
     for count in (1, 4):
         door.cloud.write(partial(add_settling, door, count))
@@ -294,7 +294,7 @@ def test_pclouds_that_settle_are_counted_together(door: Door, viewer: str) -> No
 
 
 def add_settling(door: Door, count: int, tx: Tx) -> None:
-    """Make pclouds that settle, which the shop may use as well."""
+    """Create pclouds with rollouts, which the shop may use as well."""
     for _ in range(count):
         made = pclouds.create(tx, door.cloud.ids.uuid(), LAB, {"name": "more"}, TERMS)
         pclouds.authorize(tx, made, SHOP, TERMS)
@@ -302,7 +302,7 @@ def add_settling(door: Door, count: int, tx: Tx) -> None:
         pcloud_rows.roll_out(tx, made.id, 0)
 
 
-def test_guests_are_not_counted_for(door: Door) -> None:
+def test_rollouts_are_not_counted_for_other_projects(door: Door) -> None:
     door.cloud.write(partial(add_settling, door, 2))
     counter = Counter(door.cloud)
     owner, guest = (

@@ -1,4 +1,4 @@
-"""How many pclouds a project may own, and how many projects may be let into one."""
+"""Limits of the pclouds that a project may own, and of the projects that may use a pcloud."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def create(cloud: Cloud, project_id: str = "project", context: PcloudContext = T
     return made
 
 
-def test_a_project_owns_so_many_pclouds_and_no_more(cloud: Cloud) -> None:
+def test_the_number_of_pclouds_is_bounded(cloud: Cloud) -> None:
     first = create(cloud)
     create(cloud)
     with pytest.raises(QuotaExceeded, match="too many pclouds: there are 2 of 2"):
@@ -45,7 +45,7 @@ def test_a_project_owns_so_many_pclouds_and_no_more(cloud: Cloud) -> None:
         create(cloud)
 
 
-def test_nobody_is_given_a_pcloud_too_many(cloud: Cloud) -> None:
+def test_a_transfer_respects_the_quota_of_pclouds(cloud: Cloud) -> None:
     create(cloud)
     create(cloud)
     theirs = create(cloud, "other")
@@ -54,7 +54,7 @@ def test_nobody_is_given_a_pcloud_too_many(cloud: Cloud) -> None:
     cloud.write(lambda tx: pclouds.transfer(tx, theirs, "third", TERMS))
 
 
-def test_so_many_projects_are_let_in_and_no_more(cloud: Cloud) -> None:
+def test_the_number_of_authorized_projects_is_bounded(cloud: Cloud) -> None:
     made = create(cloud)
 
     def let_in(project_id: str, context: PcloudContext = TERMS) -> None:

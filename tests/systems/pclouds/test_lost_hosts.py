@@ -1,4 +1,4 @@
-"""Hosts of pclouds that are lost for good, which nobody has to keep or to pay for."""
+"""Hosts of pclouds that are lost for good can be released and are no longer paid for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOUND = ServiceChange(is_forced_down=False)
 
 @pytest.fixture
 def burnt(tmp_path: Path) -> Iterator[tuple[PcloudOperator, str]]:
-    """A pcloud whose host ``b1`` was lost, with what two servers left there."""
+    """A pcloud whose host ``b1`` was lost, with the remains of two servers."""
     operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
     movers = operator.movers
     operator.define("large", 1)
@@ -46,7 +46,7 @@ def burnt(tmp_path: Path) -> Iterator[tuple[PcloudOperator, str]]:
     operator.movers.close()
 
 
-def test_it_is_released_and_forgotten(burnt: tuple[PcloudOperator, str]) -> None:
+def test_a_lost_host_is_released_and_deleted(burnt: tuple[PcloudOperator, str]) -> None:
     operator, uuid = burnt
     operator.act_on(uuid, "b1", hosts.release)
     operator.unpool("large", "b1", by_aggregate=False)
@@ -55,14 +55,16 @@ def test_it_is_released_and_forgotten(burnt: tuple[PcloudOperator, str]) -> None
     assert not operator.cloud.read(lambda tx: list(audit.findings(tx)))
 
 
-def test_one_that_is_only_silent_is_kept(burnt: tuple[PcloudOperator, str]) -> None:
+def test_a_silent_host_is_kept(burnt: tuple[PcloudOperator, str]) -> None:
     operator, uuid = burnt
     operator.switch_service("b1", FOUND)
     with pytest.raises(Conflict, match="not empty"):
         operator.act_on(uuid, "b1", hosts.release)
 
 
-def test_nobody_gets_it_before_it_is_cleared(burnt: tuple[PcloudOperator, str]) -> None:
+def test_a_lost_host_is_not_allocated_before_it_is_cleared(
+    burnt: tuple[PcloudOperator, str],
+) -> None:
     operator, uuid = burnt
     operator.act_on(uuid, "b1", hosts.release)
     operator.switch_service("b1", FOUND)

@@ -1,4 +1,4 @@
-"""Plain requests that come too late: they look again at which pclouds take them in, too."""
+"""Plain requests that lose a race check again which pclouds accept them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWNER = "project"
 
 
 @pytest.mark.parametrize("is_still_automatic", [True, False])
-def test_who_was_beaten_stays_out_where_it_is_no_longer_taken_in(
+def test_a_late_claim_rechecks_automatic_placement(
     tmp_path: Path, is_still_automatic: bool
 ) -> None:
     operator = PcloudOperator(Movers(tmp_path, reported("a1")))
@@ -27,7 +27,7 @@ def test_who_was_beaten_stays_out_where_it_is_no_longer_taken_in(
     uuid = operator.create(OWNER, name="p", is_automatic=True)
     operator.allocate(uuid, HostRequest("one", "large", None, True))
     far = operator.cloud.beside()
-    # The claim that the other process makes on what it knows comes too late.
+    # The other process's claim is based on stale facts, and comes too late.
     named = operator.movers.boot(None, project_id=OWNER, hints={"pcloud": uuid})
     operator.update(uuid, is_automatic=is_still_automatic)
     request = far.request(project_id=OWNER)

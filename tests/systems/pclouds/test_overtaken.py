@@ -1,4 +1,4 @@
-"""Who is overtaken has written nothing, and is not told that there was no host."""
+"""An overtaken allocation writes nothing, and does not report that hosts are used up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import HostRequest
-from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement import providers
 from tests.support.clouds import reported
 from tests.support.moves import Movers
 from tests.support.pcloud_operator import PcloudOperator
@@ -40,7 +40,7 @@ def operator(tmp_path: Path) -> Iterator[PcloudOperator]:
 
 @contextmanager
 def overtaken(operator: PcloudOperator) -> Iterator[None]:
-    """Have somebody else be faster whenever a second host is taken."""
+    """Let another writer be faster whenever a second host is allocated."""
     operator.cloud.write(lambda tx: tx.exec_driver_sql(RIVAL))
     before = operator.world()
     with pytest.raises(Overtaken):
@@ -50,11 +50,11 @@ def overtaken(operator: PcloudOperator) -> Iterator[None]:
 
 
 def names(operator: PcloudOperator) -> list[str]:
-    """What the hosts in pclouds are called."""
+    """The names of the hosts in pclouds."""
     return sorted(each["name"] for each in operator.world().members.values())
 
 
-def test_of_several_hosts_none_is_taken(operator: PcloudOperator) -> None:
+def test_an_overtaken_bulk_allocation_writes_nothing(operator: PcloudOperator) -> None:
     uuid = operator.create("project", name="p")
     with overtaken(operator):
         operator.allocate(uuid, *WISHES)
@@ -62,7 +62,7 @@ def test_of_several_hosts_none_is_taken(operator: PcloudOperator) -> None:
     assert names(operator) == ["one", "two"]
 
 
-def test_a_pcloud_that_grows_by_itself_grows_the_next_time(operator: PcloudOperator) -> None:
+def test_an_overtaken_size_policy_grows_at_the_next_turn(operator: PcloudOperator) -> None:
     operator.create("project", name="p", size=SizePolicy(2, 2, "gold"))
     assert operator.keep_sizes() == 1
     with overtaken(operator):
@@ -71,14 +71,14 @@ def test_a_pcloud_that_grows_by_itself_grows_the_next_time(operator: PcloudOpera
     assert names(operator) == ["p~auto-1", "p~auto-2"]
 
 
-def test_who_moves_a_provider_that_was_moved_since_is_overtaken(operator: PcloudOperator) -> None:
+def test_advancing_a_stale_generation_is_overtaken(operator: PcloudOperator) -> None:
     cloud = operator.cloud
     uuid = cloud.host("a1").provider_uuid
 
     def move(tx: Tx) -> None:
         seen = providers.get(tx, uuid)
-        generations.advance(tx, seen, operator.movers.now)
-        generations.advance(tx, seen, operator.movers.now)
+        providers.advance(tx, seen, operator.movers.now)
+        providers.advance(tx, seen, operator.movers.now)
 
     with pytest.raises(Overtaken, match="the provider was concurrently updated"):
         cloud.write(move)

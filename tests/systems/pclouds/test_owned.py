@@ -1,4 +1,4 @@
-"""What an owner has of a pcloud besides using it: sees it, and can be rid of it."""
+"""Rights of an owner besides using its pcloud: to see it and to delete it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def operator(tmp_path: Path) -> Iterator[PcloudOperator]:
 
 
 def listed(operator: PcloudOperator, viewer: str | None) -> list[str]:
-    """The pclouds that a project sees in its list; ``None`` sees all."""
+    """The pclouds in a project's list; ``None`` sees all."""
     found = operator.cloud.read(
         lambda tx: pclouds.page(tx, viewer=viewer, after=None, limit=LIST_MAX)
     )
     return [each.uuid for each in found]
 
 
-def test_an_owner_that_let_itself_out_still_sees_its_pcloud(operator: PcloudOperator) -> None:
+def test_an_owner_without_access_still_sees_its_pcloud(operator: PcloudOperator) -> None:
     mine, theirs = operator.create(OWNER, name="mine"), operator.create(STRANGER, name="other")
     operator.act(mine, lambda tx, pcloud, context: pclouds.authorize(tx, pcloud, GUEST, context))
     operator.act(mine, lambda tx, pcloud, context: pclouds.drop(tx, pcloud, OWNER, context))
@@ -44,9 +44,7 @@ def test_an_owner_that_let_itself_out_still_sees_its_pcloud(operator: PcloudOper
     assert seen == {OWNER: [mine], GUEST: [mine], STRANGER: [theirs], None: [mine, theirs]}
 
 
-def test_a_pcloud_is_forgotten_with_what_its_clients_were_answered(
-    operator: PcloudOperator,
-) -> None:
+def test_deleting_a_pcloud_deletes_kept_responses(operator: PcloudOperator) -> None:
     uuid, other = (operator.create(OWNER, name=each) for each in ("p", "q"))
     now = operator.movers.now
     operator.allocate(uuid, HostRequest("one", "large"))

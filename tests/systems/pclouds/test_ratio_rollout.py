@@ -1,4 +1,4 @@
-"""Other ratios for many hosts: so many in one transaction, and the others after each other."""
+"""Rollouts of ratios to many hosts, in several transactions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cloud(tmp_path: Path) -> Cloud:
     def furnish(tx: Tx) -> None:
         flavor = host_flavors.create(tx, made.ids.uuid(), "large", "", 1, NOW)
         mine = pclouds.create(tx, UUID, "project", {"name": "p", "cpu_ratio": 2.0}, TERMS)
-        # Each comes into the pool alone, so it is known which one is taken.
+        # Each host joins the pool alone, so the next allocation takes it.
         for name in (*NAMES, SPARE):
             closed = ServiceChange(is_disabled=True)
             compute_hosts.change_service(tx, compute_hosts.by_name(tx, name), closed, NOW)
@@ -63,7 +63,7 @@ def found(cloud: Cloud) -> Pcloud:
 
 
 def begin(cloud: Cloud, **facts: Any) -> Pcloud:
-    """Take the first step only, as a process does that dies then."""
+    """Take the first step only, like a process that dies then."""
     mine: Pcloud = cloud.write(lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), facts, TERMS))
     return mine
 
@@ -73,7 +73,7 @@ def go_on(cloud: Cloud) -> int:
 
 
 def finish(cloud: Cloud) -> int:
-    """Go on until there is an end; gives the number of steps."""
+    """Take all steps; return their number."""
     steps = 0
     while found(cloud).is_rolling_out:
         go_on(cloud)
@@ -110,7 +110,7 @@ def sound(cloud: Cloud) -> bool:
     return not cloud.read(lambda tx: list(audit.findings(tx)))
 
 
-def test_hosts_are_brought_over_in_steps(cloud: Cloud) -> None:
+def test_ratios_are_applied_in_steps(cloud: Cloud) -> None:
     assert ratios(cloud) == [2.0] * HOSTS
     assert begin(cloud, cpu_ratio=5.0).is_rolling_out
     assert ratios(cloud) == [5.0] * ROLLED_OUT_AT_ONCE + [2.0] * (HOSTS - ROLLED_OUT_AT_ONCE)
@@ -125,14 +125,14 @@ def test_hosts_are_brought_over_in_steps(cloud: Cloud) -> None:
     assert cloud.read(ratio_rollout.due) == []
 
 
-def test_one_update_over_all_takes_as_many_transactions_as_it_must(cloud: Cloud) -> None:
+def test_one_update_takes_the_fewest_transactions(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     assert 1 + finish(cloud) == STEPS
 
 
-def test_whoever_looks_after_it_finds_what_was_left_half_done(cloud: Cloud) -> None:
+def test_another_process_finishes_an_interrupted_rollout(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0, ram_ratio=1.5)
-    # Another process, which knows nothing but what is written.
+    # Another process, which knows only the database.
     other = cloud.beside()
     assert other.read(ratio_rollout.due) == [UUID]
     finish(other)
@@ -142,7 +142,7 @@ def test_whoever_looks_after_it_finds_what_was_left_half_done(cloud: Cloud) -> N
     assert sound(cloud)
 
 
-def test_few_hosts_are_done_at_once(cloud: Cloud) -> None:
+def test_few_hosts_need_one_transaction(cloud: Cloud) -> None:
     for name in NAMES[ROLLED_OUT_AT_ONCE:]:
         release(cloud, name)
     assert not begin(cloud, cpu_ratio=5.0).is_rolling_out
@@ -150,7 +150,7 @@ def test_few_hosts_are_done_at_once(cloud: Cloud) -> None:
     assert sound(cloud)
 
 
-def test_another_wish_in_the_middle_begins_anew(cloud: Cloud) -> None:
+def test_a_second_update_restarts_the_rollout(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     go_on(cloud)
     begin(cloud, cpu_ratio=7.0)
@@ -160,7 +160,7 @@ def test_another_wish_in_the_middle_begins_anew(cloud: Cloud) -> None:
     assert sound(cloud)
 
 
-def test_a_wish_taken_back_in_the_middle_leaves_nothing(cloud: Cloud) -> None:
+def test_reverting_a_rollout_leaves_no_trace(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=None)
     assert sound(cloud)
     begin(cloud, cpu_ratio=2.0)
@@ -171,7 +171,7 @@ def test_a_wish_taken_back_in_the_middle_leaves_nothing(cloud: Cloud) -> None:
     assert sound(cloud)
 
 
-def test_who_comes_in_the_middle_has_what_is_wanted(cloud: Cloud) -> None:
+def test_a_host_that_joins_during_a_rollout_has_the_new_ratios(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     act(cloud, lambda tx, p: hosts.allocate(tx, p, HostRequest("late", "large"), TERMS))
     assert ratio(cloud, SPARE) == 5.0
@@ -180,7 +180,7 @@ def test_who_comes_in_the_middle_has_what_is_wanted(cloud: Cloud) -> None:
     assert sound(cloud)
 
 
-def test_who_leaves_in_the_middle_has_its_own_again(cloud: Cloud) -> None:
+def test_a_host_that_leaves_during_a_rollout_has_its_own_ratios(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     for name in (NAMES[0], NAMES[ROLLED_OUT_AT_ONCE - 1], NAMES[-1]):
         release(cloud, name)
@@ -191,7 +191,7 @@ def test_who_leaves_in_the_middle_has_its_own_again(cloud: Cloud) -> None:
     assert set(ratios(cloud)) == {1.0, 5.0}
 
 
-def test_what_an_agent_reports_in_the_middle_waits_its_turn(cloud: Cloud) -> None:
+def test_a_report_during_a_rollout_changes_no_ratio(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     cloud.report(reported(NAMES[0]), reported(NAMES[-1]))
     assert (ratio(cloud, NAMES[0]), ratio(cloud, NAMES[-1])) == (5.0, 2.0)
@@ -199,7 +199,7 @@ def test_what_an_agent_reports_in_the_middle_waits_its_turn(cloud: Cloud) -> Non
     assert sound(cloud)
 
 
-def test_it_can_get_another_owner_in_the_middle(cloud: Cloud) -> None:
+def test_a_pcloud_can_be_transferred_during_a_rollout(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     act(cloud, lambda tx, p: pclouds.transfer(tx, p, "other", TERMS))
     finish(cloud)
@@ -208,7 +208,7 @@ def test_it_can_get_another_owner_in_the_middle(cloud: Cloud) -> None:
     assert sound(cloud)
 
 
-def test_it_can_be_deleted_in_the_middle(cloud: Cloud) -> None:
+def test_a_pcloud_can_be_deleted_during_a_rollout(cloud: Cloud) -> None:
     begin(cloud, cpu_ratio=5.0)
     for name in NAMES:
         release(cloud, name)
@@ -218,7 +218,7 @@ def test_it_can_be_deleted_in_the_middle(cloud: Cloud) -> None:
     assert sound(cloud)
 
 
-def test_an_edit_of_the_aggregate_goes_the_same_way(cloud: Cloud) -> None:
+def test_an_edit_of_the_aggregate_starts_a_rollout(cloud: Cloud) -> None:
     row = found(cloud).aggregate_id
     kept_by, wanted = owned_aggregates.owners(TERMS), {"cpu_allocation_ratio": "5"}
     cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW, kept_by))
@@ -228,7 +228,7 @@ def test_an_edit_of_the_aggregate_goes_the_same_way(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("wanted", [5.0, None])
-def test_who_is_behind_without_a_mark_is_found_and_brought_over(
+def test_an_audit_finds_and_repairs_hosts_without_a_rollout(
     cloud: Cloud, wanted: float | None
 ) -> None:
     begin(cloud, cpu_ratio=wanted)
@@ -247,7 +247,7 @@ def test_who_is_behind_without_a_mark_is_found_and_brought_over(
     assert ratios(cloud) == [wanted or 1.0] * HOSTS
 
 
-def test_nothing_is_left_of_a_change_of_other_things(cloud: Cloud) -> None:
+def test_other_updates_start_no_rollout(cloud: Cloud) -> None:
     mine = begin(cloud, name="other")
     assert not mine.is_rolling_out
     assert replace(mine, updated_at=NOW).name == "other"

@@ -1,4 +1,4 @@
-"""What the hosts of a pcloud give out, whatever their agents say meanwhile."""
+"""Ratios of the hosts of pclouds, whatever their agents report meanwhile."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def cloud(tmp_path: Path) -> Cloud:
 def saying(
     ratio: float | None = None, total: int = 8, max_unit: int | None = None
 ) -> dict[str, Any]:
-    """What an agent says of its processors."""
+    """An agent's report of its processors."""
     told = InventoryReport(total, max_unit=max_unit, allocation_ratio=ratio)
     return {"inventories": {"VCPU": told, "MEMORY_MB": InventoryReport(8192)}}
 
 
 def take(cloud: Cloud, **facts: float) -> Pcloud:
-    """Have a pcloud with the host in it."""
+    """Create a pcloud with the host in it."""
 
     def write(tx: Tx) -> Pcloud:
         made = pclouds.create(tx, UUID, "project", {"name": "p", **facts}, TERMS)
@@ -80,7 +80,7 @@ def ratio_and_most(cloud: Cloud) -> tuple[float, int]:
     return found.allocation_ratio, found.max_unit
 
 
-def test_a_host_has_its_pclouds_ratio_and_its_own_again(cloud: Cloud) -> None:
+def test_a_host_has_its_pclouds_ratio_and_then_its_own(cloud: Cloud) -> None:
     before = processors(cloud)
     made = take(cloud, cpu_ratio=3.0)
     assert ratio_and_most(cloud) == (3.0, 8)
@@ -88,7 +88,7 @@ def test_a_host_has_its_pclouds_ratio_and_its_own_again(cloud: Cloud) -> None:
     assert processors(cloud) == before
 
 
-def test_what_an_agent_says_meanwhile_counts_afterwards(cloud: Cloud) -> None:
+def test_ratios_reported_meanwhile_apply_after_the_release(cloud: Cloud) -> None:
     made = take(cloud, cpu_ratio=3.0)
     cloud.report(reported("a", **saying(ratio=16.0)))
     assert ratio_and_most(cloud) == (3.0, 8)
@@ -96,7 +96,7 @@ def test_what_an_agent_says_meanwhile_counts_afterwards(cloud: Cloud) -> None:
     assert ratio_and_most(cloud) == (16.0, 8)
 
 
-def test_one_server_never_gets_more_than_there_is(cloud: Cloud) -> None:
+def test_max_unit_never_exceeds_the_total(cloud: Cloud) -> None:
     cloud.report(reported("a", **saying(max_unit=100)))
     made = take(cloud, cpu_ratio=3.0)
     assert ratio_and_most(cloud) == (3.0, 8)
@@ -107,7 +107,7 @@ def test_one_server_never_gets_more_than_there_is(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("ratio", [None, 1.0, 4.0, 16.0])
-def test_no_server_is_given_more_cores_than_the_host_has(cloud: Cloud, ratio: float | None) -> None:
+def test_no_server_gets_more_cores_than_the_host_has(cloud: Cloud, ratio: float | None) -> None:
     made = take(cloud, **({} if ratio is None else {"cpu_ratio": ratio}))
     cloud.write(
         lambda tx: hosts.set_state(tx, made, hosts.get(tx, made, "one"), TERMS, is_enabled=True)
@@ -121,7 +121,7 @@ def test_no_server_is_given_more_cores_than_the_host_has(cloud: Cloud, ratio: fl
     assert told[1] is None
 
 
-def test_a_host_that_grows_meanwhile_gives_all_of_it(cloud: Cloud) -> None:
+def test_a_host_that_grows_meanwhile_offers_all_of_it(cloud: Cloud) -> None:
     made = take(cloud, cpu_ratio=3.0)
     cloud.report(reported("a", **saying(total=16)))
     assert ratio_and_most(cloud) == (3.0, 16)
@@ -129,7 +129,7 @@ def test_a_host_that_grows_meanwhile_gives_all_of_it(cloud: Cloud) -> None:
     assert processors(cloud).max_unit == 16
 
 
-def test_a_ratio_comes_and_goes_while_the_host_stays(cloud: Cloud) -> None:
+def test_a_ratio_can_be_set_and_removed_while_a_host_is_in(cloud: Cloud) -> None:
     before = processors(cloud)
     made = take(cloud)
     assert processors(cloud) == before
@@ -155,7 +155,7 @@ def test_a_class_that_the_host_lacks_has_no_ratio(cloud: Cloud) -> None:
     assert not cloud.read(lambda tx: list(audit.findings(tx)))
 
 
-def test_a_class_that_comes_later_has_the_pclouds_ratio(cloud: Cloud) -> None:
+def test_a_class_reported_later_has_the_pclouds_ratio(cloud: Cloud) -> None:
     cloud.report(HostReport("a", {"MEMORY_MB": InventoryReport(8192)}))
     made = take(cloud, cpu_ratio=3.0)
     cloud.report(reported("a", **saying()))
@@ -168,7 +168,7 @@ def test_a_class_that_comes_later_has_the_pclouds_ratio(cloud: Cloud) -> None:
 
 
 def edit(cloud: Cloud, uuid: str, name: str, inventory: Inventory) -> None:
-    """Replace what a provider has of a class, as a client of the Placement API does."""
+    """Replace a provider's inventory of a class, as a client of the Placement API does."""
 
     def write(tx: Tx) -> None:
         seen = inventories.listing(tx, uuid).generation
@@ -223,7 +223,7 @@ def test_an_edit_that_keeps_the_pclouds_ratio_is_carried_out(
     assert processors(cloud).allocation_ratio == 1.0
 
 
-def test_a_ratio_that_was_broken_before_can_be_put_right_at_placement(cloud: Cloud) -> None:
+def test_a_broken_ratio_can_be_corrected_at_placement(cloud: Cloud) -> None:
     """Older processes did not refuse such an edit."""
     take(cloud, cpu_ratio=3.0)
     uuid = cloud.host("a").provider_uuid
@@ -235,7 +235,7 @@ def test_a_ratio_that_was_broken_before_can_be_put_right_at_placement(cloud: Clo
     assert ratio_and_most(cloud) == (3.0, 8)
 
 
-def test_only_hosts_are_asked_whether_a_pcloud_has_set_a_ratio(cloud: Cloud) -> None:
+def test_ratios_of_pclouds_are_looked_up_for_hosts_alone(cloud: Cloud) -> None:
     other = cloud.ids.uuid()
 
     def make(tx: Tx) -> None:

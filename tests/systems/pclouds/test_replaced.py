@@ -1,4 +1,4 @@
-"""Who replaces hosts has no more of them than he pays for."""
+"""A project that replaces hosts has no more of them than it pays for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Taken = tuple[PcloudOperator, str, str]
 
 @pytest.fixture
 def taken(tmp_path: Path) -> Iterator[Taken]:
-    """A pcloud with a host that its owner has disabled, and the machine's name; one is free."""
+    """A pcloud with a host that its owner has disabled, and the machine's name; another is free."""
     operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
     operator.define("large", 1)
     for name in ("a1", "b1"):
@@ -53,9 +53,9 @@ def replace(operator: PcloudOperator, uuid: str, name: str = "one") -> None:
     operator.act(uuid, lambda tx, pcloud, context: hosts.replace(tx, pcloud, name, context))
 
 
-def test_one_that_is_in_order_is_not_kept_free_of_charge(taken: Taken) -> None:
+def test_a_working_host_cannot_be_replaced_and_kept_for_free(taken: Taken) -> None:
     operator, uuid, _ = taken
-    with pytest.raises(Conflict, match="is in order, and not empty"):
+    with pytest.raises(Conflict, match="works, and is not empty"):
         replace(operator, uuid)
     assert [each.units for each in members_of(operator, uuid)] == [1]
 
@@ -63,7 +63,7 @@ def test_one_that_is_in_order_is_not_kept_free_of_charge(taken: Taken) -> None:
 @pytest.mark.parametrize(
     "change", [ServiceChange(is_forced_down=True), ServiceChange(is_disabled=True), None]
 )
-def test_a_broken_one_is_left_behind_with_its_servers(
+def test_a_broken_host_is_replaced_with_its_servers_left(
     taken: Taken, change: ServiceChange | None
 ) -> None:
     operator, uuid, hostname = taken
@@ -77,14 +77,14 @@ def test_a_broken_one_is_left_behind_with_its_servers(
 
 
 def turn(operator: PcloudOperator) -> int:
-    """What the service does now and then about hosts that were replaced."""
+    """The service's periodic work on replaced hosts."""
     count = operator.look_after_replaced()
     operator.movers.judge()
     return count
 
 
 @pytest.mark.parametrize("is_in_maintenance", [True, False])
-def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
+def test_a_replaced_host_that_works_again_is_paid_for_until_empty(
     taken: Taken, is_in_maintenance: bool
 ) -> None:
     operator, uuid, hostname = taken
@@ -104,7 +104,7 @@ def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
     told = [(each.name, each.units) for each in members_of(operator, uuid)]
     assert told == [("one", 1), ("one~1", 1)]
     assert [each.units for each in runs_of(operator) if each.ended_at is None] == [1, 1]
-    # More than the quota: nothing new is had, and nothing is taken away.
+    # Above the quota: no allocation succeeds, and no host is taken away.
     with pytest.raises(QuotaExceeded):
         operator.allocate(uuid, HostRequest("two", "large"))
     (server,) = operator.cloud.read(lambda tx: compute_hosts.residents(tx, [hostname]))[hostname]
@@ -115,7 +115,7 @@ def test_one_that_is_in_order_again_is_paid_for_until_it_is_empty(
     assert [each.host_name for each in runs_of(operator) if each.ended_at is None] == ["one"]
 
 
-def test_one_that_costs_nothing_is_paid_for_when_it_costs_something(taken: Taken) -> None:
+def test_a_replaced_host_is_charged_once_its_flavor_has_units(taken: Taken) -> None:
     operator, uuid, hostname = taken
     operator.maintain("large", hostname, "smoke")
     replace(operator, uuid)
@@ -127,7 +127,7 @@ def test_one_that_costs_nothing_is_paid_for_when_it_costs_something(taken: Taken
     assert [each.units for each in members_of(operator, uuid)] == [1, 3]
 
 
-def test_those_that_cost_nothing_keep_no_others_from_being_paid_for(tmp_path: Path) -> None:
+def test_replaced_hosts_without_units_do_not_delay_charging_others(tmp_path: Path) -> None:
     operator = PcloudOperator(Movers(tmp_path, *map(reported, ("a1", "a2", "b1", "b2"))))
     uuid = operator.create("project", name="p")
     for flavor, units, machines_ in (("free", 0, ("a1", "a2")), ("large", 1, ("b1", "b2"))):
@@ -149,7 +149,7 @@ def test_those_that_cost_nothing_keep_no_others_from_being_paid_for(tmp_path: Pa
 
 
 def runs_of(operator: PcloudOperator) -> list[BillingPeriod]:
-    """All that was ever paid for."""
+    """All billing periods."""
     now = operator.movers.now
     found: list[BillingPeriod] = operator.cloud.read(
         lambda tx: billing_periods.page(

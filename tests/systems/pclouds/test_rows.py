@@ -1,4 +1,4 @@
-"""What pclouds' queries say, on every database."""
+"""Queries of pclouds, on every database."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def furnished(store: Store) -> Store:
 
 
 def end_order(tx: Tx, host: str, status: str, minutes: float) -> None:
-    """Write an order that an agent had, and when something last happened to it."""
+    """Write an agent's order, and when it was last updated."""
     order = {
         "agent_id": AGENT.id,
         "host": host,
@@ -68,7 +68,7 @@ def end_order(tx: Tx, host: str, status: str, minutes: float) -> None:
 
 
 def move_away(tx: Tx, host: str, minutes: float) -> None:
-    """Write a migration away from a host, and when something last happened to it."""
+    """Write a migration away from a host, and when it was last updated."""
     move = {
         "uuid": IDS.uuid(),
         "server_uuid": IDS.uuid(),
@@ -87,7 +87,7 @@ def move_away(tx: Tx, host: str, minutes: float) -> None:
     tx.execute(migrations.insert(), move)
 
 
-def test_when_the_last_server_left_is_what_happened_last(furnished: Store) -> None:
+def test_the_last_departure_from_a_host_is_the_latest_event(furnished: Store) -> None:
     with furnished.write() as tx:
         assert dedications.left_at(tx, ["a", "b"]) == {"a": NEVER, "b": NEVER}
         servers.insert_many(
@@ -109,11 +109,11 @@ def test_when_the_last_server_left_is_what_happened_last(furnished: Store) -> No
         assert dedications.left_at(tx, []) == {}
 
 
-# -- policies that there are none of -----------------------------------------------------------
+# -- absent policies ---------------------------------------------------------------------------
 
 
 def sized(tx: Tx) -> list[str]:
-    """The pclouds that have a policy; no others are read to find them."""
+    """The pclouds with a policy; the query reads no others."""
     there = pcloud_tables.pclouds.c.size.is_not(sa.null())
     read = list(tx.execute(sa.select(pcloud_tables.pclouds.c.uuid).where(there)).scalars())
     found = [each.uuid for each in pclouds.with_size(tx)]
@@ -122,12 +122,12 @@ def sized(tx: Tx) -> list[str]:
 
 
 def write_json_null(tx: Tx) -> None:
-    """Write that there is nothing as older programs did."""
+    """Write empty values as older releases did."""
     tx.execute(pcloud_tables.pclouds.update().values(size=sa.JSON.NULL))
     tx.execute(compute.hosts.update().values(kept_ratios=sa.JSON.NULL))
 
 
-def test_no_policy_is_nothing_to_the_database(furnished: Store) -> None:
+def test_no_size_policy_is_null_in_the_database(furnished: Store) -> None:
     with furnished.write() as tx:
         made = [
             pcloud_rules.create(tx, IDS.uuid(), "project", {"name": n}, TERMS) for n in ("p", "q")
@@ -141,7 +141,7 @@ def test_no_policy_is_nothing_to_the_database(furnished: Store) -> None:
         assert sized(tx) == []
 
 
-def test_no_policy_in_the_words_of_older_programs_is_none(furnished: Store) -> None:
+def test_a_json_null_of_an_older_release_is_no_policy(furnished: Store) -> None:
     with furnished.write() as tx:
         made = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p"}, TERMS)
         write_json_null(tx)
@@ -152,7 +152,7 @@ def test_no_policy_in_the_words_of_older_programs_is_none(furnished: Store) -> N
         assert hosts.by_name(tx, "a").kept_ratios is None
 
 
-def test_an_upgrade_writes_nothing_in_place_of_these(furnished: Store) -> None:
+def test_a_migration_replaces_json_null(furnished: Store) -> None:
     size = SizePolicy(0, 1, "gold")
     with furnished.write() as tx:
         kept = pcloud_rules.create(tx, IDS.uuid(), "project", {"name": "p", "size": None}, TERMS)
@@ -180,14 +180,14 @@ def test_an_upgrade_writes_nothing_in_place_of_these(furnished: Store) -> None:
 
 
 def fill_pool(tx: Tx, name: str, host_ids: Iterable[int]) -> int:
-    """A pool with hosts; gives its flavor's row."""
+    """A pool with hosts; return its flavor's row."""
     flavor = host_flavors.create(tx, IDS.uuid(), name, "", 1, NOW)
     for host_id in host_ids:
         host_flavor_rows.add_host(tx, flavor.id, host_id, NOW)
     return flavor.id
 
 
-def test_bounds_are_those_of_one_pool(furnished: Store) -> None:
+def test_row_bounds_are_those_of_one_pool(furnished: Store) -> None:
     with furnished.write() as tx:
         a, b, c = (hosts.by_name(tx, name).id for name in "abc")
         wide, narrow, empty = (
@@ -197,7 +197,7 @@ def test_bounds_are_those_of_one_pool(furnished: Store) -> None:
         assert found == [(a, c), (b, b), None]
 
 
-def test_bounds_of_a_large_pool_are_found_as_soon_as_those_of_a_small_one(tmp_path: Path) -> None:
+def test_row_bounds_of_a_large_pool_take_no_more_steps(tmp_path: Path) -> None:
     cloud = cloud_in(tmp_path, *(reported(f"m{number:03}") for number in range(FEW + MANY)))
     with cloud.store.write() as tx:
         ids = list(tx.execute(sa.select(compute.hosts.c.id)).scalars())

@@ -1,4 +1,4 @@
-"""Servers of pclouds come back from the shelf, whatever became of their place."""
+"""Unshelving servers of pclouds, whatever became of their place."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ Lodged = tuple[PcloudOperator, str]
 
 @pytest.fixture
 def lodged(tmp_path: Path) -> Iterator[Lodged]:
-    """A pcloud with one host, which takes a guest's servers also unasked; another host is
-    for everybody."""
+    """A pcloud with one host and automatic placement for another project, and an ordinary host."""
     operator = PcloudOperator(Movers(tmp_path, reported("a1"), reported("b1")))
     operator.define("large", 1)
     operator.switch_service("a1", ServiceChange(is_disabled=True))
@@ -65,7 +64,7 @@ def delete(operator: PcloudOperator, uuid: str) -> None:
 
 
 def home(operator: PcloudOperator, server: ServerId) -> str | None:
-    """Where a server comes to when it is taken back from the shelf."""
+    """The host to which a server is unshelved."""
     operator.movers.unshelve(server)
     operator.movers.finish()
     operator.movers.judge()
@@ -74,7 +73,7 @@ def home(operator: PcloudOperator, server: ServerId) -> str | None:
 
 
 @pytest.mark.parametrize("happens", [let_out, delete])
-def test_one_that_was_taken_in_unasked_goes_elsewhere_when_its_pcloud_is_not_for_it(
+def test_an_automatically_placed_server_unshelves_elsewhere_without_access(
     lodged: Lodged, happens: Callable[[PcloudOperator, str], None]
 ) -> None:
     operator, uuid = lodged
@@ -85,7 +84,7 @@ def test_one_that_was_taken_in_unasked_goes_elsewhere_when_its_pcloud_is_not_for
     assert found.hints == {}
 
 
-def test_one_that_was_taken_in_unasked_stays_in_its_pcloud(lodged: Lodged) -> None:
+def test_an_automatically_placed_server_unshelves_in_its_pcloud(lodged: Lodged) -> None:
     operator, uuid = lodged
     server = shelved(operator)
     operator.switch(uuid, "one", is_enabled=False)
@@ -95,7 +94,7 @@ def test_one_that_was_taken_in_unasked_stays_in_its_pcloud(lodged: Lodged) -> No
 
 
 @pytest.mark.parametrize("happens", [let_out, delete])
-def test_one_that_named_its_pcloud_goes_nowhere_else(
+def test_a_server_that_named_its_pcloud_unshelves_nowhere_else(
     lodged: Lodged, happens: Callable[[PcloudOperator, str], None]
 ) -> None:
     operator, uuid = lodged
@@ -106,7 +105,7 @@ def test_one_that_named_its_pcloud_goes_nowhere_else(
 
 
 @pytest.mark.parametrize("happens", [let_out, delete])
-def test_one_that_named_its_pcloud_is_rescued(
+def test_a_stranded_server_can_change_its_pcloud(
     lodged: Lodged, happens: Callable[[PcloudOperator, str], None]
 ) -> None:
     operator, uuid = lodged
@@ -118,7 +117,7 @@ def test_one_that_named_its_pcloud_is_rescued(
     assert findings == []
 
 
-def test_shelved_servers_in_vain_are_no_findings(lodged: Lodged) -> None:
+def test_shelved_servers_without_a_place_are_not_findings(lodged: Lodged) -> None:
     operator, uuid = lodged
     shelved(operator, hints={"pcloud": uuid})
     delete(operator, uuid)
@@ -126,9 +125,7 @@ def test_shelved_servers_in_vain_are_no_findings(lodged: Lodged) -> None:
     assert operator.cloud.read(lambda tx: [*pcloud_audit.findings(tx)]) == []
 
 
-def test_a_pcloud_that_a_server_was_taken_in_by_unasked_is_deleted_as_any_other(
-    lodged: Lodged,
-) -> None:
+def test_automatically_placed_servers_do_not_prevent_deletion(lodged: Lodged) -> None:
     operator, uuid = lodged
     shelved(operator)
     operator.switch(uuid, "one", is_enabled=False)
@@ -137,7 +134,9 @@ def test_a_pcloud_that_a_server_was_taken_in_by_unasked_is_deleted_as_any_other(
 
 
 @pytest.mark.parametrize("by_aggregate", [False, True])
-def test_a_pcloud_that_shelved_servers_name_stays(lodged: Lodged, by_aggregate: bool) -> None:
+def test_a_pcloud_named_by_shelved_servers_is_not_deleted(
+    lodged: Lodged, by_aggregate: bool
+) -> None:
     operator, uuid = lodged
     server = shelved(operator, hints={"pcloud": uuid})
     operator.switch(uuid, "one", is_enabled=False)
@@ -150,7 +149,7 @@ def test_a_pcloud_that_shelved_servers_name_stays(lodged: Lodged, by_aggregate: 
     operator.delete(uuid, by_aggregate=by_aggregate)
 
 
-def test_a_host_that_is_called_otherwise_by_now_is_not_missed(lodged: Lodged) -> None:
+def test_a_renamed_host_is_no_longer_required(lodged: Lodged) -> None:
     operator, uuid = lodged
     server = shelved(operator, hints={"pcloud": uuid, "pcloud_host": "one"})
     operator.act(

@@ -1,4 +1,4 @@
-"""Pclouds that keep a number of hosts by themselves: what one turn of that does, and when."""
+"""Size policies: what one turn does to a pcloud, and when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.sized_pclouds import OWNER, SERVERS_EACH, Kept
 
 IDLE_S = 3600
 UNIT_QUOTA = 4
-"""Of what :mod:`tests.support.pcloud_operator` lets a project hold."""
+"""The quota that :mod:`tests.support.pcloud_operator` gives a project."""
 
 
 @pytest.fixture
@@ -28,16 +28,16 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     made.movers.close()
 
 
-# -- grown -------------------------------------------------------------------------------------
+# -- growth ------------------------------------------------------------------------------------
 
 
-def test_it_grows_to_its_least_by_one_host_a_turn(kept: Kept) -> None:
+def test_it_grows_to_the_minimum_by_one_host_a_turn(kept: Kept) -> None:
     kept.wants(3, 4)
     assert kept.turns(5) == [1, 1, 1, 0, 0]
     assert kept.names() == ["mine~auto-1", "mine~auto-2", "mine~auto-3"]
 
 
-def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
+def test_an_added_host_is_open_and_paid_for(kept: Kept) -> None:
     kept.wants(1, 1)
     assert kept.turn() == 1
     (added,) = kept.hosts()
@@ -46,15 +46,15 @@ def test_what_is_added_is_open_and_paid_for(kept: Kept) -> None:
     assert kept.boot()
 
 
-def test_names_that_the_owner_gave_are_passed_over(kept: Kept) -> None:
+def test_generated_names_skip_the_owners_names(kept: Kept) -> None:
     kept.wants(0, 3)
     kept.operator.allocate(kept.uuid, HostRequest("mine~auto-1", "gold"))
     kept.turn()
     assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
 
-def test_with_no_least_it_begins_with_one(kept: Kept) -> None:
-    """Without a host there is none with room."""
+def test_without_a_minimum_it_begins_with_one_host(kept: Kept) -> None:
+    """No host means no room."""
     kept.wants(0, 2)
     assert kept.turns(3) == [1, 0, 0]
 
@@ -70,7 +70,7 @@ def test_it_grows_when_all_are_full_and_not_before(kept: Kept) -> None:
     assert kept.turn() == 1
 
 
-def test_it_does_not_grow_beyond_its_most(kept: Kept) -> None:
+def test_it_does_not_grow_beyond_the_maximum(kept: Kept) -> None:
     kept.wants(1, 2)
     kept.turn()
     kept.fill("mine~auto-1")
@@ -80,7 +80,7 @@ def test_it_does_not_grow_beyond_its_most(kept: Kept) -> None:
     assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
 
-def test_how_much_has_to_be_left_is_said(kept: Kept) -> None:
+def test_the_policy_says_how_many_processors_must_be_free(kept: Kept) -> None:
     kept.wants(1, 2, vcpus_min=2)
     kept.turn()
     assert kept.turn() == 0
@@ -88,7 +88,7 @@ def test_how_much_has_to_be_left_is_said(kept: Kept) -> None:
     assert kept.turn() == 1
 
 
-def test_a_host_that_takes_nothing_has_no_room(kept: Kept) -> None:
+def test_a_closed_host_has_no_room(kept: Kept) -> None:
     kept.wants(1, 3)
     kept.turn()
     kept.operator.switch(kept.uuid, "mine~auto-1", is_enabled=False)
@@ -106,7 +106,7 @@ def test_hosts_in_maintenance_have_no_room(kept: Kept) -> None:
 
 @pytest.fixture
 def two_agents(tmp_path: Path) -> Iterator[Kept]:
-    """Two hosts of different agents, of which the pcloud takes first that of ``a``."""
+    """Two hosts of different agents, of which the pcloud takes that of ``a`` first."""
     made = Kept(tmp_path, 1)
     made.wants(1, 2, idle_s=0)
     made.turn()
@@ -116,7 +116,7 @@ def two_agents(tmp_path: Path) -> Iterator[Kept]:
     made.movers.close()
 
 
-def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> None:
+def test_a_silent_host_has_room_for_some_minutes(two_agents: Kept) -> None:
     keep_sizes, wait = two_agents.operator.keep_sizes, two_agents.movers.wait
     two_agents.boot("mine~auto-1")
     wait(SILENT_S, silent="a")
@@ -126,7 +126,7 @@ def test_a_host_that_is_silent_has_room_for_some_minutes(two_agents: Kept) -> No
     assert two_agents.machine("mine~auto-2") == "b1"
 
 
-def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) -> None:
+def test_the_room_of_a_silent_host_does_not_allow_shrinking(two_agents: Kept) -> None:
     two_agents.boot("mine~auto-1")
     two_agents.operator.allocate(
         two_agents.uuid, HostRequest("mine~auto-2", "gold", is_enabled=True)
@@ -138,7 +138,7 @@ def test_the_room_of_a_host_that_is_silent_lets_no_other_go(two_agents: Kept) ->
     assert two_agents.names() == ["mine~auto-1"]
 
 
-def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:
+def test_a_replaced_host_does_not_count(kept: Kept) -> None:
     kept.wants(1, 1)
     kept.turn()
     server = kept.boot("mine~auto-1")
@@ -151,7 +151,7 @@ def test_a_replaced_host_is_none_of_its_hosts(kept: Kept) -> None:
     kept.delete(server)
 
 
-def test_hosts_are_of_the_zone_that_was_said(tmp_path: Path) -> None:
+def test_hosts_come_from_the_zone_of_the_policy(tmp_path: Path) -> None:
     kept = Kept(tmp_path, 3, {"a2": "west"})
     kept.wants(2, 2, availability_zone="west")
     assert kept.turns(3) == [1, 0, 0]
@@ -159,14 +159,14 @@ def test_hosts_are_of_the_zone_that_was_said(tmp_path: Path) -> None:
     kept.movers.close()
 
 
-# -- not grown ---------------------------------------------------------------------------------
+# -- no growth ---------------------------------------------------------------------------------
 
 
 def told_in_vain(kept: Kept) -> int:
     return [action for action, _ in kept.actions()].count(sizes.CANNOT_GROW)
 
 
-def test_that_it_cannot_grow_is_told_once(tmp_path: Path) -> None:
+def test_a_failure_to_grow_is_recorded_once(tmp_path: Path) -> None:
     kept = Kept(tmp_path, 1)
     kept.wants(2, 2)
     assert kept.turns(4) == [1, 0, 0, 0]
@@ -178,7 +178,7 @@ def test_that_it_cannot_grow_is_told_once(tmp_path: Path) -> None:
     kept.movers.close()
 
 
-def test_another_reason_is_told_as_well(tmp_path: Path) -> None:
+def test_a_failure_with_another_reason_is_recorded(tmp_path: Path) -> None:
     kept = Kept(tmp_path, 1)
     kept.wants(2, 2)
     kept.turns(3)
@@ -192,13 +192,13 @@ def test_another_reason_is_told_as_well(tmp_path: Path) -> None:
     kept.movers.close()
 
 
-def test_the_quota_bounds_it(kept: Kept) -> None:
+def test_the_quota_limits_growth(kept: Kept) -> None:
     kept.wants(5, 5)
     assert kept.turns(6) == [1] * UNIT_QUOTA + [0, 0]
     assert told_in_vain(kept) == 1
 
 
-def test_a_flavor_that_is_gone_is_no_accident(tmp_path: Path) -> None:
+def test_a_deleted_flavor_is_recorded_as_a_failure(tmp_path: Path) -> None:
     kept = Kept(tmp_path, 0)
     kept.wants(1, 1)
     kept.operator.undefine("gold", by_aggregate=False)
@@ -207,10 +207,10 @@ def test_a_flavor_that_is_gone_is_no_accident(tmp_path: Path) -> None:
     kept.movers.close()
 
 
-# -- shrunk ------------------------------------------------------------------------------------
+# -- shrinking ---------------------------------------------------------------------------------
 
 
-def test_it_shrinks_when_a_host_was_idle_long_enough_and_not_before(kept: Kept) -> None:
+def test_it_shrinks_when_a_host_was_idle_long_enough(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     kept.turn()
     servers = kept.fill("mine~auto-1")
@@ -224,7 +224,7 @@ def test_it_shrinks_when_a_host_was_idle_long_enough_and_not_before(kept: Kept) 
     assert kept.actions()[-2:] == [("disable", "mine~auto-1"), ("release", "mine~auto-1")]
 
 
-def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> None:
+def test_a_host_without_servers_is_idle_since_its_allocation(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     kept.operator.allocate(kept.uuid, HostRequest("a", "gold", is_enabled=True))
     kept.turn(IDLE_S - 30)
@@ -234,7 +234,7 @@ def test_a_host_that_never_had_anything_is_idle_since_it_came(kept: Kept) -> Non
     assert kept.names() == ["b"]
 
 
-def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
+def test_no_host_is_idle_without_an_idle_time(kept: Kept) -> None:
     kept.wants(0, 3)
     kept.turn()
     kept.operator.allocate(kept.uuid, HostRequest("b", "gold", is_enabled=True))
@@ -242,7 +242,7 @@ def test_nothing_is_idle_without_a_bound(kept: Kept) -> None:
     assert kept.names() == ["b", "mine~auto-1"]
 
 
-def test_it_does_not_shrink_below_its_least(kept: Kept) -> None:
+def test_it_does_not_shrink_below_the_minimum(kept: Kept) -> None:
     kept.wants(2, 3, idle_s=0)
     kept.turns(3)
     kept.operator.allocate(kept.uuid, HostRequest("extra", "gold", is_enabled=True))
@@ -253,7 +253,7 @@ def test_it_does_not_shrink_below_its_least(kept: Kept) -> None:
 
 
 def test_the_last_host_with_room_stays(kept: Kept) -> None:
-    """Else one would be taken at once in its place, and again, and again."""
+    """Otherwise a new host would replace it at once, and again at every turn."""
     kept.wants(0, 3, idle_s=0)
     kept.turn()
     assert kept.turns(3) == [0, 0, 0]
@@ -263,7 +263,7 @@ def test_the_last_host_with_room_stays(kept: Kept) -> None:
     assert kept.names() == ["mine~auto-1", "mine~auto-2"]
 
 
-def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) -> None:
+def test_an_idle_closed_host_is_released_if_another_has_room(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=0)
     kept.turn()
     kept.operator.allocate(kept.uuid, HostRequest("closed", "gold"))
@@ -271,7 +271,7 @@ def test_an_idle_host_that_takes_nothing_goes_if_another_has_room(kept: Kept) ->
     assert kept.names() == ["mine~auto-1"]
 
 
-def test_the_youngest_goes_first(kept: Kept) -> None:
+def test_the_youngest_idle_host_is_released_first(kept: Kept) -> None:
     kept.wants(1, 4, idle_s=60)
     for name in ("c", "b", "a"):
         kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
@@ -291,7 +291,7 @@ def test_a_host_with_a_server_stays(kept: Kept) -> None:
     assert kept.turns(3) == [0, 0, 0]
 
 
-def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) -> None:
+def test_idle_time_begins_when_a_migration_is_over(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     for name in ("a", "b"):
         kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
@@ -305,7 +305,7 @@ def test_a_host_is_not_idle_from_the_moment_its_server_moved_away(kept: Kept) ->
     assert kept.names() == ["a"]
 
 
-def test_a_host_is_not_idle_from_the_moment_its_server_was_put_away(kept: Kept) -> None:
+def test_idle_time_begins_when_shelving_is_over(kept: Kept) -> None:
     kept.wants(1, 3, idle_s=IDLE_S)
     for name in ("a", "b"):
         kept.operator.allocate(kept.uuid, HostRequest(name, "gold", is_enabled=True))
@@ -320,10 +320,10 @@ def test_a_host_is_not_idle_from_the_moment_its_server_was_put_away(kept: Kept) 
     assert kept.names() == ["a"]
 
 
-# -- whose turn it is --------------------------------------------------------------------------
+# -- due pclouds -------------------------------------------------------------------------------
 
 
-def test_pclouds_without_a_policy_are_left_alone(kept: Kept) -> None:
+def test_pclouds_without_a_policy_keep_their_size(kept: Kept) -> None:
     kept.uuid = kept.operator.create(OWNER, name="mine")
     assert kept.movers.cloud.read(sizes.due) == []
     assert kept.turn() == 0
@@ -334,7 +334,7 @@ def test_pclouds_without_a_policy_are_left_alone(kept: Kept) -> None:
     assert kept.movers.cloud.read(sizes.due) == []
 
 
-def test_a_pcloud_that_went_in_between_is_no_mistake(kept: Kept) -> None:
+def test_a_pcloud_deleted_meanwhile_is_skipped(kept: Kept) -> None:
     kept.wants(1, 1)
     kept.operator.delete(kept.uuid, by_aggregate=False)
     assert kept.turn() == 0

@@ -1,4 +1,4 @@
-"""Many hosts of pclouds take as many statements as few, where nothing is done to them."""
+"""The number of statements does not depend on the number of a pcloud's hosts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Owner = tuple[PcloudOperator, dict[int, str]]
 
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[Owner]:
-    """Pclouds of few hosts and of many, by how many these are; on each there is a server."""
+    """A pcloud of few hosts and one of many, by their sizes; each host has a server."""
     names = [f"a{number}" for number in range(FEW + MANY + SPARE)]
     operator = PcloudOperator(Movers(tmp_path, *(reported(name) for name in names)))
     operator.define("gold", 1)
@@ -41,7 +41,7 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
         operator.pool("gold", name, by_aggregate=False)
     mine: dict[int, str] = {}
     for count in (FEW, MANY):
-        # It would shrink at once, if its hosts were empty.
+        # It would shrink at once if its hosts were empty.
         size = SizePolicy(0, count, "gold", idle_s=0)
         mine[count] = operator.create("project", name="p", size=size)
         for number in range(count):
@@ -54,7 +54,7 @@ def owner(tmp_path: Path) -> Iterator[Owner]:
 
 
 def look(uuid: str, tx: Tx) -> int:
-    """All that is shown of a pcloud's hosts; tells how many there are."""
+    """Show all of a pcloud's hosts; return their number."""
     found = hosts.page(tx, pclouds.get(tx, uuid))
     assert len(hosts.residents(tx, found)) == len(hosts.resources(tx, found)) == len(found)
     return len(found)
@@ -63,7 +63,7 @@ def look(uuid: str, tx: Tx) -> int:
 def counted(
     operator: PcloudOperator, work: Callable[[str], object], mine: dict[int, str]
 ) -> list[int]:
-    """How many statements the same takes for the pcloud of few hosts, and for that of many."""
+    """The statements for the pcloud of few hosts, and for that of many."""
     counter = Counter(operator.cloud)
     return [counter.of(partial(work, uuid)) for _, uuid in sorted(mine.items())]
 
@@ -74,9 +74,7 @@ def test_hosts_are_listed_together(owner: Owner) -> None:
     assert few == many
 
 
-def test_hosts_that_are_in_use_are_not_asked_one_by_one_whether_they_are_empty(
-    owner: Owner,
-) -> None:
+def test_checking_hosts_in_use_takes_constant_statements(owner: Owner) -> None:
     operator, mine = owner
     operator.movers.wait(60.0)
     context = operator.context()
@@ -88,7 +86,7 @@ def test_hosts_that_are_in_use_are_not_asked_one_by_one_whether_they_are_empty(
     assert few == many
 
 
-def test_nor_are_hosts_that_were_replaced(owner: Owner) -> None:
+def test_checking_replaced_hosts_takes_constant_statements(owner: Owner) -> None:
     operator, mine = owner
     counter, counts = Counter(operator.cloud), []
     for names in (["h0"], ["h1", "h2", "h3"]):
@@ -99,12 +97,12 @@ def test_nor_are_hosts_that_were_replaced(owner: Owner) -> None:
     assert few == many
 
 
-def test_replaced_hosts_that_wait_long_keep_no_others_from_their_turn(owner: Owner) -> None:
+def test_replaced_hosts_that_wait_do_not_delay_others(owner: Owner) -> None:
     operator, mine = owner
     movers, names = operator.movers, [f"h{number}" for number in range(SPARE)]
     for name in names:
         replace(operator, mine[MANY], name)
-    # Their servers are gone, and their agent is yet to say so.
+    # Their servers are gone, but their agent has not reported it.
     movers.wait(61.0, silent="a")
     counts, counter = [], Counter(operator.cloud)
     for name in names:
@@ -116,7 +114,7 @@ def test_replaced_hosts_that_wait_long_keep_no_others_from_their_turn(owner: Own
     assert sum(operator.look_after_replaced(1) for _ in range(TURNS)) == 1
 
 
-def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
+def test_finding_idle_hosts_takes_constant_statements(owner: Owner) -> None:
     operator, mine = owner
     uuid, size = mine[MANY], SizePolicy(0, MANY + SPARE, "gold", idle_s=60)
     operator.update(uuid, size=size)
@@ -129,7 +127,7 @@ def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
         counts.append(counter.of(operator.keep_sizes))
     few, many = counts
     assert few == many
-    # One is released, whoever else could be.
+    # One is released, however many others are empty.
     movers.wait(60.0)
     few, many = (counter.of(operator.keep_sizes) for _ in range(2))
     assert few == many
@@ -138,27 +136,26 @@ def test_hosts_that_are_idle_are_looked_at_together(owner: Owner) -> None:
 
 @dataclass(frozen=True)
 class Visit:
-    """Who looks at host flavors, as far as views ask: the settings, and what he may see."""
+    """A caller that lists host flavors: the settings, and what it may see."""
 
     dedicating: Dedicating
     is_administrator: bool
 
     @property
     def site(self) -> Visit:
-        """The service that is visited."""
+        """The service."""
         return self
 
     @property
     def settings(self) -> Visit:
-        """Its settings."""
         return self
 
     def allows(self, _: str) -> bool:
-        """Whether he may see all."""
+        """Whether the caller may see all."""
         return self.is_administrator
 
 
-def test_free_hosts_are_not_counted_for_who_may_not_see_how_many_there_are(owner: Owner) -> None:
+def test_free_hosts_are_not_counted_for_callers_that_may_not_see_them(owner: Owner) -> None:
     operator, _ = owner
     context, counter = operator.context(), Counter(operator.cloud)
 
@@ -191,13 +188,13 @@ def server_on(operator: PcloudOperator, uuid: str, name: str) -> ServerId:
 
 
 def replace(operator: PcloudOperator, uuid: str, name: str) -> None:
-    """Have another host take the place of one that is broken, whose servers stay."""
+    """Let another host take the place of a broken one, whose servers stay."""
     member = operator.cloud.read(lambda tx: hosts.get(tx, pclouds.get(tx, uuid), name))
     operator.maintain("gold", member.hostname, "smoke")
     operator.act(uuid, lambda tx, pcloud, context: hosts.replace(tx, pcloud, name, context))
 
 
-def test_hosts_change_hands_together(owner: Owner) -> None:
+def test_a_transfer_takes_constant_statements(owner: Owner) -> None:
     operator, mine = owner
 
     def give(uuid: str) -> None:

@@ -1,4 +1,4 @@
-"""A pcloud is not deleted under shelved servers that could come back to it alone."""
+"""A pcloud is not deleted while shelved servers depend on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WITHIN_S = 60.0
 
 
 def pcloud(store: Store, *guests: str, name: str = "p") -> str:
-    """A pcloud without hosts, of one owner."""
+    """A pcloud without hosts."""
     uuid = IDS.uuid()
     with store.write() as tx:
         made = pclouds.create(tx, uuid, OWNER, {"name": name}, TERMS)
@@ -40,7 +40,7 @@ def pcloud(store: Store, *guests: str, name: str = "p") -> str:
 
 
 def shelved(store: Store, hints: dict[str, Any], project_id: str = OWNER, **more: Any) -> ServerId:
-    """A server that is shelved and on no host, unless something else is said."""
+    """A server that is shelved and on no host, by default."""
     with store.write() as tx:
         number = IDS.seed() % 2**40
         facts = {
@@ -64,7 +64,7 @@ def change(tx: Tx, server: ServerId, **wanted: str) -> None:
     dedicated_hosts.change(tx, server, ASKER, **wanted, now=NOW)
 
 
-def test_those_count_that_could_come_back_to_it_alone(store: Store) -> None:
+def test_stranded_servers_have_no_other_place(store: Store) -> None:
     mine, other = pcloud(store, GUEST), pcloud(store, GUEST)
     loose = mine.replace("-", "").upper()
     kept = {
@@ -77,7 +77,7 @@ def test_those_count_that_could_come_back_to_it_alone(store: Store) -> None:
         ({"pcloud": other}, {}),
         ({"pcloud": [mine, other]}, {}),
         ({"pcloud": [mine, other]}, {"project_id": GUEST}),
-        # It is not for them any more, or never was: they keep nobody from deleting it.
+        # They may not use it, now or ever, so they do not prevent its deletion.
         ({"pcloud": mine}, {"project_id": STRANGER}),
         ({"pcloud": [mine, other]}, {"project_id": STRANGER}),
         ({"pcloud": mine, "pcloud_unasked": True}, {}),
@@ -95,22 +95,22 @@ def test_those_count_that_could_come_back_to_it_alone(store: Store) -> None:
     assert len(found) == len(kept)
 
 
-def test_a_refusal_names_servers_of_the_callers_project_alone(store: Store) -> None:
+def test_a_refusal_lists_only_servers_of_the_callers_project(store: Store) -> None:
     mine = pcloud(store, GUEST)
     theirs = shelved(store, {"pcloud": mine}, GUEST)
-    own = [shelved(store, {"pcloud": mine}) for _ in range(pclouds.TOLD_MAX + 2)]
+    own = [shelved(store, {"pcloud": mine}) for _ in range(pclouds.LISTED_MAX + 2)]
     with pytest.raises(InUse) as refused:
         delete(store, mine)
     told = refused.value.message
     assert f"{len(own)} of your project (" in told
     assert "and 1 of other projects" in told
-    assert sum(each in told for each in own) == pclouds.TOLD_MAX
+    assert sum(each in told for each in own) == pclouds.LISTED_MAX
     assert theirs not in told
     with store.read() as tx:
         assert pclouds.get(tx, mine).uuid == mine
 
 
-def test_by_force_it_goes_and_the_servers_keep_their_hints(store: Store) -> None:
+def test_a_forced_deletion_keeps_the_servers_hints(store: Store) -> None:
     mine = pcloud(store)
     server = shelved(store, {"pcloud": mine})
     delete(store, mine, is_forced=True)
@@ -151,13 +151,13 @@ def test_a_name_that_several_pclouds_have_changes_nothing(store: Store) -> None:
 
 
 def test_a_server_that_may_still_be_on_a_host_is_not_changed(store: Store) -> None:
-    # A host that was told too late to start it did not confirm yet that it let it go.
+    # A host got its start order too late, and has not confirmed its removal.
     server = shelved(store, {}, host="a")
     with pytest.raises(Conflict, match="not known to be free of it"), store.write() as tx:
         change(tx, server)
 
 
-def test_a_server_that_cannot_be_shelved_is_not_told_to_be(store: Store) -> None:
+def test_a_server_that_cannot_be_shelved_gets_no_order(store: Store) -> None:
     for status, told in (
         (Status.PAUSED, "It is PAUSED: shelve it first, and wait until that is done."),
         (Status.ERROR, "It is ERROR."),
@@ -168,7 +168,7 @@ def test_a_server_that_cannot_be_shelved_is_not_told_to_be(store: Store) -> None
         assert refused.value.message.endswith(f"nothing is being done to it. {told}")
 
 
-def test_who_names_it_and_who_deletes_it_at_the_same_moment(
+def test_a_boot_and_a_deletion_at_the_same_moment_take_turns(
     store: Store, opened: Callable[[], Store]
 ) -> None:
     """The second one waits for its turn, and sees what the first one did."""

@@ -1,4 +1,4 @@
-"""What strangers are told of dedicated hosts when they find no room: that there are some."""
+"""Explanations of a failed boot reveal nothing about dedicated hosts but that there are some."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.pcloud_operator import PcloudOperator
 
 
 @pytest.mark.parametrize("names_it", [False, True])
-def test_no_amount_of_a_pcloud_is_told(tmp_path: Path, names_it: bool) -> None:
+def test_explanations_show_no_amounts_of_a_pcloud(tmp_path: Path, names_it: bool) -> None:
     operator = PcloudOperator(Movers(tmp_path, reported("a1", vcpus=2), reported("b1", vcpus=11)))
     movers = operator.movers
     operator.define("large", 1)
@@ -41,6 +41,6 @@ def test_no_amount_of_a_pcloud_is_told(tmp_path: Path, names_it: bool) -> None:
     missing = [each.missing for each in refused.tallies if each.filter_name == "CapacityFilter"]
     assert not any("33" in each or "7 of 40" in each for each in missing)
     if not names_it:
-        # The shared host comes nearest, whatever the other one has.
+        # The shared host is the nearest miss, whatever the other one has.
         assert refused.nearest[0].host == "a1"
     movers.close()

@@ -1,5 +1,4 @@
-"""Servers that name a pcloud, or none: what strangers are told of dedicated hosts, and whose
-quota they count in."""
+"""Errors of servers that name a pcloud, or none, hide dedicated hosts; and whose quota counts."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ SEED = 1
 
 
 def furnished(folder: Path, *pooled: str, **settings: Any) -> PcloudOperator:
-    """A cloud of three hosts of which some are in a pool."""
+    """A cloud of three hosts, some of them in a pool."""
     reports = [reported(each, 9, 9999, 999) for each in ("a1", "a2", "b1")]
     operator = PcloudOperator(Movers(folder, *reports, **settings))
     operator.define("large", 1)
@@ -43,7 +42,7 @@ def furnished(folder: Path, *pooled: str, **settings: Any) -> PcloudOperator:
 
 
 def told(operator: PcloudOperator, hints: dict[str, Any]) -> dict[str, Any]:
-    """What a stranger is told of a boot that it only asks about, and of one that it tries."""
+    """What another project learns from an explained boot and from a real one."""
     cloud, now = operator.cloud, operator.movers.now
     asked: dict[str, Any] = {"project_id": STRANGER, "hints": hints, "seed": SEED, "now": now}
     (answer,) = cloud.carry_out(("explain", cloud.request(**asked)))
@@ -55,14 +54,14 @@ def told(operator: PcloudOperator, hints: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("had_it", [OWNER, STRANGER])
 @pytest.mark.parametrize("more", [{}, {"pcloud_host": "one"}])
-def test_one_that_was_deleted_a_strangers_and_an_unknown_one_look_alike(
+def test_deleted_foreign_and_unknown_pclouds_look_alike(
     tmp_path: Path, more: dict[str, str], had_it: str
 ) -> None:
     operator = furnished(tmp_path, "a1", "a2")
     theirs, gone = operator.create(OWNER, name="p"), operator.create(had_it, name="q")
     for each in (theirs, gone):
         operator.allocate(each, HostRequest("one", "large", None, True))
-    # Somebody looks while both are there.
+    # A request while both exist.
     operator.movers.boot(None, project_id=OWNER, hints={"pcloud": theirs})
     operator.switch(gone, "one", is_enabled=False)
     operator.act_on(gone, "one", hosts.release)
@@ -107,7 +106,7 @@ def test_a_guests_server_counts_against_the_guests_quota(tmp_path: Path) -> None
 
 
 def lost(operator: PcloudOperator) -> str:
-    """A stranger's server that found no host, since two of three are in a pool."""
+    """Another project's server that found no host, since two of three are in a pool."""
     operator.cloud.add_flavor("huge", vcpus=999)
     request = operator.cloud.request(
         project_id=STRANGER, flavor_id="huge", seed=SEED, now=operator.movers.now
@@ -119,7 +118,7 @@ def lost(operator: PcloudOperator) -> str:
 
 
 def read(operator: PcloudOperator, uuid: str, *, is_admin: bool) -> tuple[str, Any]:
-    """What a server's fault says, and the decision about it."""
+    """A server's fault, and the decision about it."""
 
     def look(tx: Tx) -> tuple[str, Any]:
         server = servers.by_uuid(tx, ServerId(uuid))
@@ -156,7 +155,7 @@ def test_a_kept_fault_counts_hosts_for_administrators(
     operator.movers.close()
 
 
-def test_what_older_programs_kept_is_read_as_it_is(tmp_path: Path) -> None:
+def test_faults_kept_by_an_older_release_are_readable(tmp_path: Path) -> None:
     operator = furnished(tmp_path, "a1", "a2")
     uuid = lost(operator)
     before, _ = read(operator, uuid, is_admin=False)

@@ -1,4 +1,4 @@
-"""What whole hosts cost: units of the allocation by the hours from then to the release."""
+"""Costs of whole hosts: units of the allocation by the hours from then to the release."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def release(operator: PcloudOperator, uuid: str, name: str) -> None:
     operator.act_on(uuid, name, hosts.release)
 
 
-def test_a_host_that_nobody_uses_costs_its_units_from_allocation_to_release(
+def test_an_unused_host_costs_its_units_from_allocation_to_release(
     operator: PcloudOperator,
 ) -> None:
     uuid = operator.create("lab", name="mine")
@@ -73,7 +73,7 @@ def test_a_host_that_is_not_released_yet_costs_up_to_now(operator: PcloudOperato
     assert usage.host_hours == pytest.approx(3)
 
 
-def test_of_a_period_its_part_counts(operator: PcloudOperator) -> None:
+def test_the_part_within_the_period_counts(operator: PcloudOperator) -> None:
     uuid = operator.create("lab", name="mine")
     operator.allocate(uuid, HostRequest("a", "gold"))
     operator.movers.wait(10 * HOUR_S)
@@ -85,7 +85,7 @@ def test_of_a_period_its_part_counts(operator: PcloudOperator) -> None:
     assert usages(operator, begin + 10 * hour, begin + 12 * hour) == []
 
 
-def test_dearer_flavors_cost_more_from_the_next_allocation_on(operator: PcloudOperator) -> None:
+def test_changed_units_apply_from_the_next_allocation(operator: PcloudOperator) -> None:
     uuid = operator.create("lab", name="mine")
     operator.allocate(uuid, HostRequest("a", "gold"))
     operator.redefine("gold", UNITS - 1, by_aggregate=False)
@@ -96,7 +96,7 @@ def test_dearer_flavors_cost_more_from_the_next_allocation_on(operator: PcloudOp
     assert usage.unit_hours == pytest.approx(UNITS + UNITS - 1)
 
 
-def test_who_is_given_a_pcloud_pays_from_then_on(operator: PcloudOperator) -> None:
+def test_the_new_owner_pays_from_the_transfer_on(operator: PcloudOperator) -> None:
     uuid = operator.create("lab", name="mine")
     operator.allocate(uuid, HostRequest("a", "gold"))
     operator.movers.wait(HOUR_S)
@@ -106,7 +106,7 @@ def test_who_is_given_a_pcloud_pays_from_then_on(operator: PcloudOperator) -> No
     assert hours == {"lab": pytest.approx(1), "shop": pytest.approx(2)}
 
 
-def test_a_replaced_host_costs_nothing_any_more(operator: PcloudOperator) -> None:
+def test_a_replaced_host_costs_nothing(operator: PcloudOperator) -> None:
     uuid = operator.create("lab", name="mine")
     operator.allocate(uuid, HostRequest("a", "gold", is_enabled=True))
     server = operator.movers.boot(None, project_id="lab", hints={"pcloud": uuid})
@@ -121,7 +121,7 @@ def test_a_replaced_host_costs_nothing_any_more(operator: PcloudOperator) -> Non
     assert usage.host_hours == pytest.approx(3)
 
 
-def test_no_moment_is_paid_for_twice_when_a_clock_goes_back(operator: PcloudOperator) -> None:
+def test_a_clock_that_goes_back_bills_no_moment_twice(operator: PcloudOperator) -> None:
     operator.maintain("gold", "a2", "smoke")
     uuid = operator.create("lab", name="mine")
     operator.allocate(uuid, HostRequest("a", "gold"))

@@ -1,7 +1,7 @@
 """Rules of allocation candidates that are easily got wrong, each in the smallest forest.
 
-What is expected stands here in full, for the search and for the reference alike; the reference
-then judges the search wherever nobody would write it down.
+The expected candidates are written out here, for the search and for the reference. Elsewhere the
+reference judges the search.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ RED = "CUSTOM_RED"
 SSD = "STORAGE_DISK_SSD"
 HERE, THERE, ELSEWHERE = AGGREGATES
 Amounts = dict[int, dict[str, int]]
-"""Providers' numbers, and what is taken of each."""
+"""Amounts by provider number and class."""
 
 
 class Case(NamedTuple):
-    """A search, and the amounts of all candidates that it finds."""
+    """A search, and the amounts of all candidates that it must find."""
 
     forest: Forest
     query: CandidateQuery
@@ -98,26 +98,26 @@ PAIR = (one(0, has="VCPU"), one(1, 0, has="VCPU"))
 
 
 def odd(**units: int) -> Forest:
-    """A single provider with unit rules for its VCPU."""
+    """A single provider with unusual unit rules for its VCPU."""
     return (one(0, inventories={"VCPU": Inventory(total=8, **units)}),)
 
 
 CASES = {
-    "a pool serves a tree because of any provider there": Case(
+    "a pool serves a tree through any of its providers": Case(
         TWO_HOSTS, ask(group(amounts=BOTH)), [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}]
     ),
     "a pool in no aggregate serves only itself": Case(
         (one(0, has="DISK_GB", traits=[SHARES]), one(1, has="VCPU")), ask(group(amounts=BOTH)), []
     ),
-    "who is in an aggregate but does not share serves nobody": Case(
+    "a provider that does not share serves no other": Case(
         (one(0, has="DISK_GB", aggregates=[HERE]), one(1, has="VCPU", aggregates=[HERE])),
         ask(group(amounts=BOTH)),
         [],
     ),
-    "what pools alone can give is found once": Case(
+    "candidates of pools alone are found once": Case(
         TWO_HOSTS, ask(group(amounts=DISK)), [{0: DISK}]
     ),
-    "pools give all of one group on each tree where others serve the rest": Case(
+    "pools can serve a whole group beside the rest of each tree": Case(
         TWO_HOSTS,
         ask(group(amounts=DISK), group("1", amounts=VCPU)),
         [{0: DISK, 1: VCPU}, {0: DISK, 2: VCPU}],
@@ -131,7 +131,7 @@ CASES = {
         ask(group(amounts=BOTH)),
         [{2: VCPU, 1: DISK}],
     ),
-    "halves of a membership do not add up": Case(
+    "two half memberships are no membership": Case(
         (
             one(0, aggregates=[HERE]),
             one(1, 0, has="VCPU", aggregates=[THERE]),
@@ -161,7 +161,7 @@ CASES = {
         ask(group(amounts=BOTH, member_of=[[THERE]])),
         [],
     ),
-    "the membership of its own root is not that of a pool that is lent": Case(
+    "a pool does not inherit its root's membership": Case(
         (
             one(0, aggregates=[THERE]),
             one(1, 0, has="DISK_GB", traits=[SHARES], aggregates=[HERE]),
@@ -170,12 +170,12 @@ CASES = {
         ask(group(amounts=BOTH, member_of=[[THERE]])),
         [],
     ),
-    "nothing is lent to a tree whose root is in a forbidden aggregate": Case(
+    "a tree with its root in a forbidden aggregate borrows nothing": Case(
         (POOL, one(1, has="VCPU", aggregates=[HERE, THERE]), *TWO_HOSTS[2:]),
         ask(group(amounts=DISK, not_member_of=[THERE]), group("1", amounts=VCPU)),
         [{2: VCPU, 0: DISK}],
     ),
-    "nothing is lent by a pool in a forbidden aggregate": Case(
+    "a pool in a forbidden aggregate lends nothing": Case(
         TWO_HOSTS, ask(group(amounts=DISK, not_member_of=[HERE])), []
     ),
     "a forbidden aggregate of a root is its tree's": Case(
@@ -183,25 +183,25 @@ CASES = {
         ask(group(amounts=VCPU, not_member_of=[HERE])),
         [{2: VCPU}],
     ),
-    "a forbidden aggregate of a child is its own": Case(
+    "a forbidden aggregate of a child excludes the child alone": Case(
         (one(0, has="VCPU"), one(1, 0, has="VCPU", aggregates=[ELSEWHERE])),
         ask(group(amounts=VCPU, not_member_of=[ELSEWHERE])),
         [{0: VCPU}],
     ),
-    "within a tree nothing comes from a pool outside": Case(
+    "a search within a tree uses no pool outside": Case(
         (POOL, one(1, has="VCPU", aggregates=[HERE]), one(2, 1, has="DISK_GB")),
         ask(group(amounts=BOTH, in_tree=provider_uuid(2))),
         [{1: VCPU, 2: DISK}],
     ),
-    "a suffixed group may come from the pool that is named": Case(
+    "a suffixed group may come from a named pool": Case(
         TWO_HOSTS,
         ask(group(amounts=VCPU), group("1", amounts=DISK, in_tree=provider_uuid(0))),
         [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}],
     ),
-    "nothing is in a tree that is not there": Case(
+    "an unknown tree has no candidates": Case(
         PAIR, ask(group(amounts=VCPU, in_tree=UNKNOWN_PROVIDER)), []
     ),
-    "traits are there together": Case(
+    "required traits may be spread over a candidate": Case(
         (
             one(0, has="VCPU", traits=[RED]),
             one(1, 0, has="DISK_GB", traits=[SSD]),
@@ -210,12 +210,12 @@ CASES = {
         ask(group(amounts=BOTH, required=[[RED], [SSD]])),
         [{0: VCPU, 1: DISK}],
     ),
-    "traits of who gives nothing do not count": Case(
+    "traits of providers without amounts do not count": Case(
         (one(0, traits=[RED]), one(1, 0, has="VCPU", traits=[SSD])),
         ask(group(amounts=VCPU, required=[[RED]])),
         [],
     ),
-    "a forbidden trait is that of each provider": Case(
+    "no provider has a forbidden trait": Case(
         (one(0, has="VCPU", traits=[RED]), one(1, 0, has="VCPU DISK_GB")),
         ask(group(amounts=BOTH, forbidden=[RED])),
         [{1: BOTH}],
@@ -225,24 +225,24 @@ CASES = {
         ask(group("1", amounts=BOTH)),
         [{2: BOTH}],
     ),
-    "amounts of groups that meet are added, and of no others": Case(
+    "only amounts of groups on one provider are added": Case(
         PAIR,
         ask(group(amounts=VCPU), group("1", amounts=VCPU), is_isolated=True),
         [{0: {"VCPU": 2}}, {0: VCPU, 1: VCPU}, {0: VCPU, 1: VCPU}, {1: {"VCPU": 2}}],
     ),
-    "isolated groups are apart, those without resources included": Case(
+    "isolated groups are apart, also without resources": Case(
         PAIR,
         ask(
             group("1", amounts=VCPU), group("2"), is_isolated=True, same_subtrees=(frozenset("12"),)
         ),
         [{0: VCPU}, {1: VCPU}],
     ),
-    "siblings are no subtree": Case(
+    "siblings are not a subtree": Case(
         HOST_WITH_CARDS,
         ask(group("1", amounts=GOLD), group("2", amounts=GOLD), same_subtrees=(frozenset("12"),)),
         [{1: {"CUSTOM_GOLD": 2}}, {2: {"CUSTOM_GOLD": 2}}],
     ),
-    "siblings are one below a parent that is named too": Case(
+    "siblings with their named parent are a subtree": Case(
         HOST_WITH_CARDS,
         ask(
             group("1", amounts=GOLD, required=[[RED]]),
@@ -252,12 +252,12 @@ CASES = {
         ),
         [{1: GOLD, 2: GOLD}],
     ),
-    "a pool is in no subtree of those it serves": Case(
+    "a pool is in no subtree of trees it serves": Case(
         TWO_HOSTS,
         ask(group("1", amounts=VCPU), group("2", amounts=DISK), same_subtrees=(frozenset("12"),)),
         [],
     ),
-    "a group without resources keeps to its tree": Case(
+    "a group without resources stays in its tree": Case(
         (one(0, has="VCPU"), one(1, has="VCPU")),
         ask(
             group("1", amounts=VCPU),
@@ -266,12 +266,12 @@ CASES = {
         ),
         [{1: VCPU}],
     ),
-    "the root that counts is the one a candidate hangs on": Case(
+    "the root of a candidate is that of its anchor": Case(
         (POOL, one(1, has="VCPU", aggregates=[HERE], traits=[RED]), *TWO_HOSTS[2:]),
         ask(group(amounts=BOTH), root_required=frozenset([RED])),
         [{1: VCPU, 0: DISK}],
     ),
-    "a pool may hang on a root that it serves": Case(
+    "a pool may be anchored to a root that it serves": Case(
         (POOL, one(1, aggregates=[HERE], traits=[RED])),
         ask(group(amounts=DISK), root_required=frozenset([RED])),
         [{0: DISK}],
@@ -281,26 +281,26 @@ CASES = {
         ask(group(amounts=VCPU), root_forbidden=frozenset([RED])),
         [{2: VCPU}],
     ),
-    "what is held already is not free for groups that meet": Case(
+    "held amounts are not free for groups on one provider": Case(
         (one(0, has="VCPU", used={"VCPU": 7}),),
         ask(group("1", amounts=VCPU), group("2", amounts=VCPU)),
         [],
     ),
-    "groups that meet take no more than the maximum": Case(
+    "groups on one provider respect max_unit together": Case(
         odd(max_unit=1), ask(group("1", amounts=VCPU), group("2", amounts=VCPU)), []
     ),
-    "the minimum is given whatever the step": Case(
+    "min_unit is valid whatever the step": Case(
         odd(min_unit=1, step_size=2), ask(group(amounts=VCPU)), [{0: VCPU}]
     ),
-    "groups that meet take what is given as one amount": Case(
+    "groups on one provider respect the step together": Case(
         odd(min_unit=1, step_size=2),
         ask(group("1", amounts=VCPU), group("2", amounts={"VCPU": 2})),
         [],
     ),
-    "each group alone takes no less than the minimum": Case(
+    "each group respects min_unit alone": Case(
         odd(min_unit=2), ask(group("1", amounts=VCPU), group("2", amounts=VCPU)), []
     ),
-    "who knows nothing of trees gets one provider of each": Case(
+    "clients before nested providers get one provider of each": Case(
         (*TWO_HOSTS, one(4, 2, has="DISK_GB")),
         ask(group(amounts=BOTH), takes_one_of_a_tree=True),
         [{1: VCPU, 0: DISK}, {2: VCPU, 0: DISK}],
@@ -328,7 +328,7 @@ def test_each_rule(store: Store, name: str) -> None:
 
 
 def repr_of(amounts: dict[Any, dict[str, int]]) -> str:
-    """Anything that sorts equal amounts alike."""
+    """A sort key that is equal for equal amounts."""
     return repr(sorted((uuid, sorted(names.items())) for uuid, names in amounts.items()))
 
 
@@ -360,6 +360,6 @@ def test_any_forest(store: Store, seed: int) -> None:
         (ask(group(amounts=VCPU), root_forbidden=frozenset(["CUSTOM_ODD"])), "CUSTOM_ODD"),
     ],
 )
-def test_names_that_are_not_there(store: Store, query: CandidateQuery, name: str) -> None:
+def test_unknown_names_are_refused(store: Store, query: CandidateQuery, name: str) -> None:
     with store.read() as tx, pytest.raises(Invalid, match=name):
         find(CandidateSearcher(Placing()), tx, query, 0)

@@ -1,4 +1,4 @@
-"""What providers have, give out and have left, as their owners are told."""
+"""Capacity, usage and free amounts of providers, as owners of pclouds see them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ HALF_MORE = InventoryReport(total=8, reserved=2, allocation_ratio=1.5)
 NOTHING = ProviderId(2**40)
 
 
-def test_what_is_reserved_is_no_part_of_it_and_too_much_is_less_than_nothing(
-    tmp_path: Path,
-) -> None:
+def test_reserved_amounts_do_not_count_and_overcommit_is_negative(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1", inventories={"VCPU": HALF_MORE}))
     movers.boot("a1")
 

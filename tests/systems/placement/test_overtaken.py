@@ -1,4 +1,4 @@
-"""Who looks in one transaction and writes in another is overtaken; and how that ends."""
+"""Claims that read in one transaction and write in another can be overtaken, and retry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ATTEMPTS_MAX = 3
 
 
 class Race:
-    """A claimant that looks first, and a second writer who is faster so many times."""
+    """A claimant, and a second writer that is faster a given number of times."""
 
     def __init__(self, open_store: Callable[[], Store], overtakes: int) -> None:
         self.near, self.far = open_store(), open_store()
@@ -61,7 +61,7 @@ class Race:
             raise refusal
 
     def run(self) -> None:
-        """Try, at most so often."""
+        """Try up to so many times."""
         with capture_logs():
             asyncio.run(again(self.attempt, ALLOCATIONS, ATTEMPTS_MAX))
 
@@ -72,14 +72,14 @@ class Race:
 
 
 @pytest.mark.parametrize("overtakes", range(ATTEMPTS_MAX))
-def test_looking_again_helps(opened: Callable[[], Store], overtakes: int) -> None:
+def test_a_retry_succeeds(opened: Callable[[], Store], overtakes: int) -> None:
     race = Race(opened, overtakes)
     race.run()
     assert race.attempts == overtakes + 1
     assert race.used() == overtakes + 1
 
 
-def test_there_is_an_end_to_it(opened: Callable[[], Store]) -> None:
+def test_retries_are_bounded(opened: Callable[[], Store]) -> None:
     race = Race(opened, ATTEMPTS_MAX)
     with pytest.raises(ConcurrentUpdate) as caught:
         race.run()
@@ -88,7 +88,7 @@ def test_there_is_an_end_to_it(opened: Callable[[], Store]) -> None:
     assert race.used() == race.rivals == ATTEMPTS_MAX
 
 
-def test_the_second_look_may_find_nothing_left(opened: Callable[[], Store]) -> None:
+def test_a_retry_may_find_no_capacity(opened: Callable[[], Store]) -> None:
     race = Race(opened, 1)
     with race.far.write() as tx:
         inventories.change(tx, PROVIDER, "VCPU", 1, Inventory(1), NOW)

@@ -1,4 +1,4 @@
-"""Entries of build plans are carried out once, or not at all, and then leave nothing behind."""
+"""Entries of build plans create a server once, or fail and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from innkeeper.systems.compute.boot import dry_run, entries
 from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale, EntryUsed
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.servers import servers as server_rules
-from innkeeper.systems.zones.sealing import NotOurs, Sealer
-from innkeeper.systems.zones.select import offers
+from innkeeper.systems.zones.sealing import NotOurs, Sealer, offers
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 SEALER_S = 60.0
@@ -53,13 +52,13 @@ def planned(cloud: Cloud, count: int, **more: Any) -> tuple[Planned, ...]:
 
 
 def bringing(cloud: Cloud, plan: Planned, **more: Any) -> BootRequest:
-    """A request that brings the entry of one server of a plan."""
+    """A request with the entry of one planned server."""
     request = cloud.request(1, **{"request_id": f"req-{cloud.ids.seed()}", **more})
     sealed = SEALER.seal(plan.destination, entries.scope_of(request), NONCE, NOW)
     return entries.opened(request, SEALER, sealed)
 
 
-def test_a_plan_takes_nothing_and_writes_nothing(cloud: Cloud) -> None:
+def test_a_plan_claims_and_writes_nothing(cloud: Cloud) -> None:
     before = cloud.table.change_id
     plan = planned(cloud, 9)
     assert sorted(each.destination.host for each in plan) == ["a"] * 4 + ["b"] * 4
@@ -70,9 +69,9 @@ def test_a_plan_takes_nothing_and_writes_nothing(cloud: Cloud) -> None:
     assert cloud.table.used["VCPU"].sum() == 0
 
 
-def test_a_server_is_made_where_it_was_planned(cloud: Cloud) -> None:
+def test_a_server_is_created_where_it_was_planned(cloud: Cloud) -> None:
     plan = planned(cloud, 8)
-    # Against what the scheduler would like best, which is to spread.
+    # The scheduler itself would prefer to spread.
     on_a = [each for each in plan if each.destination.host == "a"]
     answers = cloud.boot(*(bringing(cloud, each) for each in on_a))
     assert all(isinstance(each, Booted) and each.fault is None for each in answers), answers
@@ -80,7 +79,7 @@ def test_a_server_is_made_where_it_was_planned(cloud: Cloud) -> None:
     assert [(each.host, each.status) for each in found] == [("a", Status.BUILD)] * 4
 
 
-def test_of_one_batch_the_first_makes_it(cloud: Cloud) -> None:
+def test_an_entry_used_twice_in_a_batch_creates_one_server(cloud: Cloud) -> None:
     (plan,) = planned(cloud, 1)
     first, second, third = (bringing(cloud, plan) for _ in range(3))
     plain = cloud.request(1)
@@ -92,8 +91,8 @@ def test_of_one_batch_the_first_makes_it(cloud: Cloud) -> None:
     assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"}))["project"].servers == 2
 
 
-def test_of_one_batch_the_first_that_is_in_order_makes_it(cloud: Cloud) -> None:
-    """What is wrong with one who brings an entry is nobody else's fault."""
+def test_an_invalid_request_does_not_use_up_an_entry(cloud: Cloud) -> None:
+    """An error of one request does not affect another one with the same entry."""
     (plan,) = planned(cloud, 1)
     wrong = [bringing(cloud, plan, key_name="none") for _ in range(2)]
     refused, again, made, told = cloud.boot(
@@ -104,8 +103,8 @@ def test_of_one_batch_the_first_that_is_in_order_makes_it(cloud: Cloud) -> None:
     assert isinstance(told, EntryUsed)
 
 
-def test_an_entry_ends_unless_its_server_is_there(cloud: Cloud) -> None:
-    """Who is told to ask for another plan would make a second server."""
+def test_an_entry_expires_unless_its_server_exists(cloud: Cloud) -> None:
+    """Asking the client to plan again would create a second server."""
     made, unused = planned(cloud, 2)
     cloud.boot(bringing(cloud, made))
     late = NOW + timedelta(seconds=SEALER_S)
@@ -117,7 +116,7 @@ def test_an_entry_ends_unless_its_server_is_there(cloud: Cloud) -> None:
     )
 
 
-def test_of_two_processes_the_first_makes_it(cloud: Cloud) -> None:
+def test_an_entry_used_by_two_processes_creates_one_server(cloud: Cloud) -> None:
     beside = cloud.beside()
     (plan,) = planned(cloud, 1)
     assert isinstance(beside.boot(bringing(cloud, plan))[0], Booted)
@@ -125,14 +124,14 @@ def test_of_two_processes_the_first_makes_it(cloud: Cloud) -> None:
     beside.close()
 
 
-def test_a_server_that_was_deleted_was_made_all_the_same(cloud: Cloud) -> None:
+def test_an_entry_of_a_deleted_server_is_used_up(cloud: Cloud) -> None:
     (plan,) = planned(cloud, 1)
     cloud.boot(bringing(cloud, plan))
     cloud.write(lambda tx: server_rules.finish_deletes(tx, [plan.destination.server_id], NOW))
     assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryUsed]
 
 
-def test_a_host_that_was_filled_refuses_and_nothing_is_left(cloud: Cloud) -> None:
+def test_an_entry_for_a_full_host_is_refused_without_a_trace(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     taken = [cloud.request(1, forced_host=plan.destination.host) for _ in range(4)]
     cloud.boot(*taken)
@@ -143,13 +142,13 @@ def test_a_host_that_was_filled_refuses_and_nothing_is_left(cloud: Cloud) -> Non
     assert plan.destination.host not in str(answers[0]).split()
     assert cloud.read(lambda tx: servers.ever_known(tx, first.server_ids)) == set()
     assert cloud.read(lambda tx: quota_usages.of_projects(tx, {"project"})) == used
-    # With room again, the entry is as good as ever.
+    # With room again, the entry is valid.
     gone = taken[0].server_ids
     cloud.write(lambda tx: server_rules.finish_deletes(tx, gone, NOW))
     assert isinstance(cloud.boot(first)[0], Booted)
 
 
-def test_another_process_that_was_faster_leaves_no_room(cloud: Cloud) -> None:
+def test_an_entry_is_refused_after_another_process_filled_the_host(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     beside = cloud.beside()
     beside.boot(*(cloud.request(1, forced_host=plan.destination.host) for _ in range(4)))
@@ -157,7 +156,7 @@ def test_another_process_that_was_faster_leaves_no_room(cloud: Cloud) -> None:
     beside.close()
 
 
-def test_a_host_that_got_the_name_of_another_is_not_meant(cloud: Cloud) -> None:
+def test_an_entry_does_not_apply_to_a_new_host_of_the_same_name(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     host = cloud.host(plan.destination.host)
     cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
@@ -167,7 +166,7 @@ def test_a_host_that_got_the_name_of_another_is_not_meant(cloud: Cloud) -> None:
     assert [type(each) for each in cloud.boot(bringing(cloud, plan))] == [EntryStale]
 
 
-def test_no_room_in_the_quota(tmp_path: Path) -> None:
+def test_an_entry_is_refused_without_quota(tmp_path: Path) -> None:
     cloud = cloud_in(tmp_path, reported("a"), computing=Computing(quota_instances=1))
     plan = planned(cloud, 4)
     assert len(plan) == 1
@@ -177,7 +176,7 @@ def test_no_room_in_the_quota(tmp_path: Path) -> None:
 
 
 class DeafStore(Store):
-    """A store whose next commit happens, and is not heard of."""
+    """A store that loses the acknowledgement of its next commit."""
 
     is_deaf = True
 
@@ -191,7 +190,7 @@ class DeafStore(Store):
             raise Doubtful("The database did not say.")
 
 
-def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(cloud: Cloud) -> None:
+def test_a_retry_after_a_lost_acknowledgement_finds_the_server(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     cloud.store = DeafStore(cloud.store.backend, cloud.store.engines)
     mine, another = bringing(cloud, plan), bringing(cloud, plan)
@@ -201,7 +200,7 @@ def test_who_was_not_heard_of_finds_the_server_and_others_that_it_is_there(cloud
     assert isinstance(cloud.boot(another)[0], EntryUsed)
 
 
-def test_an_entry_is_for_what_was_asked(cloud: Cloud) -> None:
+def test_an_entry_is_bound_to_its_request(cloud: Cloud) -> None:
     plan = planned(cloud, 1)[0]
     asked = cloud.request(1, hints={"a": 1, "b": [2]})
     sealed = SEALER.seal(plan.destination, entries.scope_of(asked), NONCE, NOW)

@@ -1,23 +1,22 @@
-"""Credentials of agents: each is one agent's by name, and opens nothing but what that agent
-does for its own hosts.
+"""Credentials of agents. Each belongs to one agent, and permits only what that agent does for its
+own hosts.
 
-A credential is a text with a random secret of 256 bits in it. Of the secret the store has a
-plain SHA-256: nobody can guess what is that long, so there is nothing for a slow hash to slow
-down, and agents call every few seconds.
+A credential contains a random secret of 256 bits, of which the store has a plain SHA-256. Such a
+secret cannot be guessed, so a slow hash would only delay agents, which call every few seconds.
 
-Always true: a credential that is not known, was taken back or has ended is refused with the
-same words; the text itself is given out once and never again.
+Always true: an unknown, revoked or expired credential is refused with the same message. The text
+itself is shown once.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Conflict, NotFound, Unauthenticated
 from innkeeper.domain.identity import AgentCredential
 from innkeeper.domain.ids import IdSource
@@ -27,17 +26,17 @@ from innkeeper.store.transactions import Tx
 SECRET_BYTES = 32
 SEED_BITS = 63
 SEEDS = 5
-"""Draws that have more random bits together than a secret takes."""
+"""Draws that together have more random bits than a secret needs."""
 assert SEED_BITS * SEEDS >= 8 * SECRET_BYTES
 PER_AGENT_MAX = 8
-"""Credentials of one agent at a time: the present one, the next, and some left by mistake."""
+"""Credentials of one agent at a time: the present one, the next, and some leftovers."""
 _TEXT = re.compile(r"agent\.([0-9a-f]{32})\.([A-Za-z0-9_-]{43})")
-"""No token of any kind has dots in it where this has them."""
+"""Tokens have no dots in these places."""
 REFUSED = "The agent's credential is not valid."
 
 
 def is_one(text: str) -> bool:
-    """Whether a text is in the form of a credential; whether it opens anything is not said."""
+    """Whether a text has the form of a credential, valid or not."""
     return _TEXT.fullmatch(text) is not None
 
 
@@ -51,10 +50,9 @@ def issue(
     ids: IdSource,
     now: datetime,
 ) -> tuple[AgentCredential, str]:
-    """Make a credential; gives it, and the text that the agent is to be handed.
+    """Create a credential; return it and the text for the agent.
 
-    Replacing takes back all others of that agent. Raises :class:`Conflict` where it has too
-    many already.
+    Replacing revokes all others of that agent. Raises :class:`Conflict` if it has too many.
     """
     secret = _new_secret(ids)
     agent_credentials.prune(tx, now)
@@ -64,8 +62,8 @@ def issue(
             agent_credentials.remove(tx, each.id)
     elif len(others) >= PER_AGENT_MAX:
         raise Conflict(
-            f"The agent {agent_name!r} has {len(others)} credentials. Take back those that are "
-            "not used any more."
+            f"The agent {agent_name!r} has {len(others)} credentials. Revoke those that are no "
+            "longer used."
         )
     made = AgentCredential(
         id=ids.uuid().replace("-", ""),
@@ -77,12 +75,12 @@ def issue(
     )
     agent_credentials.add(tx, made)
     text = f"agent.{made.id}.{secret}"
-    assert is_one(text), "ids and secrets of another form could never be used"
+    assert is_one(text), "credentials of another form would be refused"
     return made, text
 
 
 def holder(tx: Tx, text: str, now: datetime) -> AgentCredential:
-    """The credential that a text is; raises :class:`Unauthenticated` if it is void."""
+    """The credential of this text. Raises :class:`Unauthenticated` if it is not valid."""
     match = _TEXT.fullmatch(text)
     found = None if match is None else agent_credentials.by_id(tx, match[1])
     if match is None or found is None:
@@ -94,7 +92,7 @@ def holder(tx: Tx, text: str, now: datetime) -> AgentCredential:
 
 
 def get(tx: Tx, credential_id: str) -> AgentCredential:
-    """Give a credential, or raise :class:`NotFound`."""
+    """The credential with this id. Raises :class:`NotFound`."""
     is_id = re.fullmatch(r"[0-9a-f]{32}", credential_id) is not None
     found = agent_credentials.by_id(tx, credential_id) if is_id else None
     if found is None:
@@ -108,21 +106,21 @@ def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
 
 
 def of_agent(tx: Tx, agent_name: str) -> list[AgentCredential]:
-    """Those of one agent, the oldest first."""
+    """The credentials of one agent, the oldest first."""
     return agent_credentials.of_agent(tx, agent_name)
 
 
 def revoke(tx: Tx, credential_id: str) -> None:
-    """Take a credential back; raises :class:`NotFound` where there is none."""
+    """Revoke a credential. Raises :class:`NotFound`."""
     agent_credentials.remove(tx, get(tx, credential_id).id)
 
 
 def revoke_all(tx: Tx, agent_name: str) -> int:
-    """Take back all that an agent has; gives their number."""
-    gone = agent_credentials.of_agent(tx, agent_name)
-    for each in gone:
+    """Revoke all credentials of an agent; return how many."""
+    revoked = agent_credentials.of_agent(tx, agent_name)
+    for each in revoked:
         agent_credentials.remove(tx, each.id)
-    return len(gone)
+    return len(revoked)
 
 
 def _new_secret(ids: IdSource) -> str:
@@ -130,7 +128,7 @@ def _new_secret(ids: IdSource) -> str:
     for _ in range(SEEDS):
         number = number << SEED_BITS | ids.seed()
     raw = (number % 2 ** (8 * SECRET_BYTES)).to_bytes(SECRET_BYTES, "big")
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return key_rings.unpadded_text_of(raw)
 
 
 def _hash(secret: str) -> str:

@@ -1,13 +1,11 @@
-"""Guessing passwords: after a few failures, each further attempt has to wait longer.
+"""Limit password guessing: after a few failures, each further attempt has to wait longer.
 
-What is counted are failures in a row of one user name from one source. So a stranger makes
-themselves wait, and not the user, who is somewhere else; and even who shares the source with a
-stranger waits no longer than the longest wait.
+Consecutive failures are counted by user name and source. So an attacker elsewhere does not delay
+the user, and one at the same source delays the user by no more than the longest wait.
 
-Always true: a name that nobody has is counted as one that somebody has, and told the same.
-There are no more than :data:`ROWS_MAX` counts; where there would be more, those go that were
-quiet the longest. An attempt that comes while it has to wait is not an attempt, and makes
-nobody wait longer.
+Always true: unknown names are counted and answered like known ones. There are at most
+:data:`ROWS_MAX` counts; beyond that, the ones quiet for longest are deleted. An attempt during a
+wait does not count.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ from innkeeper.store.queries.identity import login_failures
 from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 10_000
-"""A stranger who wants a count forgotten has to fail as often under other names, which at some
-25 ms a password takes longer than the count would have made them wait."""
+"""To evict one count, an attacker has to fail as often under other names. At some 25 ms a password
+that takes longer than the wait."""
 FORGET_S = 900.0
-"""After so long without a failure, or twice the longest wait, all is forgotten."""
+"""A count expires after so long without a failure, or twice the longest wait if that is longer."""
 DOUBLINGS_MAX = 30
 PREFIX_BITS = 64
-"""Who has one address of IPv6 has all with the same first half."""
+"""A client with one IPv6 address usually has the whole network of this prefix."""
 TOO_MANY = "Too many attempts to log in have failed. Please wait before the next one."
 
 
@@ -55,19 +53,19 @@ class AttemptLimits:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Somebody who says to be somebody, somewhere; both as hashes."""
+    """A claimed user and a source, both as hashes."""
 
     subject: str
     source: str
 
 
 def attempt(name: str, address: str) -> Attempt:
-    """An attempt as the user with this id, or name if no user has it, from an address."""
+    """An attempt as the user of this id, or name if it is unknown, from an address."""
     return Attempt(_hash("subject", name), _hash("source", _network(address)))
 
 
 def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
-    """Raise :class:`TooManyAttempts` where this one comes too early; else give the failures."""
+    """Raise :class:`TooManyAttempts` during a wait; otherwise return the failures so far."""
     found = login_failures.of(tx, tried.subject, tried.source)
     if found is None:
         return 0
@@ -83,7 +81,6 @@ def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
 
 
 def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
-    """Count one more failure."""
     login_failures.prune(tx, now - limits.forgotten_after)
     found = login_failures.of(tx, tried.subject, tried.source)
     count = 0 if found is None else found[0]
@@ -93,12 +90,12 @@ def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
 
 
 def succeed(tx: Tx, tried: Attempt) -> None:
-    """Forget the failures that came before the right password."""
+    """Forget the failures before the right password."""
     login_failures.remove(tx, tried.subject, tried.source)
 
 
 def forgive(tx: Tx, name: str) -> None:
-    """Forget all failures of a user, from wherever: the password is another one now."""
+    """Forget all failures of a user, whose password has changed."""
     login_failures.remove(tx, _hash("subject", name))
 
 

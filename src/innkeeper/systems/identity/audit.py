@@ -14,12 +14,11 @@ UNHASHED_PASSWORD = Invariant(
     ROOM,
     "unhashed-password",
     "passwords are kept as argon2 hashes",
-    "Give the user another password, and take what was kept for known to others.",
+    "Change the user's password, and treat the old one as compromised.",
 )
 INVARIANTS = (UNHASHED_PASSWORD,)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Everything about users that is not as it must be."""
     for row_id, name in audit.unhashed_passwords(tx, PREFIX):
-        yield UNHASHED_PASSWORD.broken(row_id, f"that of {name} is not")
+        yield UNHASHED_PASSWORD.broken(row_id, f"the password of {name} is not hashed")

@@ -1,6 +1,6 @@
 """The service catalog: derived from the APIs that are served, never stored.
 
-Always true: ids depend on names alone, so every process and every start gives the same ones.
+Always true: ids depend on names alone, so all processes have the same ones.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ def _id(*words: str) -> str:
 
 
 def service(name: str, service_type: str, path: str) -> CatalogService:
-    """One served API as a service."""
     return CatalogService(_id("service", name), name, service_type, path)
 
 
 def endpoints(services: Iterable[CatalogService], origin: str) -> list[Endpoint]:
-    """All addresses of these services on ``origin`` (scheme, host and port)."""
+    """All endpoints of these services on ``origin`` (scheme, host and port)."""
     return [
         Endpoint(_id("endpoint", each.name, interface), each.id, interface, origin + each.path)
         for each in services
@@ -34,7 +33,7 @@ def endpoints(services: Iterable[CatalogService], origin: str) -> list[Endpoint]
 
 
 def get_service(services: Iterable[CatalogService], service_id: str) -> CatalogService:
-    """Give a service, or raise :class:`NotFound`."""
+    """The service with this id. Raises :class:`NotFound`."""
     for each in services:
         if each.id == service_id:
             return each
@@ -42,7 +41,7 @@ def get_service(services: Iterable[CatalogService], service_id: str) -> CatalogS
 
 
 def get_endpoint(services: Iterable[CatalogService], origin: str, endpoint_id: str) -> Endpoint:
-    """Give an endpoint, or raise :class:`NotFound`."""
+    """The endpoint with this id. Raises :class:`NotFound`."""
     for each in endpoints(services, origin):
         if each.id == endpoint_id:
             return each

@@ -1,8 +1,7 @@
 """The first start: roles, the administrator, and the service's own user.
 
-Always true: all of it is written in one transaction together with the mark that it is done.
-So a start that died leaves nothing behind, the next one does all of it, and later ones
-nothing, whatever an administrator has renamed or deleted since.
+Always true: all of it is written in one transaction, with a mark. So a start that died leaves
+nothing behind, and later starts write nothing, whatever an administrator has changed since.
 """
 
 from __future__ import annotations
@@ -22,15 +21,14 @@ SERVICE_PROJECT = "service"
 
 
 def is_done(tx: Tx) -> bool:
-    """Whether the first start has been completed."""
     return identity.secret(tx, MARK) is not None
 
 
 def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
-    """Write what must be there from the start on; tell whether anything was to do.
+    """Write the initial users, projects and roles; return whether that was needed.
 
-    The hashes are those of new random passwords. The agent's need not be known to anybody:
-    tokens for it are minted, see :func:`innkeeper.systems.identity.tokens.mint`.
+    The hashes are of new random passwords. The agents' password is never used: tokens for them are
+    minted, see :func:`innkeeper.systems.identity.tokens.mint`.
     """
     if is_done(tx):
         return False
@@ -43,7 +41,7 @@ def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: date
 
 
 def reset_administrator(tx: Tx, *, admin_hash: str, ids: IdSource, now: datetime) -> None:
-    """Give the administrator a new password, and whatever else of the role went missing."""
+    """Set the administrator's password, and restore the project and roles that it needs."""
     user = _administrator(tx, admin_hash, ids, now)
     identity.update_user(tx, user.id, {"password_hash": admin_hash, "is_enabled": True})
     identity.void_tokens(tx, [user.id], now)

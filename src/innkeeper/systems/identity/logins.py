@@ -1,7 +1,7 @@
-"""Logging in: who says to be whom, and on which project.
+"""Log in: find the user and the project that a client names.
 
-Always true: whatever is wrong (no such user, a wrong password, a disabled account, a project
-that is not there or not theirs), the answer is the same.
+Always true: an unknown user, a wrong password, a disabled account and an unknown or forbidden
+project all give the same error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REFUSED = "The request you have made requires authentication."
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """A user or a project as the caller named it: by id, or by name in a domain."""
+    """A user or a project as the client names it: by id, or by name in a domain."""
 
     id: str | None = None
     name: str | None = None
@@ -34,7 +34,7 @@ class NamedEntity:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it could be here: there is one domain, and odd text is nobody's name."""
+        """Whether it could exist here: there is one domain, and malformed text names nothing."""
         texts = [text for text in (self.id, self.name) if text is not None]
         in_domain = self.id is not None or (
             self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME
@@ -44,23 +44,22 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a token is asked for: a project, nothing, or (neither) the user's own default."""
+    """The requested scope: a project, none, or (neither) the user's default project."""
 
     project: NamedEntity | None = None
     is_unscoped: bool = False
 
 
-def user_named(tx: Tx, who: NamedEntity) -> User | None:
-    """The user somebody says to be."""
-    if not who.is_ours:
+def user_named(tx: Tx, claimed: NamedEntity) -> User | None:
+    if not claimed.is_ours:
         return None
-    if who.id is not None:
-        return identity.user(tx, who.id)
-    return next(iter(identity.find_users(tx, name=who.name)), None)
+    if claimed.id is not None:
+        return identity.user(tx, claimed.id)
+    return next(iter(identity.find_users(tx, name=claimed.name)), None)
 
 
 def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
-    """What a token for this scope stands for, once the user is known to be that user.
+    """What a token of this scope stands for, after the password was checked.
 
     Raises :class:`Unauthenticated` if there can be no such token.
     """
@@ -75,16 +74,16 @@ def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
         return found
     default = user.default_project_id
     project = None if default is None else identity.project(tx, default)
-    # A default that does not work is no reason to keep somebody out.
+    # An unusable default does not prevent the login.
     return _on(tx, user, project) or TokenOwner(user)
 
 
-def _project_named(tx: Tx, what: NamedEntity) -> Project | None:
-    if not what.is_ours:
+def _project_named(tx: Tx, named: NamedEntity) -> Project | None:
+    if not named.is_ours:
         return None
-    if what.id is not None:
-        return identity.project(tx, what.id)
-    return next(iter(identity.find_projects(tx, name=what.name)), None)
+    if named.id is not None:
+        return identity.project(tx, named.id)
+    return next(iter(identity.find_projects(tx, name=named.name)), None)
 
 
 def _on(tx: Tx, user: User, project: Project | None) -> TokenOwner | None:

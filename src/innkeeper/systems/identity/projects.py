@@ -1,7 +1,7 @@
-"""Projects: made, looked up, changed, deleted.
+"""Projects: create, find, change and delete them.
 
-Always true: names are unique. A project that is disabled or deleted voids the tokens scoped to
-it, because checking a token looks at its project.
+Always true: names are unique. Tokens of a disabled or deleted project are not valid, because
+checking a token reads its project.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from innkeeper.systems.identity.names import could_be_stored
 
 
 def create(tx: Tx, project: Project) -> Project:
-    """Add a project. Raises :class:`AlreadyExists` for a name that is taken."""
+    """Add a project. Raises :class:`AlreadyExists` for a name in use."""
     identity.add_project(tx, project)
     return project
 
 
 def get(tx: Tx, project_id: str) -> Project:
-    """Give a project, or raise :class:`NotFound`."""
+    """The project with this id. Raises :class:`NotFound`."""
     found = identity.project(tx, project_id) if could_be_stored(project_id) else None
     if found is None:
         raise NotFound(f"Could not find project: {project_id}.")
@@ -31,7 +31,7 @@ def get(tx: Tx, project_id: str) -> Project:
 
 
 def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[Project]:
-    """The projects that fit, by name."""
+    """The matching projects, by name."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_projects(tx, name=name, is_enabled=is_enabled)
@@ -43,13 +43,13 @@ def of_user(tx: Tx, user_id: str) -> list[Project]:
 
 
 def update(tx: Tx, project_id: str, changes: Mapping[str, Any]) -> Project:
-    """Change what ``changes`` names, by the words of :class:`Project`."""
+    """Change the fields of :class:`Project` that ``changes`` names."""
     get(tx, project_id)
     identity.update_project(tx, project_id, changes)
     return get(tx, project_id)
 
 
 def delete(tx: Tx, project_id: str) -> None:
-    """Delete a project and the roles on it. What it owns elsewhere is not touched."""
+    """Delete a project and the roles on it, but nothing that it owns elsewhere."""
     get(tx, project_id)
     identity.delete_project(tx, project_id)

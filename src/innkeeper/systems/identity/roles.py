@@ -1,7 +1,7 @@
-"""Roles, who has which on what, and what a role implies.
+"""Roles, their assignments, and the roles that they imply.
 
-Always true: the roles that exist from the first start on keep their names and stay, because
-policies are written in these names. Taking a role from a user voids the user's tokens.
+Always true: the roles of the first start keep their names and stay, because policies name them.
+Removing a role from a user voids the user's tokens.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from innkeeper.systems.identity import projects, users
 from innkeeper.systems.identity.names import could_be_stored
 
 IMPLIED: Mapping[str, tuple[str, ...]] = {"admin": ("member", "reader"), "member": ("reader",)}
-"""Who has the first has the others as well."""
+"""The first role implies the others."""
 
 
 def names_with_implied(names: Iterable[str]) -> frozenset[str]:
-    """These roles' names and those of all roles they imply."""
+    """These roles' names and those of all roles that they imply."""
     given = frozenset(names)
     return given.union(*(IMPLIED.get(name, ()) for name in given))
 
 
 def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
-    """These roles and all they imply, by name."""
+    """These roles and all that they imply, by name."""
     roles = tuple(given)
     names = {role.name for role in roles}
     missing = names_with_implied(names) - names
@@ -40,13 +40,13 @@ def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
 
 
 def create(tx: Tx, role: Role, *, now: datetime) -> Role:
-    """Add a role. Raises :class:`AlreadyExists` for a name that is taken."""
+    """Add a role. Raises :class:`AlreadyExists` for a name in use."""
     identity.add_role(tx, role, now)
     return role
 
 
 def get(tx: Tx, role_id: str) -> Role:
-    """Give a role, or raise :class:`NotFound`."""
+    """The role with this id. Raises :class:`NotFound`."""
     found = identity.role(tx, role_id) if could_be_stored(role_id) else None
     if found is None:
         raise NotFound(f"Could not find role: {role_id}.")
@@ -61,7 +61,7 @@ def find(tx: Tx, *, name: str | None = None) -> list[Role]:
 
 
 def update(tx: Tx, role_id: str, changes: Mapping[str, Any]) -> Role:
-    """Change what ``changes`` names. Raises :class:`Forbidden` to rename a standing role."""
+    """Change a role. Raises :class:`Forbidden` for renaming a standard role."""
     role = get(tx, role_id)
     if role.name in ROLES and changes.get("name", role.name) != role.name:
         raise Forbidden(f"The role {role.name!r} cannot be renamed: policies name it.")
@@ -70,7 +70,7 @@ def update(tx: Tx, role_id: str, changes: Mapping[str, Any]) -> Role:
 
 
 def delete(tx: Tx, role_id: str, *, now: datetime) -> None:
-    """Delete a role and take it from everybody. Raises :class:`Forbidden` for standing ones."""
+    """Delete a role and its assignments. Raises :class:`Forbidden` for a standard role."""
     role = get(tx, role_id)
     if role.name in ROLES:
         raise Forbidden(f"The role {role.name!r} cannot be deleted: policies name it.")
@@ -80,26 +80,25 @@ def delete(tx: Tx, role_id: str, *, now: datetime) -> None:
 
 
 def of_user(tx: Tx, user_id: str, project_id: str) -> list[Role]:
-    """The roles given to a user on a project; raises :class:`NotFound` for strangers."""
+    """A user's roles on a project. Raises :class:`NotFound` for an unknown user or project."""
     users.get(tx, user_id)
     projects.get(tx, project_id)
     return identity.roles_of(tx, user_id, project_id)
 
 
 def is_granted(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
-    """Whether a user was given a role on a project."""
     get(tx, role_id)
     return any(role.id == role_id for role in of_user(tx, user_id, project_id))
 
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
-    """Give a user a role on a project; having it already is well."""
+    """Give a user a role on a project, if the user does not have it."""
     if not is_granted(tx, user_id, project_id, role_id):
         identity.grant(tx, user_id, project_id, role_id)
 
 
 def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str, *, now: datetime) -> None:
-    """Take a role from a user, and void the user's tokens."""
+    """Remove a role from a user, and void the user's tokens."""
     if not is_granted(tx, user_id, project_id, role_id):
         raise NotFound(
             f"Could not find role assignment with role: {role_id}, user: {user_id}, "
@@ -117,9 +116,9 @@ def assignments(
     role_id: str | None = None,
     is_effective: bool = False,
 ) -> list[Assignment]:
-    """Who has which role on what; with ``is_effective``, implied roles as well."""
-    wanted = [text for text in (user_id, project_id, role_id) if text is not None]
-    if not all(could_be_stored(text) for text in wanted):
+    """Assignments of roles; with ``is_effective``, implied roles as well."""
+    ids = [text for text in (user_id, project_id, role_id) if text is not None]
+    if not all(could_be_stored(text) for text in ids):
         return []
     if not is_effective:
         return identity.assignments(tx, user_id=user_id, project_id=project_id, role_id=role_id)

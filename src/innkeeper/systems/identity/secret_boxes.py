@@ -1,11 +1,11 @@
-"""Secrets at rest: sealed with keys that are not in the database.
+"""Secrets at rest, sealed with keys that are not in the database.
 
-The key that signs tokens is kept so, and whatever else the service must be able to read again,
-such as the logins of other clouds. Passwords are not: of them there are only hashes.
+These are secrets that the service must read again, such as the key that signs tokens. Passwords are
+not among them: they are kept as hashes.
 
-Always true: a sealed text is AES-256-GCM under a random nonce, bound to the name under which it
-is kept; so it can be neither read nor changed without the key, nor put in another's place. The
-first key of a safe seals; all of them open.
+Always true: a sealed text is AES-256-GCM under a random nonce, bound to the name of the secret.
+Without the key it can be neither read nor changed nor moved to another name. The first key of a box
+seals; all of them open.
 """
 
 from __future__ import annotations
@@ -20,52 +20,50 @@ from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 
 FORM = "sealed.1."
-"""How sealed texts begin; the number is that of their form."""
+"""How sealed texts begin; the number is that of their format."""
 _PURPOSE = b"innkeeper secret 1\x00"
 _NAMING = b"innkeeper encryption key id\x00"
 
 Draw = Callable[[int], bytes]
-"""Gives so many bytes that nobody can guess."""
+"""Returns so many unpredictable bytes."""
 
 
 class NoSuchKey(Conflict):
-    """Something was sealed with a key that this safe does not have."""
+    """The secret was sealed with a key that this box does not have."""
 
     def __init__(self, name: str, key_id: str) -> None:
         super().__init__(
-            f"The secret {name!r} is sealed with the encryption key {key_id}, which is not "
-            "among those of this machine."
+            f"The secret {name!r} is sealed with the encryption key {key_id}, which this machine "
+            "does not have."
         )
         self.key_id = key_id
 
 
 class Spoilt(Conflict):
-    """A sealed text is not as it was made."""
+    """A sealed text is not as it was written."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The secret {name!r} was changed, or is another one's.")
+        super().__init__(f"The secret {name!r} was modified, or belongs to another name.")
 
 
 def key_id(key: bytes) -> str:
-    """The id of a key; it tells nothing about the key."""
+    """The id of a key; it reveals nothing about the key."""
     return key_rings.key_id(key, _NAMING)
 
 
 class SecretBox:
-    """Seals and opens."""
-
     def __init__(self, keys: Sequence[bytes], draw: Draw) -> None:
-        assert keys, "a safe without a key keeps nothing"
+        assert keys, "a box without a key seals nothing"
         self._ring = KeyRing({key_id(key): key for key in keys})
         self._draw = draw
 
     def seal(self, name: str, secret: bytes) -> str:
-        """Seal a secret that is kept under this name."""
+        """Seal the secret of this name."""
         box = self._ring.seal(secret, self._draw(NONCE_BYTES), _PURPOSE + name.encode())
         return f"{FORM}{self._ring.first_id}.{key_rings.text_of(box)}"
 
     def open(self, name: str, text: str) -> bytes:
-        """What was sealed. Raises :class:`NoSuchKey`, and :class:`Spoilt` for what was not."""
+        """Open a secret. Raises :class:`NoSuchKey`, or :class:`Spoilt` for a modified text."""
         used, _, coded = text.removeprefix(FORM).partition(".")
         if used not in self._ring:
             raise NoSuchKey(name, used)
@@ -77,48 +75,42 @@ class SecretBox:
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a text that is kept as a secret is sealed."""
+    """Whether the text of a secret is sealed."""
     return text.startswith(FORM)
 
 
 def used_keys(tx: Tx) -> dict[str, list[str]]:
-    """The names of all that is sealed, by the ids of the keys."""
+    """The names of sealed secrets, by key id."""
     found: dict[str, list[str]] = {}
-    for name, text in identity.secrets_by_name(tx).items():
-        if is_sealed(text):
-            found.setdefault(text.removeprefix(FORM).partition(".")[0], []).append(name)
+    for name, text in _sealed(tx).items():
+        found.setdefault(text.removeprefix(FORM).partition(".")[0], []).append(name)
     return found
 
 
+def _sealed(tx: Tx) -> dict[str, str]:
+    return {name: text for name, text in identity.secrets_by_name(tx).items() if is_sealed(text)}
+
+
 def keep(tx: Tx, secret_box: SecretBox, name: str, secret: bytes, now: datetime) -> None:
-    """Keep a secret, in the place of one that may be there."""
+    """Store a secret, replacing one of the same name."""
     identity.remove_secret(tx, name)
     identity.add_secret(tx, name, secret_box.seal(name, secret), now)
 
 
-def take(tx: Tx, secret_box: SecretBox, name: str) -> bytes | None:
-    """A secret that is kept, if it is; see :meth:`Safe.open` for what is raised."""
-    text = identity.secret(tx, name)
-    return None if text is None else secret_box.open(name, text)
-
-
 def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
-    """Seal all anew with the first key; gives how many. Raises what :meth:`Safe.open` does."""
-    count = 0
-    for name, text in identity.secrets_by_name(tx).items():
-        if is_sealed(text):
-            keep(tx, secret_box, name, secret_box.open(name, text), now)
-            count += 1
-    return count
+    """Seal all secrets again with the first key; return how many. Raises what ``open`` does."""
+    sealed = _sealed(tx)
+    for name, text in sealed.items():
+        keep(tx, secret_box, name, secret_box.open(name, text), now)
+    return len(sealed)
 
 
 def forget_lost(tx: Tx, secret_box: SecretBox) -> list[str]:
-    """Drop what no key of this safe opens; gives the names."""
+    """Delete the secrets that no key of this box opens; return their names."""
     lost = []
-    for name, text in identity.secrets_by_name(tx).items():
+    for name, text in _sealed(tx).items():
         try:
-            if is_sealed(text):
-                secret_box.open(name, text)
+            secret_box.open(name, text)
         except (NoSuchKey, Spoilt):
             identity.remove_secret(tx, name)
             lost.append(name)

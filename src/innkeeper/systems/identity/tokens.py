@@ -1,17 +1,15 @@
-"""Tokens: signed, ending, revocable; a token says whom it is for and nothing secret.
+"""Tokens: signed, expiring and revocable; they contain nothing secret.
 
-A token is the text of a few claims and their HMAC-SHA256 under a key that all processes of
-one database share. Who has no key cannot make one; who has one token cannot make another.
+A token is a few claims and their HMAC-SHA256 under a key that all processes of one database share.
+Without the key, no token can be made or altered.
 
-Always true: the claims alone never open a door. ``holder`` compares them with the store: the
-user and the project are enabled, the user has a role there, its stamp is the user's present
-one, and neither the token is revoked nor any of those by way of which it was got.
+Always true: the claims alone grant nothing. ``holder`` compares them with the store: the user and
+the project are enabled, and the user has a role there. The token's stamp is the user's present one,
+and neither the token nor one that it was derived from is revoked.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Callable
@@ -20,21 +18,22 @@ from typing import Any
 
 import msgspec
 
+from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Unauthenticated
 from innkeeper.domain.identity import TokenOwner
+from innkeeper.domain.key_rings import NotOpened
 from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import SecretBox
 
 TOKEN_LENGTH_MAX = 1024
-"""Longer text is refused before it costs anything; ours are some 250 characters, and some 50
-more for every token by way of which they were got."""
+"""Longer text is refused unread. Our tokens have some 250 characters, and some 50 more for
+every token that they were derived from."""
 CHAIN_MAX = 12
-"""Tokens in a row that were each got by the one before. Whoever needs more logs in again, so
-that a token stays short enough for a header."""
+"""Tokens in a row, each derived from the one before, so that a token fits into a header."""
 SKEW_US = 300_000_000
-"""By how much the clocks of two machines may differ without anybody being logged out."""
+"""How much the clocks of two machines may differ without invalidating tokens."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
@@ -49,10 +48,10 @@ WRONG_TOKEN = "The token is not valid."  # noqa: S105 - a message
 
 
 class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a token says. Moments are microseconds since 1970.
+    """The content of a token. Times are microseconds since 1970.
 
-    ``audit_ids`` are the token's own id and, if it was got by another token, that one's, and so
-    on to the one that was got by a password.
+    ``audit_ids`` are the token's own id, then those of the tokens that it was derived from, back to
+    the one that was issued for a password.
     """
 
     audit_ids: tuple[str, ...]
@@ -65,22 +64,18 @@ class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
     @property
     def issued_at(self) -> datetime:
-        """When the token was made."""
         return moment(self.issued_us)
 
     @property
     def expires_at(self) -> datetime:
-        """When the token ends by itself."""
         return moment(self.expires_us)
 
 
 def microseconds(when: datetime) -> int:
-    """A moment as a number."""
     return (when - _EPOCH) // _US
 
 
 def moment(us: int) -> datetime:
-    """A number as a moment."""
     return _EPOCH + us * _US
 
 
@@ -93,13 +88,13 @@ def claims_for(
     lifetime_s: float,
     parent: Claims | None = None,
 ) -> Claims:
-    """The claims of a new token. Got by another token, it ends when that one does.
+    """The claims of a new token. A derived token expires with its parent.
 
-    Raises :class:`Unauthenticated` where that one is at the end of a chain too long.
+    Raises :class:`Unauthenticated` if the chain of parents is too long.
     """
     chain = () if parent is None else parent.audit_ids
     if len(chain) >= CHAIN_MAX:
-        raise Unauthenticated("The token was got by too many others. Please log in again.")
+        raise Unauthenticated("Too many tokens were derived in a row. Please log in again.")
     expires_us = microseconds(now + timedelta(seconds=lifetime_s))
     if parent is not None:
         expires_us = min(expires_us, parent.expires_us)
@@ -115,7 +110,7 @@ def claims_for(
 
 
 class Signer:
-    """Makes and opens tokens with one key."""
+    """Signs and opens tokens with one key."""
 
     def __init__(self, key: bytes) -> None:
         assert len(key) >= KEY_BYTES, "a short key can be guessed"
@@ -123,14 +118,13 @@ class Signer:
         self._decoder = msgspec.msgpack.Decoder(Claims)
 
     def sign(self, claims: Claims) -> str:
-        """Make a token."""
         payload = msgspec.msgpack.encode(claims)
-        return _text(self._sealed(payload) + payload)
+        return key_rings.unpadded_text_of(self._sealed(payload) + payload)
 
     def issue(self, make: Callable[[], Claims]) -> tuple[Claims, str]:
-        """Make a token for a client, of claims with another id each time they are asked for.
+        """Issue a token to a client; ``make`` returns claims with a new id each time.
 
-        None begins with a hyphen: a command that is given such a word takes it for an option.
+        No token begins with a hyphen: commands would take it for an option.
         """
         claims = make()
         while (token := self.sign(claims)).startswith("-"):
@@ -138,23 +132,28 @@ class Signer:
         return claims, token
 
     def open(self, token: str, now: datetime) -> Claims:
-        """Give a token's claims; raises :class:`Unauthenticated` unless we signed them.
+        """Return a token's claims. Raises :class:`Unauthenticated` unless it was signed with this
+        key.
 
-        A token that has ended is refused as well, and one that was made further in the future
-        than it lasts. Nothing is said about the present: see
-        :func:`holder`.
+        An expired token is refused as well, and one issued further in the future than its lifetime.
+        Whether the claims still hold is for :func:`holder` to say.
         """
-        raw = _bytes(token)
+        if len(token) > TOKEN_LENGTH_MAX:
+            raise Unauthenticated(WRONG_TOKEN)
+        try:
+            raw = key_rings.unpadded_bytes_of(token)
+        except NotOpened as error:
+            raise Unauthenticated(WRONG_TOKEN) from error
         sealed, payload = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
         if not hmac.compare_digest(sealed, self._sealed(payload)):
             raise Unauthenticated(WRONG_TOKEN)
         try:
             claims = self._decoder.decode(payload)
         except msgspec.DecodeError as error:
-            # Signed, but of another time of this program.
+            # Signed by a release with another format.
             raise Unauthenticated(WRONG_TOKEN) from error
         now_us = microseconds(now)
-        # Made by a clock that was wrong: it would not end for as long as that was ahead.
+        # Issued by a clock that was ahead: the token would live for that much longer.
         lasts_us = claims.expires_us - claims.issued_us
         is_of_the_future = claims.issued_us - now_us > lasts_us + SKEW_US
         if claims.expires_us <= now_us or is_of_the_future:
@@ -167,32 +166,12 @@ class Signer:
         return mac.digest()
 
 
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _bytes(token: str) -> bytes:
-    if len(token) > TOKEN_LENGTH_MAX:
-        raise Unauthenticated(WRONG_TOKEN)
-    try:
-        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (ValueError, binascii.Error) as error:
-        raise Unauthenticated(WRONG_TOKEN) from error
-    # Several texts decode to the same bytes. Only one of them is the token.
-    if _text(raw) != token:
-        raise Unauthenticated(WRONG_TOKEN)
-    return raw
-
-
 def holder(tx: Tx, claims: Claims) -> TokenOwner:
-    """Whom a token stands for now; raises :class:`Unauthenticated` if it is void."""
+    """The present owner of a token. Raises :class:`Unauthenticated` if it is void."""
     user = identity.user_of_token(tx, claims.user_id, claims.audit_ids)
-    is_void = (
-        user is None
-        or not user.is_enabled
-        or microseconds(user.tokens_valid_from) != claims.stamp_us
-    )
-    if user is None or is_void:
+    if user is None or not user.is_enabled:
+        raise Unauthenticated(WRONG_TOKEN)
+    if microseconds(user.tokens_valid_from) != claims.stamp_us:
         raise Unauthenticated(WRONG_TOKEN)
     if claims.project_id is None:
         return TokenOwner(user)
@@ -204,7 +183,7 @@ def holder(tx: Tx, claims: Claims) -> TokenOwner:
 
 
 def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
-    """Void a token for good, and all that were got by way of it; doing it twice is well."""
+    """Revoke a token and all that are derived from it; repeating this is harmless."""
     identity.prune_revoked_tokens(tx, now)
     identity.revoke_token(tx, claims.audit_ids[0], claims.expires_at)
 
@@ -212,10 +191,10 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
 def signing_key(
     tx: Tx, secret_box: Callable[[], SecretBox], *, draw: Callable[[int], bytes], now: datetime
 ) -> bytes:
-    """The key that all processes of this database share; made and sealed at the first call.
+    """The key that all processes of this database share; created and sealed by the first call.
 
-    One that an older program left unsealed is used as it is: others of that program may be
-    at work, and :func:`seal_signing_key` is for when they are gone.
+    A key that an older release left unsealed is used as it is, since processes of that release may
+    be running; :func:`seal_signing_key` is for later.
     """
     text = identity.secret(tx, KEY_NAME)
     if text is None:
@@ -228,13 +207,13 @@ def signing_key(
 
 
 def is_signing_key_open(tx: Tx) -> bool:
-    """Whether the key lies unsealed in the database, as an older program left it."""
+    """Whether the key is unsealed in the database, as an older release left it."""
     text = identity.secret(tx, KEY_NAME)
     return text is not None and not secret_boxes.is_sealed(text)
 
 
 def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
-    """Seal the key if it is not; tell whether it was to be done."""
+    """Seal the key if it is not sealed; return whether that was needed."""
     text = identity.secret(tx, KEY_NAME)
     if text is None or secret_boxes.is_sealed(text):
         return False
@@ -243,10 +222,9 @@ def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
 
 
 def mint(tx: Tx, signer: Signer, user_name: str, project_name: str, **more: Any) -> str:
-    """Make a token for a user of this service's own, without a password.
+    """Create a token for one of this service's own users, without a password.
 
-    ``more`` goes to :func:`claims_for`. Raises :class:`Unauthenticated` where user and project
-    would not get a token by a password either.
+    ``more`` goes to :func:`claims_for`. Raises :class:`Unauthenticated` where a login would.
     """
     users = identity.find_users(tx, name=user_name, is_enabled=True)
     projects = identity.find_projects(tx, name=project_name, is_enabled=True)

@@ -1,7 +1,7 @@
-"""Users: made, looked up, changed, deleted.
+"""Users: create, find, change and delete them.
 
-Always true: passwords come in as hashes, made before the transaction began, because hashing is
-slow on purpose. Taking something away (the password, the account) voids the user's tokens.
+Always true: passwords come in as hashes, made before the transaction, because hashing is slow on
+purpose. A new password, disabling and deleting void the user's tokens.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from innkeeper.systems.identity.names import could_be_stored
 
 
 def create(tx: Tx, user: User) -> User:
-    """Add a user. Raises :class:`AlreadyExists` for a name that is taken."""
+    """Add a user. Raises :class:`AlreadyExists` for a name in use."""
     identity.add_user(tx, user)
     return user
 
 
 def get(tx: Tx, user_id: str) -> User:
-    """Give a user, or raise :class:`NotFound`."""
+    """The user with this id. Raises :class:`NotFound`."""
     found = identity.user(tx, user_id) if could_be_stored(user_id) else None
     if found is None:
         raise NotFound(f"Could not find user: {user_id}.")
@@ -33,18 +33,14 @@ def get(tx: Tx, user_id: str) -> User:
 
 
 def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
-    """The users that fit, by name."""
+    """The matching users, by name."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_users(tx, name=name, is_enabled=is_enabled)
 
 
 def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -> User:
-    """Change what ``changes`` names, by the words of :class:`User`.
-
-    A new password, and being disabled, void the user's tokens. A new one also ends all waits
-    for those who failed with the old one.
-    """
+    """Change fields of :class:`User`. A new password or disabling voids the user's tokens."""
     get(tx, user_id)
     identity.update_user(tx, user_id, changes)
     if "password_hash" in changes or changes.get("is_enabled") is False:
@@ -55,10 +51,9 @@ def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -
 
 
 def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime) -> None:
-    """Change a password whose hash is still ``old_hash``.
+    """Change the password if its hash is still ``old_hash``.
 
-    Raises :class:`Unauthenticated` where it is not: the old password was checked against a
-    hash that somebody has replaced since.
+    Raises :class:`Unauthenticated` otherwise: the old password was checked against a former hash.
     """
     if get(tx, user_id).password_hash != old_hash:
         raise Unauthenticated("The password was changed in the meantime.")
@@ -66,6 +61,6 @@ def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: 
 
 
 def delete(tx: Tx, user_id: str) -> None:
-    """Delete a user and all roles of the user. What the user made is not touched."""
+    """Delete a user and the user's roles, but nothing that the user created elsewhere."""
     get(tx, user_id)
     identity.delete_user(tx, user_id)

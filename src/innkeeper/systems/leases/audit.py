@@ -1,6 +1,6 @@
 """The leases room's invariants, checked against the store.
 
-That a host is in the freepool once, and held only from there, the database sees to by its keys.
+The database's keys ensure that a host is in the freepool once, and held only from there.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ ROOM = "leases"
 WRONG_LEASING = Invariant(
     ROOM,
     "wrong-leasing",
-    "a host's row names the same dedication as the freepool and running leases do",
-    "Run `innkeeper audit --repair`: nothing else is possible while a lease holds the host.",
+    "a host's row has the dedication that the freepool and leases say",
+    "Run `innkeeper audit --repair`: no other way exists while a lease holds the host.",
     "writes it into the host's row",
 )
 IN_BOTH = Invariant(
     ROOM,
     "in-both",
     "no host is in the freepool and in a host flavor's pool",
-    "Remove one of the two rows, and the host from what it then is not in.",
+    "Delete one of the two rows in the database.",
 )
 OVERLAP = Invariant(
     ROOM,
@@ -47,7 +47,6 @@ INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """All that is not as it must be."""
     holders = audit.holders(tx)
     for each in audit.kept(tx):
         if each.is_in_freepool and each.is_in_pool:
@@ -55,10 +54,10 @@ def findings(tx: Tx) -> Iterator[Finding]:
                 each.name, f"host {each.name} is in the freepool and in a host flavor's pool"
             )
             continue
-        said, wanted = (each.dedication, each.dedicated_to), _meant(each, holders)
-        if said != wanted:
+        present, expected = (each.dedication, each.dedicated_to), _meant(each, holders)
+        if present != expected:
             yield WRONG_LEASING.broken(
-                each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
+                each.name, f"host {each.name} is {present} in its row, and should be {expected}"
             )
     yield from _overlaps(tx)
     for uuid, host, reservation, hints in dedications.residents(tx, OF_LEASES):
@@ -73,16 +72,16 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def _meant(
     each: FreepoolRow, holders: Mapping[int, Sequence[HostHolder]]
 ) -> tuple[str | None, str | None]:
-    """What a host's row should say; of several things that may be, what it does say."""
+    """The dedication that a host's row should have; of several possible ones, the present one."""
     if not each.is_in_freepool:
         return (None, None)
-    mine = holders.get(each.host_id, ())
-    running = [one.reservation for one in mine if one.is_running]
+    host_holders = holders.get(each.host_id, ())
+    running = [one.reservation for one in host_holders if one.is_running]
     if running:
         is_known = each.dedicated_to in running
         return (Dedication.LEASED, each.dedicated_to if is_known else running[0])
-    # One that is over is cleared, or was given back already.
-    if any(one.is_over and one.reservation == each.dedicated_to for one in mine):
+    # An ended reservation may still be draining the host, or has returned it.
+    if any(one.is_over and one.reservation == each.dedicated_to for one in host_holders):
         return (Dedication.ENDED, each.dedicated_to)
     return (Dedication.FREEPOOL, None)
 
@@ -104,16 +103,16 @@ def _overlaps(tx: Tx) -> Iterator[Finding]:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts' rows say what the freepool and leases say."""
+    """Write to hosts' rows the dedication that the freepool and leases say."""
     holders = audit.holders(tx)
-    told = []
+    done = []
     for each in audit.kept(tx, keys):
-        wanted = _meant(each, holders)
+        expected = _meant(each, holders)
         is_clear = not (each.is_in_freepool and each.is_in_pool)
-        if is_clear and wanted != (each.dedication, each.dedicated_to):
-            dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
-            told.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
-    return told
+        if is_clear and expected != (each.dedication, each.dedicated_to):
+            dedications.dedicate(tx, hosts.by_name(tx, each.name), *expected, now)
+            done.append(f"host {each.name} is {expected[0] or 'for everybody'}")
+    return done
 
 
 REPAIRS = {WRONG_LEASING.kind: dedicate_again}

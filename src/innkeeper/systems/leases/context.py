@@ -1,4 +1,4 @@
-"""What every act of this room is told of the service and of who asks for it."""
+"""What functions of this room need to know of the service and the caller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.domain.moves import Asker
 
 @dataclass(frozen=True, slots=True)
 class LeaseContext:
-    """How long an agent may be silent, who asks, the present moment, and the dice."""
+    """The agents' down time, the caller, the present moment, and the seed of random choices."""
 
     service_down_time_s: float
     asker: Asker
@@ -19,5 +19,5 @@ class LeaseContext:
 
     @property
     def heard_since(self) -> datetime:
-        """Since when an agent must have been heard for its hosts to count as up."""
+        """An agent that was heard since then counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

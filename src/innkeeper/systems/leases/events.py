@@ -1,9 +1,8 @@
-"""Starts and ends of leases: what is due, and carrying it out.
+"""Starts and ends of leases: find those that are due, and carry them out.
 
-Always true: an event is taken by compare-and-update, and what it does is in the same
-transaction. One that cannot be completed yet has begun, and is gone on with at every turn until
-it is done, also by another process, and after a crash. Ends go before starts, so that a lease
-may follow another one on the same host.
+Always true: a compare-and-update takes an event in the same transaction as its effects. An event
+that cannot be completed yet has begun, and is retried at every turn until it is done, by any
+process. Ends go before starts, so that a lease may follow another one on the same host.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases.context import LeaseContext
 
 EVENTS_AT_ONCE = 1000
-"""Of each kind that are looked at in one turn; the others are still due at the next."""
+"""Events of each kind in one turn; the others are still due at the next."""
 DELETED_AT_ONCE = 100
-"""Servers that are told to go in one transaction, for which all other writers wait."""
+"""Servers that are deleted in one transaction, for which all other writers wait."""
 
 
 def due(tx: Tx, now: datetime) -> list[str]:
-    """The leases of which something is to be done: those that end, then those that start."""
+    """The leases with due events: those that end, then those that start."""
     ends = leases.due(tx, LeaseEventKind.END, now, EVENTS_AT_ONCE)
     starts = leases.due(tx, LeaseEventKind.START, now, EVENTS_AT_ONCE)
     return list(dict.fromkeys((*ends, *starts)))
 
 
 def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
-    """Do what is due of a lease, as far as can be; tells how much was done.
+    """Carry out a lease's due event as far as possible; return how much was done.
 
-    Nothing happens to a lease that is not there any more, or of which nothing is due.
+    A lease that is gone, or has no due event, is left alone.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
@@ -59,7 +58,7 @@ def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
 
 
 def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """Give a lease its hosts, all at once; or wait, while servers of another are there."""
+    """Give a lease its hosts, all at once; or wait while another lease's servers are there."""
     held = holds.of_lease(tx, lease.id)
     found = [(uuid, freepool.member(tx, host_id)) for uuid, host_id in held]
     are_free = [freepool.take_back(tx, host, context.now) for _, host in found]
@@ -75,39 +74,39 @@ def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """Close a lease's hosts, have the servers there deleted, and give the empty ones back.
+    """Close a lease's hosts, delete their servers, and return the empty hosts to the freepool.
 
-    Tells how many servers were told to go, and hosts given back. The lease is over from the
-    first time on, and done with when it holds nothing.
+    Returns how many servers and hosts that was. The first call ends the lease, and the event is
+    done when the lease holds nothing.
     """
     if not _moved(tx, lease, LeaseEventKind.END, LeaseEventState.BEGUN, context.now):
         return 0
     if lease.ended_at is None:
         leases.change(tx, lease.id, context.now, ended_at=context.now)
     held = holds.of_lease(tx, lease.id)
-    mine = [_closed(tx, uuid, freepool.member(tx, host_id), context) for uuid, host_id in held]
-    told = deletions.delete_some(
+    closed = [_closed(tx, uuid, freepool.member(tx, host_id), context) for uuid, host_id in held]
+    deleted = deletions.delete_some(
         tx,
-        [host.name for host in mine if host is not None],
+        [host.name for host in closed if host is not None],
         context.now,
         DELETED_AT_ONCE,
         service_down_time_s=context.service_down_time_s,
         asker=context.asker,
     )
     given_back: list[int] = []
-    for (_, host_id), host in zip(held, mine, strict=True):
+    for (_, host_id), host in zip(held, closed, strict=True):
         if host is None or freepool.take_back(tx, host, context.now):
             given_back.append(host_id)
     holds.remove(tx, lease.id, given_back)
     if len(given_back) == len(held):
         _finish(tx, lease, context.now)
-    return told + len(given_back)
+    return deleted + len(given_back)
 
 
 def _closed(tx: Tx, reservation: str, host: Host, context: LeaseContext) -> Host | None:
-    """A host as it is after its reservation's end; ``None`` for one that it does not have.
+    """A host after its reservation's end; ``None`` if the reservation does not have it.
 
-    It has none before it has begun, nor one that was handed on to the next already.
+    That is so before it begins, and after the host went to the next reservation.
     """
     if host.dedicated_to != reservation:
         return None
@@ -122,5 +121,5 @@ def _finish(tx: Tx, lease: Lease, now: datetime) -> None:
         leases.remove(tx, lease.id)
         return
     again = leases.by_uuid(tx, lease.uuid)
-    assert again is not None, "it goes only when its owner has deleted it"
+    assert again is not None, "only a deleted lease is removed"
     _moved(tx, again, LeaseEventKind.END, LeaseEventState.DONE, now)

@@ -1,9 +1,8 @@
 """The freepool: hosts that are kept for leases.
 
-Always true: a host comes in empty and is nobody else's; it leaves when no lease holds it, now
-or later. While it is in, its row says whose it is, see
-:class:`innkeeper.domain.hosts.Dedication`, and no server comes to it but those of the
-reservation that runs there.
+Always true: a host joins empty and with no other dedication; it leaves when no lease holds it, now
+or later. Its row has its :class:`innkeeper.domain.hosts.Dedication`, and only servers of the
+running reservation come to it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import leftovers
 
 SHOWN_MAX = 255
-"""Characters of a name that nobody has, which are repeated to who sent it."""
+"""Characters of an unknown name that the error message repeats."""
 
 
 def page(tx: Tx, *, after: int = 0, limit: int) -> list[FreepoolHost]:
@@ -32,7 +31,7 @@ def page(tx: Tx, *, after: int = 0, limit: int) -> list[FreepoolHost]:
 
 
 def get(tx: Tx, host_id: int) -> FreepoolHost:
-    """A host of the freepool; else :class:`NotFound`."""
+    """A host of the freepool. Raises :class:`NotFound`."""
     found = freepool.by_host(tx, host_id)
     if found is None:
         raise NotFound(f"Host '{host_id}' not found!")
@@ -45,10 +44,10 @@ def _with_amounts(tx: Tx, found: Sequence[FreepoolHost]) -> list[FreepoolHost]:
 
 
 def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
-    """Put a host into the freepool.
+    """Add a host to the freepool.
 
-    Raises :class:`NotFound` for one that is not there, and :class:`Conflict` for one that is
-    kept for somebody already, is declared down, or is not empty.
+    Raises :class:`NotFound` for an unknown host, and :class:`Conflict` for one that has another
+    dedication, is declared down, or is not empty.
     """
     host = hosts.by_name_or_none(tx, name)
     if host is None:
@@ -66,11 +65,11 @@ def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
 
 
 def remove(tx: Tx, host_id: int, now: datetime) -> None:
-    """Take a host out of the freepool; it is for everybody from now on.
+    """Remove a host from the freepool; any server may come to it from now on.
 
-    Raises :class:`NotFound` unless it is in, and :class:`Conflict` while a lease holds it, now
-    or later. A lease that is over holds a host no more that administrators declared down, and
-    on which no server is: its agent may never say that the host is empty.
+    Raises :class:`NotFound` unless it is in, and :class:`Conflict` while a lease holds it, now or
+    later. The hold of an ended lease does not count for a host that is declared down and has no
+    servers: its agent may never report that it is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)
@@ -79,7 +78,7 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     )
     if not is_free or holds.is_held(tx, host_id):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
-    # Those that are over, and were not told yet that they have given it back.
+    # Ended leases that have not released it yet.
     holds.forget(tx, host_id)
     freepool.remove(tx, host_id)
     dedications.dedicate(tx, host, None, None, now)
@@ -93,10 +92,7 @@ def member(tx: Tx, host_id: int) -> Host:
 
 
 def take_back(tx: Tx, host: Host, now: datetime) -> bool:
-    """Have a host of a reservation that is over be the freepool's again, if it is empty.
-
-    Tells whether it is the freepool's.
-    """
+    """Return an ended reservation's host to the freepool if it is empty; say if it is there."""
     if host.dedication == Dedication.ENDED and dedications.why_not_empty(tx, host) is None:
         dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
         return True

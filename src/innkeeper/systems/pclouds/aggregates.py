@@ -1,10 +1,9 @@
-"""What the aggregates of this room are called, and who cannot be told apart in their metadata.
+"""Names of this room's aggregates, and which project ids their metadata can hold.
 
-Source: the seed *Whole Host Allocation*, its tables of keys. What the keys say of hosts and
-projects is put into words, and read, by the API.
+Source: the seed *Whole Host Allocation*, its tables of keys. The API translates the keys.
 
-Always true: no project can be let in whose key would be that of something else, and nothing
-that can be no project's id; with ``auth = "builtin"``, nothing that is no project.
+Always true: a pcloud accepts only valid project ids whose key has no other meaning; with ``auth =
+"builtin"``, only existing projects.
 """
 
 from __future__ import annotations
@@ -26,40 +25,41 @@ NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
 
 
 def flavor_name(flavor_id: str) -> str:
-    """What the aggregate of a host flavor is called."""
     return f"{NAME_PREFIX}host_flavor:{flavor_id}"
 
 
 def pcloud_name(uuid: str) -> str:
-    """What the aggregate of a pcloud is called."""
     return f"{NAME_PREFIX}{uuid}"
 
 
 def project_of(key: str) -> str | None:
-    """The project that a key lets in; ``None`` for keys that are of something else."""
+    """The project that a key lets in; ``None`` for keys with another meaning."""
     is_other = key in NAMES or key.startswith((HOST, HOST_STATE)) or key == PREFIX
     return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
 
 
 def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for no project's id, and for one whose key is something else's.
-
-    Whether there is such a project, :func:`demand_known` looks up where that can be known.
-    """
-    if not _may_be_project(project_id):
+    """Raise :class:`Invalid` for a malformed project id, and for one whose key is reserved."""
+    # In a path, dots alone are a direction. Undecodable text became a replacement character.
+    is_plain = project_id.strip() == project_id and project_id.isprintable()
+    if (
+        not is_plain
+        or not project_id.strip(" .")
+        or {"/", "\N{REPLACEMENT CHARACTER}"} & {*project_id}
+    ):
         raise Invalid(
-            "A project's id is made of printable characters without a slash. It neither begins "
-            "nor ends with a space, and is not made of dots alone."
+            "A project's id consists of printable characters other than a slash. It neither "
+            "begins nor ends with a space, and does not consist of dots alone."
         )
     key = f"{PREFIX}{project_id}"
     if project_of(key) != project_id or len(key) > KEY_MAX:
-        raise Invalid(f"The project {project_id[:60]} cannot be told apart from other facts.")
+        raise Invalid(f"The project id {project_id[:60]} is reserved: its key has another meaning.")
 
 
 def demand_known(tx: Tx, project_id: str, context: PcloudContext) -> None:
-    """Raise :class:`Invalid` for an id of no project, where this database has all projects.
+    """Raise :class:`Invalid` for an unknown project, if this database has all projects.
 
-    Where an external Keystone keeps the projects, or nothing does, any id is taken.
+    With an external Keystone, or without identity, any id is accepted.
     """
     if not context.knows_projects:
         return
@@ -67,13 +67,3 @@ def demand_known(tx: Tx, project_id: str, context: PcloudContext) -> None:
         projects.get(tx, project_id)
     except NotFound:
         raise Invalid(f"Project {project_id[:60]} does not exist.") from None
-
-
-def _may_be_project(project_id: str) -> bool:
-    # In a path, dots alone are a direction, and what is no text became the last of these signs.
-    return (
-        project_id.strip(" .") != ""
-        and project_id == project_id.strip()
-        and project_id.isprintable()
-        and not any(sign in project_id for sign in "/\N{REPLACEMENT CHARACTER}")
-    )

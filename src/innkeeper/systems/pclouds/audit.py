@@ -1,9 +1,8 @@
 """The pclouds room's invariants, checked against the store.
 
-That a host is in one pool and one pcloud at most, and in a pcloud only from a pool, the
-database sees to by its keys. That a project holds no more units than its quota cannot be seen
-afterwards: a quota may be lowered below what is held. Nor can a host's units be compared with
-those of its flavor, which may have changed since the host was allocated.
+The database's keys ensure that a host is in one pool and one pcloud at most, and in a pcloud only
+from a pool. A quota may be lowered below what is held, and a flavor's units may change, so neither
+is checked here.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
-    "a host's row names the same dedication as pools and pclouds do",
-    "Run `innkeeper audit --repair`: nothing else is possible while a pcloud has the host.",
+    "a host's row has the dedication that pools and pclouds say",
+    "Run `innkeeper audit --repair`: no other way exists while a pcloud has the host.",
     "writes it into the host's row",
 )
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "the aggregates of host flavors and pclouds hold the hosts of these, at Placement too",
+    "aggregates of host flavors and pclouds have exactly their hosts, at Placement too",
     "Compare the aggregate with what the host flavor or pcloud says.",
     "puts the host in, or takes it out",
 )
 ORPHAN = Invariant(
     ROOM,
     "orphaned-aggregate",
-    "an aggregate of this room stands for a host flavor or a pcloud",
+    "an aggregate of this room belongs to a host flavor or a pcloud",
     "Restore the database from a backup, or remove the aggregate's row.",
 )
 FOREIGN_SERVER = Invariant(
@@ -53,32 +52,32 @@ FOREIGN_SERVER = Invariant(
 WRONG_RATIO = Invariant(
     ROOM,
     "wrong-ratio",
-    "hosts have the ratios of their pcloud, and their own when they are in none",
-    "Write the inventory anew.",
-    "puts the ratios in force",
+    "hosts have the ratios of their pcloud, or their own outside of pclouds",
+    "Write the inventory again.",
+    "applies the ratios",
 )
 WRONG_RUN = Invariant(
     ROOM,
     "wrong-run",
-    "the hosts of pclouds are paid for, each once and as what it is, and no others are",
-    "Correct the run in the database.",
-    "ends the runs that are wrong or too many, and begins a right one now",
+    "each host of a pcloud has one billing period with its facts, and no other host has any",
+    "Correct the billing period in the database.",
+    "ends wrong and duplicate billing periods, and begins a right one now",
 )
 INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO, WRONG_RUN)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """All that is not as it must be."""
     for each in audit.dedicated(tx):
-        wanted = _meant(each)
-        if wanted != (each.dedication, each.dedicated_to):
-            said = (each.dedication, each.dedicated_to)
+        expected = _meant(each)
+        if expected != (each.dedication, each.dedicated_to):
+            present_dedication = (each.dedication, each.dedicated_to)
             yield WRONG_DEDICATION.broken(
-                each.name, f"host {each.name} is {said} in its row, and should be {wanted}"
+                each.name,
+                f"host {each.name} is {present_dedication} in its row, and should be {expected}",
             )
     yield from _of_memberships(tx)
     for name, kind in audit.orphans(tx):
-        yield ORPHAN.broken(name, f"aggregate {name} stands for no {kind}")
+        yield ORPHAN.broken(name, f"aggregate {name} belongs to no {kind}")
     yield from _of_servers(tx)
     yield from _of_ratios(tx)
     yield from _of_runs(tx)
@@ -98,13 +97,13 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
 
 
 def _of_memberships(tx: Tx) -> Iterator[Finding]:
-    wanted, present, mirrored = audit.memberships(tx)
-    for name, row in sorted(wanted - present):
+    expected, present, mirrored = audit.memberships(tx)
+    for name, row in sorted(expected - present):
         yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
-    for name, row in sorted(present - wanted):
+    for name, row in sorted(present - expected):
         yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
-    for name, row in sorted(wanted ^ mirrored):
-        how = "not in" if (name, row) in wanted else "in"
+    for name, row in sorted(expected ^ mirrored):
+        how = "not in" if (name, row) in expected else "in"
         yield STRAY_HOST.broken(
             f"~{row} {name}", f"host {name} is {how} aggregate {row} at Placement"
         )
@@ -121,12 +120,12 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
     for name, class_name, ratio, most, total, cpu, ram in audit.ratios(tx, only):
-        wanted = cpu if class_name == "VCPU" else ram
-        if wanted is not None and (ratio != wanted or most > max(1, total)):
+        expected = cpu if class_name == "VCPU" else ram
+        if expected is not None and (ratio != expected or most > max(1, total)):
             yield WRONG_RATIO.broken(
                 name,
                 f"host {name} gives out {class_name} {ratio:g} times and at most {most:g} at "
-                f"once, and should {wanted:g} times",
+                f"once, and should {expected:g} times",
             )
     for name, in_force, uuid, cpu, ram in audit.in_force(tx, only):
         pairs = {"VCPU": cpu, "MEMORY_MB": ram}
@@ -142,19 +141,19 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
 def _of_runs(tx: Tx) -> Iterator[Finding]:
     periods, due = audit.open_periods(tx)
     for host_id, (machine, meant) in sorted(due.items()):
-        said = periods.get(host_id, [])
-        if len(said) != 1:
-            yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(said)} times")
-        elif said != [meant]:
+        found = periods.get(host_id, [])
+        if len(found) != 1:
+            yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(found)} times")
+        elif found != [meant]:
+            is_, should = _described(found[0]), _described(meant)
             yield WRONG_RUN.broken(
-                host_id,
-                f"host {machine} is paid for as {_told(said[0])}, and should be as {_told(meant)}",
+                host_id, f"host {machine} is paid for as {is_}, and should be as {should}"
             )
     for host_id in sorted(periods.keys() - due.keys()):
         yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and should not be")
 
 
-def _told(paid: Paid) -> str:
+def _described(paid: Paid) -> str:
     return (
         f"host {paid.name} of pcloud {paid.pcloud}, with {paid.units} unit(s) of project "
         f"{paid.project_id}"
@@ -165,68 +164,70 @@ def _told(paid: Paid) -> str:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts' rows say what pools and pclouds say."""
-    told = []
+    """Write to hosts' rows the dedication that pools and pclouds say."""
+    done = []
     for each in audit.dedicated(tx, keys):
-        wanted = _meant(each)
-        if wanted != (each.dedication, each.dedicated_to):
-            dedications.dedicate(tx, hosts.by_name(tx, each.name), *wanted, now)
-            told.append(f"host {each.name} is {wanted[0] or 'for everybody'}")
-    return told
+        expected = _meant(each)
+        if expected != (each.dedication, each.dedicated_to):
+            dedications.dedicate(tx, hosts.by_name(tx, each.name), *expected, now)
+            done.append(f"host {each.name} is {expected[0] or 'for everybody'}")
+    return done
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts be in the aggregates of their pools and pclouds, and in no others of these."""
-    wanted, present, mirrored = audit.memberships(tx)
-    told = []
-    for name, row in sorted(wanted - present):
+    """Put hosts into the aggregates of their pools and pclouds, and out of others of this room."""
+    expected, present, mirrored = audit.memberships(tx)
+    done = []
+    for name, row in sorted(expected - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.put_in(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            told.append(f"host {name} is in aggregate {row}")
-    for name, row in sorted(present - wanted):
+            done.append(f"host {name} is in aggregate {row}")
+    for name, row in sorted(present - expected):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            told.append(f"host {name} is in aggregate {row} no more")
-    for name, row in sorted(wanted ^ mirrored):
+            done.append(f"host {name} is no longer in aggregate {row}")
+    for name, row in sorted(expected ^ mirrored):
         if f"~{row} {name}" in keys:
-            tell = owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
-            tell(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
-            told.append(f"Placement has host {name} in aggregate {row} as it is")
-    return told
+            mirror = (
+                owned_aggregates.tell_in if (name, row) in expected else owned_aggregates.tell_out
+            )
+            mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            done.append(f"Placement has the membership of host {name} in aggregate {row}")
+    return done
 
 
 def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put the ratios of pclouds in force on their hosts, and hosts' own on others."""
-    # Each once, however much of it is wrong.
+    """Apply pclouds' ratios to their hosts, and their own ratios to other hosts."""
+    # Each host once, even with several findings.
     names = dict.fromkeys(finding.key for finding in _of_ratios(tx, keys))
     for name in names:
         host = hosts.by_name(tx, name)
         member = pcloud_hosts.by_host(tx, host.id)
-        wanted = {} if member is None else members.pcloud_of(tx, member).ratios
-        dedications.set_ratios(tx, host, wanted, now)
+        expected = {} if member is None else members.pcloud_of(tx, member).ratios
+        dedications.set_ratios(tx, host, expected, now)
     return [f"host {name} has the ratios that it should" for name in names]
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have hosts of pclouds be paid for once and as what they are from now on, others not.
+    """Let each host of a pcloud have one right billing period from now on, and others none.
 
-    What was paid until now stays written: nobody can tell here what it should have been.
+    Past periods stay as written, since the right values are not known here.
     """
     periods, due = audit.open_periods(tx)
-    told = []
+    done = []
     for host_id in sorted({int(key) for key in keys}):
-        wanted = [due[host_id][1]] if host_id in due else []
-        if periods.get(host_id, []) == wanted:
+        expected = [due[host_id][1]] if host_id in due else []
+        if periods.get(host_id, []) == expected:
             continue
         pcloud_hosts.end_billing(tx, [host_id], now)
-        member = pcloud_hosts.by_host(tx, host_id) if wanted else None
+        member = pcloud_hosts.by_host(tx, host_id) if expected else None
         if member is not None:
             members.begin_billing(tx, members.pcloud_of(tx, member), [member], now)
-        how = "once, as what it is" if wanted else "no more"
-        told.append(f"host number {host_id} is paid for {how}")
-    return told
+        how = "has one right" if expected else "no longer has a"
+        done.append(f"host number {host_id} {how} billing period")
+    return done
 
 
 REPAIRS = {
@@ -236,4 +237,4 @@ REPAIRS = {
     WRONG_RUN.kind: pay_right,
 }
 AT_ONCE = {WRONG_RATIO.kind: ROLLED_OUT_AT_ONCE}
-"""Findings that are repaired in one transaction, where that takes longer than most repairs."""
+"""Most findings that are repaired in one transaction, where a repair takes long."""

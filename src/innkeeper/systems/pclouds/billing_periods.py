@@ -1,7 +1,7 @@
 """What projects pay for: the time of whole hosts, used or not.
 
 Always true: a host costs its pcloud's owner the units that it was allocated with, from its
-allocation to its release, whoever's servers are on it and whether there are any.
+allocation to its release, whatever servers it has.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class PcloudUsage:
 def page(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """The runs of hosts within a period, of a project or of all."""
+    """The billing periods of hosts within a period, of one project or of all."""
     return pcloud_hosts.periods(tx, start, stop, project_id=project_id, after=after, limit=limit)
 
 
 def by_project(
     periods: Iterable[BillingPeriod], start: datetime, stop: datetime
 ) -> list[PcloudUsage]:
-    """What these runs come to for each project, in the order in which they come."""
+    """The totals of each project, in the order in which the projects appear."""
     found: dict[str, PcloudUsage] = {}
     for each in periods:
-        mine = found.setdefault(each.project_id, PcloudUsage(each.project_id))
+        usage = found.setdefault(each.project_id, PcloudUsage(each.project_id))
         hours = each.hours_in(start, stop)
-        mine.periods.append(each)
-        mine.host_hours += hours
-        mine.unit_hours += hours * each.units
+        usage.periods.append(each)
+        usage.host_hours += hours
+        usage.unit_hours += hours * each.units
     return list(found.values())

@@ -1,11 +1,11 @@
-"""Several hosts that are wanted at once, taken some at a time, each time in a transaction.
+"""Allocate several hosts in one request, some in each transaction.
 
-Always true: a step takes each of its hosts whole or not at all. What was had under a client's
-token is written with each step, from the first host on: who asks the same again goes on with
-what is left, and two who ask it at once take turns. What could not be had is not kept: there
-may be room by then, and nothing would be done twice.
+Always true: a step allocates each of its hosts entirely or not at all. With a client token, every
+step writes what was allocated so far: a client that repeats the request continues with the rest,
+and two clients with one token take turns. Failures are not kept, since a repeated request may find
+room.
 
-May be false: that a request without a token which was given up half way took nothing.
+May be false: that an aborted request without a token allocated nothing.
 """
 
 from __future__ import annotations
@@ -16,51 +16,52 @@ from typing import Any
 
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
+from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pclouds import hosts, requests
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 
 TAKEN_AT_ONCE = 10
-"""Hosts that are taken in one transaction, for which all other writers wait."""
+"""Hosts that are allocated in one transaction, for which all other writers wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is wanted, each under a name of its own, and how what becomes of it is told.
+    """Hosts with distinct names, and how results are shown to the client.
 
-    ``asked`` is the same for the same request, and ``token`` is what its client calls it.
+    ``digest`` is equal for equal requests; ``token`` is the client's name for the request.
     """
 
     host_requests: Sequence[HostRequest]
     token: str | None
-    asked: str
-    tell_hosts: Callable[[Tx, Sequence[PcloudHost]], list[Any]]
-    tell_failure: Callable[[HostRequest, Refusal], Any]
+    digest: str
+    show_hosts: Callable[[Tx, Sequence[PcloudHost]], list[Any]]
+    show_failure: Callable[[HostRequest, Refusal], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a request has come: what is told of its hosts, and of those that were not had.
+    """What has been allocated and what has failed, as shown to the client, by host name.
 
-    Both by the names that were wished for. ``refusal`` is why the first could not be had.
+    ``refusal`` is the reason of the first failure.
     """
 
-    had: Mapping[str, Any] = field(default_factory=dict)
-    refused: Mapping[str, Any] = field(default_factory=dict)
+    allocated: Mapping[str, Any] = field(default_factory=dict)
+    failed: Mapping[str, Any] = field(default_factory=dict)
     refusal: Refusal | None = None
 
-    def left(self, request: Request) -> list[HostRequest]:
-        """The wishes that nobody has tried, in their order."""
-        tried = self.had.keys() | self.refused.keys()
+    def remaining(self, request: Request) -> list[HostRequest]:
+        """The hosts that have not been tried, in the order of the request."""
+        tried = self.allocated.keys() | self.failed.keys()
         return [each for each in request.host_requests if each.name not in tried]
 
     def as_answer(self, request: Request) -> dict[str, Any]:
-        """What is answered, in the order of the wishes."""
+        """The response, in the order of the request."""
         names = [each.name for each in request.host_requests]
         return {
-            "hosts": [self.had[name] for name in names if name in self.had],
-            "failures": [self.refused[name] for name in names if name in self.refused],
+            "hosts": [self.allocated[name] for name in names if name in self.allocated],
+            "failures": [self.failed[name] for name in names if name in self.failed],
         }
 
 
@@ -70,60 +71,57 @@ BEGINNING = Progress()
 def go_on(
     tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, context: PcloudContext
 ) -> Progress:
-    """Try some more of what is wanted; tells how far it has come then.
+    """Try some of the remaining hosts and return the progress.
 
-    ``so_far`` is what the last step gave. Raises :class:`Conflict` where the token stands for
+    ``so_far`` is the result of the last step. Raises :class:`Conflict` if the token was used for
     another request.
     """
     kept = _kept(tx, pcloud, request)
     before = so_far if kept is None else _with(so_far, kept)
-    turn = len(before.had) + len(before.refused)
-    some = before.left(request)[:TAKEN_AT_ONCE]
+    turn = len(before.allocated) + len(before.failed)
+    some = before.remaining(request)[:TAKEN_AT_ONCE]
     if not some:
         return before
     made, failures = hosts.allocate_many(tx, pcloud, some, context, turn)
-    told = dict(zip([each.name for each in made], request.tell_hosts(tx, made), strict=True))
-    refused = {
-        host_request.name: request.tell_failure(host_request, why) for host_request, why in failures
-    }
+    shown = dict(zip([each.name for each in made], request.show_hosts(tx, made), strict=True))
+    failed = {each.name: request.show_failure(each, refusal) for each, refusal in failures}
     after = Progress(
-        {**before.had, **told},
-        {**before.refused, **refused},
+        {**before.allocated, **shown},
+        {**before.failed, **failed},
         before.refusal or (failures[0][1] if failures else None),
     )
-    if request.token is not None and told:
-        # Older programs beside this one look for failures, of which none is kept.
-        had = after.had
-        answer = {"names": list(had), "hosts": list(had.values()), "failures": []}
+    if request.token is not None and shown:
+        # Processes of an older release expect the failures, although none are kept.
+        done = after.allocated
+        answer = {"names": [*done], "hosts": [*done.values()], "failures": []}
         if kept is None:
-            requests.begin(tx, pcloud, request.token, request.asked, answer, context.now)
+            requests.begin(tx, pcloud, request.token, request.digest, answer, context.now)
         else:
-            requests.go_on(tx, pcloud, request.token, answer)
+            pclouds.change_answer(tx, pcloud.id, request.token, answer)
     return after
 
 
 def give_up(request: Request, so_far: Progress, refusal: Refusal) -> Progress:
-    """Tell of all that is left that it could not be had, since no more steps can be taken.
+    """Report all remaining hosts as failed, since no more steps are possible.
 
-    ``refusal`` is why: the pcloud is another project's by now, or is gone, or the database does
-    not answer.
+    ``refusal`` says why: the pcloud has a new owner or is gone, or the database does not answer.
     """
-    told = {each.name: request.tell_failure(each, refusal) for each in so_far.left(request)}
-    return replace(so_far, refused={**so_far.refused, **told})
+    failed = {each.name: request.show_failure(each, refusal) for each in so_far.remaining(request)}
+    return replace(so_far, failed={**so_far.failed, **failed})
 
 
-def _with(so_far: Progress, had: Mapping[str, Any]) -> Progress:
-    """As far as it has come, with what another one had under the same token meanwhile."""
-    refused = {name: told for name, told in so_far.refused.items() if name not in had}
-    return replace(so_far, had={**so_far.had, **had}, refused=refused)
+def _with(so_far: Progress, kept: Mapping[str, Any]) -> Progress:
+    """Add what another request with the same token has allocated meanwhile."""
+    failed = {name: shown for name, shown in so_far.failed.items() if name not in kept}
+    return replace(so_far, allocated={**so_far.allocated, **kept}, failed=failed)
 
 
 def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Mapping[str, Any] | None:
     if request.token is None:
         return None
-    answer = requests.answered(tx, pcloud, request.token, request.asked)
+    answer = requests.answered(tx, pcloud, request.token, request.digest)
     if answer is None:
         return None
-    # Older programs kept no names beside what they told, which has them.
+    # An older release kept no names beside the hosts, which contain them.
     names = answer.get("names") or [each["name"] for each in answer["hosts"]]
     return dict(zip(names, answer["hosts"], strict=True))

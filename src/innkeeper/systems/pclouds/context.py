@@ -1,4 +1,4 @@
-"""What every act of this room is told of the service and of who asks for it."""
+"""What functions of this room need to know of the service and the caller."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from innkeeper.domain.slices import Dedicating
 
 @dataclass(frozen=True, slots=True)
 class PcloudContext:
-    """The settings, the present moment, who asks, and the dice.
+    """The settings, the present moment, the caller, and the seed of random choices.
 
-    ``knows_projects`` says that all projects there are stand in this database.
+    ``knows_projects`` says that this database has all projects.
     """
 
     settings: Dedicating
@@ -25,5 +25,5 @@ class PcloudContext:
 
     @property
     def heard_since(self) -> datetime:
-        """Since when an agent must have been heard for its hosts to count as up."""
+        """An agent that was heard since then counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

@@ -1,10 +1,9 @@
-"""Host flavors, and the pools of hosts that are given out whole.
+"""Host flavors and their pools of whole hosts.
 
 Source: the seed *Whole Host Allocation*, "Host Flavors".
 
-Always true: a host comes into a pool empty and disabled, and is enabled by coming in; from then
-on no server comes to it before somebody has taken it. It leaves a pool when nobody has it, and
-is disabled again.
+Always true: a host joins a pool empty and disabled, and is then enabled; servers reach it only
+through a pcloud. It leaves the pool when no pcloud has it, and is disabled again.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ LEFT_POOL = "It left the pool of host flavor {}."
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
     """Host flavors in the order of their ids."""
     if after is not None:
-        paging.found(after, lambda: get(tx, after))
+        paging.marked(after, lambda: get(tx, after))
     return host_flavors.page(tx, after=after, limit=limit)
 
 
 def get(tx: Tx, flavor_id: str) -> HostFlavor:
-    """The host flavor with this id; else :class:`NotFound`."""
+    """The host flavor with this id. Raises :class:`NotFound`."""
     found = host_flavors.by_flavor_id(tx, flavor_id)
     if found is None:
         raise NotFound(f"Host flavor {flavor_id} could not be found.")
@@ -43,24 +42,21 @@ def get(tx: Tx, flavor_id: str) -> HostFlavor:
 
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
-    """The host flavors that aggregates in these rows are, by the rows."""
+    """Host flavors by the rows of their aggregates."""
     return host_flavors.by_aggregates(tx, rows)
 
 
 def free_counts(
     tx: Tx, flavors: Sequence[HostFlavor], context: PcloudContext
 ) -> dict[int, dict[str, int]]:
-    """How many hosts can be had at present, by flavor and availability zone."""
+    """How many hosts can be allocated now, by flavor and availability zone."""
     return host_flavors.free_counts(tx, [each.id for each in flavors], context.heard_since)
 
 
 def create(
     tx: Tx, uuid: str, flavor_id: str, description: str, units: int, now: datetime
 ) -> HostFlavor:
-    """Define a host flavor, whose pool is empty; ``uuid`` is its aggregate's.
-
-    Raises :class:`AlreadyExists` for an id in use.
-    """
+    """Create a host flavor with an empty pool. Raises :class:`AlreadyExists` for an id in use."""
     if host_flavors.by_flavor_id(tx, flavor_id) is not None:
         raise AlreadyExists(f"Host flavor {flavor_id} already exists.")
     name = aggregates.flavor_name(flavor_id)
@@ -74,7 +70,7 @@ def create(
 def update(
     tx: Tx, flavor_id: str, description: str | None, units: int | None, now: datetime
 ) -> HostFlavor:
-    """Change what a host flavor says of itself; hosts keep the units they were taken with."""
+    """Change a host flavor; hosts keep the units that they were allocated with."""
     found = get(tx, flavor_id)
     host_flavors.change(
         tx,
@@ -87,12 +83,12 @@ def update(
 
 
 def delete(tx: Tx, flavor_id: str) -> None:
-    """Forget a host flavor; raises :class:`InUse` while hosts are in its pool."""
+    """Delete a host flavor. Raises :class:`InUse` while hosts are in its pool."""
     found = get(tx, flavor_id)
-    all_, taken = host_flavors.counts(tx, found.id)
-    if all_:
+    count, taken = host_flavors.counts(tx, found.id)
+    if count:
         raise InUse(
-            f"Host flavor {flavor_id} has {all_} host(s) in its pool, {taken} of them in pclouds."
+            f"Host flavor {flavor_id} has {count} host(s) in its pool, {taken} of them in pclouds."
         )
     host_flavors.remove(tx, found.id)
     owned_aggregates.unmade(tx, found.aggregate_id)
@@ -107,17 +103,17 @@ def pool(
     """The hosts in a pool, free or not, behind the host ``after``."""
     row = 0
     if after is not None:
-        row = paging.found(after, lambda: pooled(tx, flavor, after)).host_id
+        row = paging.marked(after, lambda: pooled(tx, flavor, after)).host_id
     return host_flavors.pool(tx, flavor.id, after=row, limit=limit)
 
 
 def counts(tx: Tx, flavor: HostFlavor) -> tuple[int, int]:
-    """How many hosts are in a pool, and how many of them in pclouds."""
+    """How many hosts a pool has, and how many of them are in pclouds."""
     return host_flavors.counts(tx, flavor.id)
 
 
 def pooled(tx: Tx, flavor: HostFlavor, hostname: str) -> PoolHost:
-    """A host of a pool; else :class:`NotFound`."""
+    """A host of a pool. Raises :class:`NotFound`."""
     host = hosts.by_name_or_none(tx, hostname)
     found = None if host is None else host_flavors.pooled(tx, [host.id]).get(host.id)
     if found is None or found.flavor_id != flavor.flavor_id:
@@ -126,17 +122,17 @@ def pooled(tx: Tx, flavor: HostFlavor, hostname: str) -> PoolHost:
 
 
 def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHost:
-    """Put a host into a pool, and enable it.
+    """Add a host to a pool, and enable it.
 
-    Raises :class:`NotFound` for a host that is not there, and :class:`Conflict` for one that is
-    in a pool already, is enabled, declared down, or not empty.
+    Raises :class:`NotFound` for an unknown host, and :class:`Conflict` for one that is in a pool,
+    enabled, declared down, or not empty.
     """
     host = hosts.by_name_or_none(tx, hostname)
     if host is None:
         raise NotFound(f"Compute host {hostname} could not be found.")
-    there = host_flavors.pooled(tx, [host.id]).get(host.id)
-    if there is not None:
-        raise Conflict(f"Host {hostname} is in the pool of host flavor {there.flavor_id}.")
+    pooled_host = host_flavors.pooled(tx, [host.id]).get(host.id)
+    if pooled_host is not None:
+        raise Conflict(f"Host {hostname} is in the pool of host flavor {pooled_host.flavor_id}.")
     cannot = f"Host {hostname} cannot be put into the pool of host flavor {flavor.flavor_id}"
     kept = dedications.why_not_free(host)
     if kept is not None:
@@ -155,15 +151,12 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
 
 
 def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> None:
-    """Take a host out of a pool, and disable it.
-
-    Raises :class:`NotFound` unless it is in, and :class:`Conflict` while somebody has it.
-    """
-    there = pooled(tx, flavor, hostname)
+    """Remove a free host from a pool, and disable it. Raises :class:`NotFound` if it is not in."""
+    pooled_host = pooled(tx, flavor, hostname)
     cannot = f"Host {hostname} cannot be taken out of the pool of host flavor"
-    if there.pcloud_uuid is not None:
-        raise Conflict(f"{cannot} {flavor.flavor_id}: it is in pcloud {there.pcloud_uuid}.")
-    host = members.host_of(tx, there.host_id)
+    if pooled_host.pcloud_uuid is not None:
+        raise Conflict(f"{cannot} {flavor.flavor_id}: it is in pcloud {pooled_host.pcloud_uuid}.")
+    host = members.host_of(tx, pooled_host.host_id)
     reason = members.why_not_empty(tx, host)
     if reason is not None:
         raise Conflict(f"{cannot} {flavor.flavor_id}: {reason}.")
@@ -179,14 +172,14 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
 def set_maintenance(
     tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, context: PcloudContext
 ) -> PoolHost:
-    """Let nothing new come to a host, and tell its pcloud's owner why; ``None`` ends that."""
-    there = pooled(tx, flavor, hostname)
-    if there.maintenance != reason:
-        host_flavors.set_maintenance(tx, there.host_id, reason)
-        member = pcloud_hosts.by_host(tx, there.host_id)
+    """Let no new servers come to a host, and give its pcloud the reason; ``None`` ends that."""
+    pooled_host = pooled(tx, flavor, hostname)
+    if pooled_host.maintenance != reason:
+        host_flavors.set_maintenance(tx, pooled_host.host_id, reason)
+        member = pcloud_hosts.by_host(tx, pooled_host.host_id)
         if member is not None:
             pcloud = members.pcloud_of(tx, member)
-            members.show(tx, pcloud, member, context.now)
+            members.dedicate(tx, pcloud, member, context.now)
             done = "maintenance" if reason is not None else "maintenance-ended"
-            members.tell(tx, pcloud, done, context, host_name=member.name, detail=reason)
+            members.record(tx, pcloud, done, context, host_name=member.name, detail=reason)
     return pooled(tx, flavor, hostname)

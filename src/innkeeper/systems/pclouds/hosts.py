@@ -1,12 +1,12 @@
-"""Hosts of pclouds: allocated to the pcloud, enabled and disabled, replaced, and released.
+"""Hosts of pclouds: allocate, enable, disable, replace and release them.
 
-Source: the seed *Whole Host Allocation*, "Host Operations". Where the seed adds the host, looks
-who else has it, and takes it out again, the host's row can be in one pcloud only, and all is
-one transaction.
+Source: the seed *Whole Host Allocation*, "Host Operations". The seed adds the host, looks for
+another owner, and takes it out again. Here a host's row can be in one pcloud only, and all is one
+transaction.
 
-Always true: whatever refuses a host has written nothing, but for :class:`Overtaken`, upon which
-the whole transaction is done again or given up. A host comes in closed unless its owner asks
-otherwise; it leaves closed and empty. No act here tells a user a machine's name.
+Always true: a refusal has written nothing, except :class:`Overtaken`, after which the caller rolls
+back. A host joins disabled unless its owner requests otherwise; it leaves disabled and empty. No
+function here shows a user the name of a machine.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
 RETIRED_MARK = "~"
 NAME_KEPT = 230
-"""Characters of a name that are kept when a number is put behind it."""
+"""Characters of a name that are kept when a number is appended."""
 SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
-"""What flavors ask for; what else a machine has is its operator's to tell."""
+"""What flavors request; other inventories of a machine are for its operator alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """A host that is wanted: what it is to be called, of which flavor, and where."""
+    """A requested host: its name, its flavor, and where."""
 
     name: str
     host_flavor: str
@@ -72,12 +72,12 @@ def page(
 ) -> list[PcloudHost]:
     """The hosts of a pcloud by name."""
     if after is not None:
-        paging.found(after, lambda: get(tx, pcloud, after))
+        paging.marked(after, lambda: get(tx, pcloud, after))
     return pcloud_hosts.of_pcloud(tx, pcloud.id, after=after, limit=limit)
 
 
 def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
-    """The host of this name; else :class:`NotFound`."""
+    """The host of this name. Raises :class:`NotFound`."""
     found = pcloud_hosts.by_name(tx, pcloud.id, name)
     if found is None:
         raise NotFound(f"Pcloud {pcloud.uuid} has no host {name}.")
@@ -85,12 +85,12 @@ def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
 
 
 def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
-    """A machine by its row, if it is in a pcloud."""
+    """The pcloud host in this machine's row, if there is one."""
     return pcloud_hosts.by_host(tx, host_id)
 
 
 def by_machine(tx: Tx, hostname: str) -> PcloudHost | None:
-    """A machine by its own name, if it is in a pcloud; for administrators."""
+    """The pcloud host on a machine of this name, if there is one; for administrators."""
     machine = compute_hosts.by_name_or_none(tx, hostname)
     return None if machine is None else by_row(tx, machine.id)
 
@@ -104,7 +104,7 @@ def of_pclouds(tx: Tx, found: Sequence[Pcloud]) -> dict[int, list[PcloudHost]]:
 
 
 def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
-    """The servers on these hosts, by the names of the machines: whose, and which."""
+    """The servers on these hosts, by the names of the machines."""
     return {
         hostname: [Resident(uuid, project_id) for uuid, project_id in there]
         for hostname, there in compute_hosts.residents(tx, [e.hostname for e in found]).items()
@@ -112,7 +112,7 @@ def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
 
 
 def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figures]]:
-    """What these hosts have for servers, and what is given out, by their rows and by class."""
+    """The capacity and usage of these hosts, by row and class."""
     has = free_capacity.of_classes(tx, [each.provider_id for each in found], SHOWN_CLASSES)
     return {each.host_id: has.get(each.provider_id, {}) for each in found}
 
@@ -123,27 +123,22 @@ def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figure
 def allocate(
     tx: Tx, pcloud: Pcloud, host_request: HostRequest, context: PcloudContext, turn: int = 0
 ) -> PcloudHost:
-    """Take a free host of a flavor, any of them, into a pcloud; ``turn`` draws another one.
+    """Allocate any free host of a flavor to a pcloud; ``turn`` varies the draw.
 
-    Raises :class:`NotFound` for a flavor that is not there, :class:`AlreadyExists` for a name
-    in use, :class:`QuotaExceeded`, :class:`Conflict` (``no_free_host``) where none is left, and
-    :class:`Unavailable` if none of those that were tried was really empty.
+    Raises :class:`NotFound` for an unknown flavor, :class:`AlreadyExists` for a name in use,
+    :class:`QuotaExceeded`, :class:`Conflict` (``no_free_host``) if none is left, and
+    :class:`Unavailable` if none that was tried is empty.
     """
     _demand_name(tx, pcloud, host_request.name)
     flavor = host_flavors.get(tx, host_request.host_flavor)
     quotas.demand_room(tx, pcloud.project_id, flavor.units, context)
     machine = _free_one(tx, flavor, host_request.availability_zone, context, turn)
-    made = members.join(
-        tx,
-        pcloud,
-        machine,
-        host_request.name,
-        flavor.units,
-        context,
-        is_enabled=host_request.is_enabled,
+    name, is_enabled = host_request.name, host_request.is_enabled
+    allocated = members.join(
+        tx, pcloud, machine, name, flavor.units, context, is_enabled=is_enabled
     )
-    members.tell(tx, pcloud, "allocate", context, host_name=made.name, detail=flavor.flavor_id)
-    return made
+    members.record(tx, pcloud, "allocate", context, host_name=name, detail=flavor.flavor_id)
+    return allocated
 
 
 def allocate_many(
@@ -153,11 +148,11 @@ def allocate_many(
     context: PcloudContext,
     first_turn: int = 0,
 ) -> tuple[list[PcloudHost], list[tuple[HostRequest, Refusal]]]:
-    """Take several hosts, as far as they can be had; give those, and why the others cannot.
+    """Allocate as many of these hosts as possible; return them, and the failures.
 
-    Where none was left of a flavor in a zone, it is not looked for another one there.
+    Once a flavor has no free host left in a zone, no other is looked for there.
     """
-    made: list[PcloudHost] = []
+    allocated: list[PcloudHost] = []
     failures: list[tuple[HostRequest, Refusal]] = []
     used_up: dict[tuple[str, str | None], Refusal] = {}
     for turn, host_request in enumerate(host_requests, first_turn):
@@ -166,22 +161,22 @@ def allocate_many(
             failures.append((host_request, used_up[where]))
             continue
         try:
-            made.append(allocate(tx, pcloud, host_request, context, turn))
+            allocated.append(allocate(tx, pcloud, host_request, context, turn))
         except Overtaken:
-            # Some of it is written; the whole is done again, or refused.
+            # Some of it is written: roll back and retry the whole transaction.
             raise
         except Refusal as refusal:
             failures.append((host_request, refusal))
             if refusal.code == NO_FREE_HOST:
                 used_up[where] = refusal
-    return made, failures
+    return allocated, failures
 
 
 def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext) -> PcloudHost:
-    """Take one certain host into a pcloud, named by nobody; for administrators.
+    """Allocate one certain host under a generated name; for administrators.
 
-    Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, is declared down, or
-    is not empty.
+    Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, is declared down, or is
+    not empty.
     """
     there = host_flavor_rows.pooled(tx, [machine.id]).get(machine.id)
     cannot = f"Host {machine.name} cannot be put into pcloud {pcloud.uuid}"
@@ -195,16 +190,14 @@ def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext)
     flavor = host_flavors.get(tx, there.flavor_id)
     quotas.demand_room(tx, pcloud.project_id, flavor.units, context)
     name = free_name(tx, pcloud)
-    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=False)
-    members.tell(tx, pcloud, "allocate", context, host_name=name, detail=flavor.flavor_id)
-    return made
+    allocated = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=False)
+    members.record(tx, pcloud, "allocate", context, host_name=name, detail=flavor.flavor_id)
+    return allocated
 
 
 def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
     if not is_host_name(name):
-        raise Invalid(
-            f"A host's name has 1 to {HOST_NAME_MAX} characters, and neither ':' nor '/'."
-        )
+        raise Invalid(f"A host's name has 1 to {HOST_NAME_MAX} characters, without ':' and '/'.")
     if pcloud_hosts.by_name(tx, pcloud.id, name) is not None:
         raise AlreadyExists(f"Pcloud {pcloud.uuid} has a host {name} already.")
 
@@ -212,19 +205,19 @@ def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
 def _free_one(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int = 0
 ) -> Host:
-    """Draw among the free hosts, until one is empty."""
-    is_any_there = False
+    """Draw among the free hosts until one is empty."""
+    was_any_tried = False
     for each in _drawn(tx, flavor, zone, context, turn):
         host = compute_hosts.by_row(tx, each.host_id)
         assert host is not None, "a host in a pool is not forgotten"
         reason = dedications.why_not_empty(tx, host)
         if reason is None:
             return host
-        is_any_there = True
-        # Nothing should be on a host that nobody has; administrators can put it there.
+        was_any_tried = True
+        # A free host should be empty, but administrators can put servers on it.
         LOG.warning("free_host_not_empty", host=host.name, reason=reason)
-    if is_any_there:
-        # Not how many: of a small pool that would be all that it has.
+    if was_any_tried:
+        # Do not say how many: that could reveal the size of a small pool.
         raise Unavailable(
             f"None of the hosts of host flavor {flavor.flavor_id} that were tried could be "
             "taken; others may be free."
@@ -238,25 +231,25 @@ def _free_one(
 def _drawn(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int
 ) -> Iterator[PoolHost]:
-    """Free hosts from a drawn row on, and then from the first; as many as are tried.
+    """Free hosts from a drawn row on, then from the first; no more than may be tried.
 
-    Drawing a row costs the same in a large pool as in a small one. From there on all hosts are
-    passed that cannot be had: a pool of which nearly all are taken is walked through.
+    Drawing a row costs the same in any pool. From there the query skips all hosts that are not
+    free, so a nearly full pool is scanned.
     """
     bounds = host_flavor_rows.bounds(tx, flavor.id)
     if bounds is None:
         return
     least, most = bounds
     first = least + draw(context.seed, turn, most - least + 1)
-    left = context.settings.host_allocation_attempts
+    remaining = context.settings.host_allocation_attempts
     since = context.heard_since
     for start, end in ((first, None), (least, first)):
         found = host_flavor_rows.free_hosts(
-            tx, flavor.id, zone, since, first=start, before=end, limit=left
+            tx, flavor.id, zone, since, first=start, before=end, limit=remaining
         )
         yield from found
-        left -= len(found)
-        if not left:
+        remaining -= len(found)
+        if not remaining:
             return
 
 
@@ -266,72 +259,69 @@ def _drawn(
 def set_state(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext, *, is_enabled: bool
 ) -> PcloudHost:
-    """Let servers come to a host, or let none; those that are there stay."""
+    """Let servers come to a host or not; present servers stay."""
     if member.is_replaced and is_enabled:
-        raise Conflict(f"Host {member.name} was replaced, and goes when it is empty.")
+        raise Conflict(f"Host {member.name} was replaced, and is released when it is empty.")
     if member.is_enabled != is_enabled:
         pcloud_hosts.change(tx, member.host_id, is_enabled=is_enabled)
-        members.show(tx, pcloud, member, context.now)
+        members.dedicate(tx, pcloud, member, context.now)
         action = "enable" if is_enabled else "disable"
-        members.tell(tx, pcloud, action, context, host_name=member.name)
-    return _again(tx, member)
+        members.record(tx, pcloud, action, context, host_name=member.name)
+    return _reloaded(tx, member)
 
 
 def rename(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
 ) -> PcloudHost:
-    """Give a host another name, which is free in its pcloud."""
+    """Rename a host; the name must be free in its pcloud."""
     if name == member.name:
         return member
     _demand_name(tx, pcloud, name)
-    _rename(tx, pcloud, member, name, context)
-    members.tell(tx, pcloud, "rename", context, host_name=name, detail=f"was {member.name}")
-    return _again(tx, member)
-
-
-def _rename(tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext) -> None:
     pcloud_hosts.change(tx, member.host_id, name=name)
     pcloud_hosts.rename_run(tx, member.host_id, name)
-    members.show(tx, pcloud, member, context.now)
+    members.dedicate(tx, pcloud, member, context.now)
+    members.record(tx, pcloud, "rename", context, host_name=name, detail=f"was {member.name}")
+    return _reloaded(tx, member)
 
 
-def _again(tx: Tx, member: PcloudHost) -> PcloudHost:
+def _reloaded(tx: Tx, member: PcloudHost) -> PcloudHost:
     found = pcloud_hosts.by_host(tx, member.host_id)
     assert found is not None, "it stays in its pcloud"
     return found
 
 
 def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> PcloudHost:
-    """Have another free host, of the same flavor and zone, take a broken one's place and name.
+    """Let another free host of the same flavor and zone take a broken host's place and name.
 
-    The old one is closed, and costs nothing until it is in order again, see
-    :mod:`innkeeper.systems.pclouds.replaced`. It goes back to its pool as soon as it is empty,
-    at once if it is now. Raises :class:`Conflict` for a host that is in order, unless
-    it is closed and empty, and what :func:`allocate` raises where there is none to take its
-    place.
+    The old host is closed, and costs nothing until it works again, see
+    :mod:`innkeeper.systems.pclouds.replaced`. It returns to its pool as soon as it is empty. Raises
+    :class:`Conflict` for a host that works, unless it is closed and empty, and whatever
+    :func:`allocate` raises.
     """
     old = get(tx, pcloud, name)
     if old.is_replaced:
-        raise Conflict(f"Host {name} was replaced already.")
+        raise Conflict(f"Host {name} has already been replaced.")
     _demand_broken(tx, old, context)
     flavor = host_flavors.get(tx, old.flavor_id)
     quotas.demand_room(tx, pcloud.project_id, flavor.units - old.units, context)
     machine = _free_one(tx, flavor, old.availability_zone, context)
     _retire(tx, pcloud, old, context)
-    made = members.join(tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled)
-    members.tell(tx, pcloud, "replace", context, host_name=name)
-    return made
+    allocated = members.join(
+        tx, pcloud, machine, name, flavor.units, context, is_enabled=old.is_enabled
+    )
+    members.record(tx, pcloud, "replace", context, host_name=name)
+    return allocated
 
 
 def _demand_broken(tx: Tx, old: PcloudHost, context: PcloudContext) -> None:
     if not old.is_in_order(context.now, context.service_down_time_s):
         return
     if old.is_enabled:
-        raise Conflict(f"Host {old.name} is enabled and in order. Disable it first.")
+        raise Conflict(f"Host {old.name} works and is enabled. Disable it first.")
     reason = members.why_not_empty(tx, members.host_of(tx, old.host_id))
     if reason is not None:
-        # Its servers would run on there, and nobody would pay for it.
-        raise Conflict(f"Host {old.name} is in order, and not empty: {reason}.")
+        # Its servers would go on running there without being paid for.
+        raise Conflict(f"Host {old.name} works, and is not empty: {reason}.")
 
 
 def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, context: PcloudContext) -> None:
@@ -339,15 +329,9 @@ def _retire(tx: Tx, pcloud: Pcloud, old: PcloudHost, context: PcloudContext) -> 
         members.leave(tx, pcloud, old, context.now)
         return
     pcloud_hosts.end_billing(tx, [old.host_id], context.now)
-    pcloud_hosts.change(
-        tx,
-        old.host_id,
-        name=_free_name(tx, pcloud, old.name, RETIRED_MARK),
-        is_enabled=False,
-        is_replaced=True,
-        units=0,
-    )
-    members.show(tx, pcloud, old, context.now)
+    name = _free_name(tx, pcloud, old.name, RETIRED_MARK)
+    pcloud_hosts.change(tx, old.host_id, name=name, is_enabled=False, is_replaced=True, units=0)
+    members.dedicate(tx, pcloud, old, context.now)
 
 
 def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
@@ -357,7 +341,7 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """A name for a host that nobody named: no host of the pcloud has it, and no machine."""
+    """Generate a host name that no host of the pcloud has, and no machine."""
     return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
@@ -365,10 +349,10 @@ def free_name(tx: Tx, pcloud: Pcloud) -> str:
 
 
 def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) -> None:
-    """Give a host back to its pool, where others can take it.
+    """Return a host to its pool.
 
-    Raises :class:`Conflict` unless it is disabled and empty. That nothing comes to it until
-    this is committed, its new generation sees to.
+    Raises :class:`Conflict` unless it is disabled and empty. Its new generation refuses claims that
+    were decided before.
     """
     if member.is_enabled:
         raise Conflict(f"Host {member.name} is enabled. Disable it first.")
@@ -376,4 +360,4 @@ def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) 
     if reason is not None:
         raise Conflict(f"Host {member.name} is not empty: {reason}.")
     members.leave(tx, pcloud, member, context.now)
-    members.tell(tx, pcloud, "release", context, host_name=member.name)
+    members.record(tx, pcloud, "release", context, host_name=member.name)

@@ -1,7 +1,7 @@
-"""What each way in and out of a pcloud has in common for one host of it.
+"""What all ways into and out of a pcloud have in common for one host.
 
-Always true: what is said here of a host is said in its own row as well, where decisions read
-it, and its ratios are those of its pcloud, in the transaction of the change.
+Always true: the dedication and the ratios in the host's own row, which decisions read, change in
+the same transaction as its pcloud.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ def host_of(tx: Tx, host_id: int) -> Host:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """See :func:`leftovers.why_not_empty`; who takes such a host next waits for its agent."""
+    """See :func:`leftovers.why_not_empty`: the agent must have reported that the host is empty."""
     return leftovers.why_not_empty(tx, host)
 
 
 def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
-    """The pcloud that a host is in."""
     return pclouds.by_rows(tx, [member.pcloud_id])[member.pcloud_id]
 
 
-def show(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Have decisions see how a host of a pcloud is now."""
+def dedicate(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
+    """Write a pcloud host's present dedication to the machine's row."""
     present = pcloud_hosts.by_host(tx, member.host_id)
     assert present is not None, "it is in the pcloud"
     state = Dedication.OPEN if present.is_open else Dedication.CLOSED
@@ -57,7 +56,7 @@ def join(
     *,
     is_enabled: bool,
 ) -> PcloudHost:
-    """Put a free host into a pcloud, which pays for it from now on."""
+    """Add a free host to a pcloud, which pays for it from now on."""
     pcloud_hosts.add(
         tx,
         {
@@ -72,34 +71,32 @@ def join(
     )
     owned_aggregates.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, context.now)
     dedications.set_ratios(tx, host, pcloud.ratios, context.now)
-    made = pcloud_hosts.by_host(tx, host.id)
-    assert made is not None, "it was just written"
-    begin_billing(tx, pcloud, [made], context.now)
-    show(tx, pcloud, made, context.now)
-    return made
+    member = pcloud_hosts.by_host(tx, host.id)
+    assert member is not None, "it was just written"
+    begin_billing(tx, pcloud, [member], context.now)
+    dedicate(tx, pcloud, member, context.now)
+    return member
 
 
 def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
-    """Write that a pcloud's owner pays for some of its hosts from now on."""
-    pcloud_hosts.begin_billing(
-        tx,
-        [
-            {
-                "pcloud_uuid": pcloud.uuid,
-                "project_id": pcloud.project_id,
-                "host_id": member.host_id,
-                "host_name": member.name,
-                "flavor_id": member.flavor_id,
-                "units": member.units,
-                "started_at": now,
-            }
-            for member in found
-        ],
-    )
+    """Let a pcloud's owner pay for some of its hosts from now on."""
+    rows = [
+        {
+            "pcloud_uuid": pcloud.uuid,
+            "project_id": pcloud.project_id,
+            "host_id": member.host_id,
+            "host_name": member.name,
+            "flavor_id": member.flavor_id,
+            "units": member.units,
+            "started_at": now,
+        }
+        for member in found
+    ]
+    pcloud_hosts.begin_billing(tx, rows)
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Take an empty host out of a pcloud: it is free again, with its own ratios."""
+    """Remove an empty host from a pcloud: it is free again, with its own ratios."""
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
@@ -108,7 +105,7 @@ def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
     dedications.dedicate(tx, host, Dedication.POOLED, None, now)
 
 
-def tell(
+def record(
     tx: Tx,
     pcloud: Pcloud,
     action: str,
@@ -117,14 +114,8 @@ def tell(
     host_name: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Write what is done to a pcloud, for its owner to read."""
+    """Record an action on a pcloud, for its owner to read."""
+    owner, asker, now = pcloud.project_id, context.asker, context.now
     pcloud_actions.add(
-        tx,
-        pcloud.uuid,
-        pcloud.project_id,
-        action,
-        context.asker,
-        context.now,
-        host_name=host_name,
-        detail=detail,
+        tx, pcloud.uuid, owner, action, asker, now, host_name=host_name, detail=detail
     )

@@ -1,7 +1,7 @@
-"""Where the pages of lists begin: behind something that is there.
+"""Markers of pages.
 
-Always true: what is not there, and what is not for the caller to know of, are refused in the
-words in which other lists of the Compute API refuse them.
+Always true: a marker that does not exist and one that the caller may not see give the same error,
+in the words of the Compute API.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from innkeeper.domain.errors import Invalid, NotFound
 T = TypeVar("T")
 
 
-def found(marker: str, find: Callable[[], T]) -> T:
-    """What a page begins behind; :class:`Invalid` where looking for it finds nothing."""
+def marked(marker: str, find: Callable[[], T]) -> T:
+    """The object that a marker names. Raises :class:`Invalid` if ``find`` does not find it."""
     try:
         return find()
     except NotFound as error:

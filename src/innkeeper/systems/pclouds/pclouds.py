@@ -1,12 +1,12 @@
-"""Pclouds: made, found, changed and forgotten; and the projects that may use them.
+"""Pclouds, and the projects that may use them.
 
 Source: the seed *Whole Host Allocation*, "Pclouds" and what follows it.
 
-Always true: a stranger's pcloud looks like one that is not there. The owner is let in when a
-pcloud is made, and may leave without losing it. A change of who may use a pcloud, or of what it
-takes, adds change rows for its hosts, since the host table holds it with them. A project's word
-that its plain requests may come is its own: it does not outlive the owner to whom it was given,
-nor the project's right to use the pcloud.
+Always true: another project's pcloud looks like one that does not exist. The owner may use a new
+pcloud, and may give that up without losing it. A change of the projects that may use a pcloud, or
+of the requests that it accepts, adds change rows for its hosts: the host table has these facts. A
+project's consent to automatic placement ends with the owner that it was given to, and with the
+project's right to use the pcloud.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
-"""What an owner may say of a pcloud, by the names of its fields."""
-TOLD_MAX = 5
-"""Servers of the caller's own project that a refusal names."""
+"""The fields of a pcloud that its owner may set."""
+LISTED_MAX = 5
+"""Servers of the caller's own project that an error message lists."""
 OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
-"""What is in force until there is another owner: it would take servers in, and hosts at the
-other one's expense, of which that one never said a word."""
+"""In force after a change of owner: other values would admit servers and hosts at the new owner's
+expense, without its consent."""
 
 
 def unknown(uuid: str) -> NotFound:
-    """What is said of a pcloud that is not there, or is a stranger's."""
+    """The error for a pcloud that does not exist, or that the caller may not see."""
     return NotFound(f"Pcloud {uuid} could not be found.")
 
 
 def get(tx: Tx, uuid: str) -> Pcloud:
-    """The pcloud with this id; else :class:`NotFound`."""
+    """The pcloud with this id. Raises :class:`NotFound`."""
     found = get_or_none(tx, uuid)
     if found is None:
         raise unknown(uuid)
@@ -62,7 +62,6 @@ def get(tx: Tx, uuid: str) -> Pcloud:
 
 
 def get_or_none(tx: Tx, uuid: str) -> Pcloud | None:
-    """The pcloud with this id, if it is there."""
     canonical = canonical_uuid(uuid)
     return None if canonical is None else pclouds.by_uuid(tx, canonical)
 
@@ -76,15 +75,16 @@ def page(
     project_id: str | None = None,
     name: str | None = None,
 ) -> list[Pcloud]:
-    """Pclouds in the order in which they were made, behind ``after``.
+    """Pclouds in the order of creation, behind ``after``.
 
-    ``viewer`` is the project that looks: it sees what it owns or may use. ``None`` sees all.
+    ``viewer`` is the calling project, which sees pclouds that it owns or may use; ``None`` sees
+    all.
     """
     row = 0
     if after is not None:
-        row = paging.found(after, lambda: _seen(tx, after, viewer)).id
+        row = paging.marked(after, lambda: _seen(tx, after, viewer)).id
     if viewer is not None and project_id not in (None, viewer):
-        # Whose the others are that it may use, it is not told, and cannot find out so.
+        # The viewer must not learn who owns the other pclouds that it may use.
         return []
     return pclouds.page(tx, viewer=viewer, after=row, limit=limit, project_id=project_id, name=name)
 
@@ -97,7 +97,7 @@ def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
 
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
-    """The pclouds that aggregates in these rows are, by the rows."""
+    """Pclouds by the rows of their aggregates."""
     return pclouds.by_aggregates(tx, rows)
 
 
@@ -109,24 +109,27 @@ def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
 def create(
     tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], context: PcloudContext
 ) -> Pcloud:
-    """Make a pcloud without hosts, which its owner may use.
+    """Create a pcloud without hosts, which its owner may use.
 
-    Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for a host
-    flavor that its policy names in vain, and :class:`QuotaExceeded` for one pcloud too many.
+    Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for an unknown
+    host flavor in its policy, and :class:`QuotaExceeded`.
     """
-    aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, context)
-    count = pclouds.count(tx, project_id)
-    _demand_room(count, context.settings.quota_pclouds, "pclouds")
+    _demand_owner(tx, project_id, context)
     _demand_size(tx, facts)
     row = owned_aggregates.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
-    assert whole.keys() == FACTS, "a pcloud has a name, and nothing that nobody knows"
+    assert whole.keys() == FACTS, "a pcloud has a name and no unknown fields"
     pclouds.add(tx, uuid, row, project_id, whole, context.now)
-    made = get(tx, uuid)
-    pclouds.add_project(tx, made.id, project_id)
-    members.tell(tx, made, "create", context)
-    return made
+    pcloud = get(tx, uuid)
+    pclouds.add_project(tx, pcloud.id, project_id)
+    members.record(tx, pcloud, "create", context)
+    return pcloud
+
+
+def _demand_owner(tx: Tx, project_id: str, context: PcloudContext) -> None:
+    aggregates.demand_project(project_id)
+    aggregates.demand_known(tx, project_id, context)
+    _demand_room(pclouds.count(tx, project_id), context.settings.quota_pclouds, "pclouds")
 
 
 def _demand_room(count: int, most: int, of: str) -> None:
@@ -147,14 +150,13 @@ def update(
     context: PcloudContext,
     at_once: int = ROLLED_OUT_AT_ONCE,
 ) -> Pcloud:
-    """Change what an owner says of a pcloud.
+    """Change fields of a pcloud.
 
-    So many of its hosts have other ratios at once; who is given one that ``is_settling`` has
-    :func:`settling.go_on` bring over the others, each time in a transaction of its own. With a
-    lower ratio a host may have given out more than it has: what is there stays, and nothing
-    new comes.
+    New ratios apply to ``at_once`` hosts in this transaction; :func:`ratio_rollout.go_on` applies
+    them to the others, some in each. After a lower ratio a host may be over capacity: its servers
+    stay, and no new ones come.
     """
-    assert facts.keys() <= FACTS, "nothing else is an owner's to say"
+    assert facts.keys() <= FACTS, "an owner sets no other fields"
     changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
     if not changed:
         return pcloud
@@ -165,28 +167,26 @@ def update(
         ratio_rollout.begin(tx, after, context, at_once)
         after = get(tx, pcloud.uuid)
     if after.is_automatic != pcloud.is_automatic:
-        _show_members(tx, after, context.now)
-    detail = ", ".join(sorted(changed))
-    members.tell(tx, after, "update", context, detail=detail)
+        _add_changes(tx, after, context.now)
+    members.record(tx, after, "update", context, detail=", ".join(sorted(changed)))
     return after
 
 
-def _show_members(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
-    # Of all: the one that was told of might leave before anybody looks.
+def _add_changes(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
+    # For all hosts: a single one might leave before other processes read the change.
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
 def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = False) -> None:
-    """Forget a pcloud; raises :class:`InUse` while it has hosts.
+    """Delete a pcloud; its actions and billing periods remain on record.
 
-    Raises :class:`InUse` as well while shelved servers on no host could not come back without
-    it, unless ``is_forced``: those servers keep their hint then, and cannot be unshelved before
-    their project changes it. What was done to the pcloud, and what was paid for it, stays on
-    record.
+    Raises :class:`InUse` while it has hosts. Raises it also while shelved servers could not be
+    unshelved without it, unless ``is_forced``: they keep their hint, and cannot be unshelved before
+    their project changes it.
 
-    A server that comes to name the pcloud at the same moment is counted, or finds the pcloud
-    gone: writers take turns, and its own transaction looks for the pcloud. For what may be
-    false of that, see :func:`dedicated_hosts.stranded_by`.
+    A server that names the pcloud at the same moment is counted, or finds the pcloud gone: writers
+    take turns, and its transaction looks for the pcloud. For the exceptions see
+    :func:`dedicated_hosts.stranded_by`.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
     if count:
@@ -195,19 +195,21 @@ def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = 
     if stranded and not is_forced:
         raise InUse(_why_kept(pcloud, stranded, context.asker.project_id))
     detail = f"shelved servers that name it: {len(stranded)}" if stranded else None
-    members.tell(tx, pcloud, "delete", context, detail=detail)
+    members.record(tx, pcloud, "delete", context, detail=detail)
     pclouds.remove(tx, pcloud.id)
     owned_aggregates.unmade(tx, pcloud.aggregate_id)
 
 
 def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | None) -> str:
-    # Of other projects' servers, how many there are is all that anybody is told.
-    mine = [each.uuid for each in stranded if each.project_id == project_id]
-    told = ", ".join([*mine[:TOLD_MAX], *(["..."] if len(mine) > TOLD_MAX else [])])
-    own = f"{len(mine)} of your project" + (f" ({told})" if mine else "")
+    # Of other projects' servers, show the number alone.
+    own_servers = [each.uuid for each in stranded if each.project_id == project_id]
+    listed = ", ".join(
+        [*own_servers[:LISTED_MAX], *(["..."] if len(own_servers) > LISTED_MAX else [])]
+    )
+    own = f"{len(own_servers)} of your project" + (f" ({listed})" if own_servers else "")
     return (
         f"Pcloud {pcloud.uuid} is the only one that shelved servers can come back to: {own}, "
-        f"and {len(stranded) - len(mine)} of other projects. Their projects can change that "
+        f"and {len(stranded) - len(own_servers)} of other projects. Their projects can change that "
         "with the action setDedicatedHosts (openstack server dedicated hosts set, or unset). "
         "With force=true (openstack pcloud delete --force) the pcloud is deleted all the same; "
         "the servers cannot be unshelved then before their projects have changed that."
@@ -217,16 +219,13 @@ def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | No
 def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Pcloud:
     """Give a pcloud to another project, which pays for its hosts from now on.
 
-    Raises :class:`QuotaExceeded` where that one's quota has no room for them. Who may use it
-    stays as it is; whose plain requests may come, each is to say again, to the new owner. What
-    the last owner chose of that kind ends too, and nobody is answered in its name any more.
+    Raises :class:`QuotaExceeded` if that project's quota has no room for them. The projects that
+    may use it stay, but have to accept automatic placement again. :data:`OWN_CHOICES` and kept
+    responses of the former owner end.
     """
     if project_id == pcloud.project_id:
         return pcloud
-    aggregates.demand_project(project_id)
-    aggregates.demand_known(tx, project_id, context)
-    count = pclouds.count(tx, project_id)
-    _demand_room(count, context.settings.quota_pclouds, "pclouds")
+    _demand_owner(tx, project_id, context)
     hosts = pcloud_hosts.of_pcloud(tx, pcloud.id)
     quotas.demand_room(tx, project_id, sum(each.units for each in hosts), context)
     ended = {key: no for key, no in OWN_CHOICES.items() if getattr(pcloud, key) != no}
@@ -234,13 +233,13 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
     pclouds.set_accepted(tx, pcloud.id, None, has_accepted=False)
     pclouds.forget_answers(tx, pcloud.id)
     after = get(tx, pcloud.uuid)
-    _show_members(tx, after, context.now)
+    _add_changes(tx, after, context.now)
     paid = [each for each in hosts if each.is_paid]
     pcloud_hosts.end_billing(tx, [each.host_id for each in paid], context.now)
     members.begin_billing(tx, after, paid, context.now)
-    members.tell(tx, after, "transfer", context, detail=f"to project {project_id}")
+    members.record(tx, after, "transfer", context, detail=f"to project {project_id}")
     if ended:
-        members.tell(tx, after, "update", context, detail=", ".join(sorted(ended)))
+        members.record(tx, after, "update", context, detail=", ".join(sorted(ended)))
     return after
 
 
@@ -248,10 +247,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
 
 
 def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
-    """The projects that may use these pclouds, by the pclouds' rows.
-
-    With each is told whether it has accepted that plain requests of it come.
-    """
+    """The projects that may use these pclouds, by row; true if they accept automatic placement."""
     return pclouds.projects(tx, [each.id for each in found])
 
 
@@ -265,7 +261,7 @@ def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
 
 
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let a project use a pcloud; one that may already goes on doing so."""
+    """Let a project use a pcloud, if it may not yet."""
     there = _projects(tx, pcloud)
     if project_id in there:
         return
@@ -274,22 +270,22 @@ def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -
     most = context.settings.quota_pcloud_projects
     _demand_room(len(there), most, "projects that may use a pcloud")
     pclouds.add_project(tx, pcloud.id, project_id)
-    _show_members(tx, pcloud, context.now)
-    members.tell(tx, pcloud, "authorize", context, detail=project_id)
+    _add_changes(tx, pcloud, context.now)
+    members.record(tx, pcloud, "authorize", context, detail=project_id)
 
 
 def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let no new server of a project come; those that are there stay."""
+    """Let no new server of a project come; present servers stay."""
     if pclouds.remove_project(tx, pcloud.id, project_id):
-        _show_members(tx, pcloud, context.now)
-        members.tell(tx, pcloud, "drop", context, detail=project_id)
+        _add_changes(tx, pcloud, context.now)
+        members.record(tx, pcloud, "drop", context, detail=project_id)
 
 
 def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let a project's plain requests come to a pcloud, whenever that takes such.
+    """Let plain requests of a project come to a pcloud while that is automatic.
 
-    Raises :class:`NotFound` for a project that may not use it. Its owner has said so before, by
-    making it automatic.
+    Raises :class:`NotFound` for a project that may not use it. The owner consents by making the
+    pcloud automatic.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id not in consenting(pcloud.project_id, there):
@@ -297,15 +293,15 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> N
 
 
 def decline(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let no new plain request of a project come; servers that came so stay.
+    """Let no new plain requests of a project come; present servers stay.
 
-    Raises :class:`NotFound` for a project that may not use it, and :class:`Conflict` for its
-    owner's, whose requests would come all the same.
+    Raises :class:`NotFound` for a project that may not use it, and :class:`Conflict` for its owner,
+    whose requests would come anyway.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id == pcloud.project_id:
         raise Conflict(
-            f"Pcloud {pcloud.uuid} is the project's own. To take no requests that name no "
+            f"Pcloud {pcloud.uuid} belongs to the project. To accept no requests that name no "
             "pcloud, switch its automatic placement off."
         )
     if there[project_id]:
@@ -323,32 +319,26 @@ def _set_accepted(
     tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext, *, has_accepted: bool
 ) -> None:
     pclouds.set_accepted(tx, pcloud.id, project_id, has_accepted=has_accepted)
-    _show_members(tx, pcloud, context.now)
-    members.tell(tx, pcloud, "accept" if has_accepted else "decline", context, detail=project_id)
+    _add_changes(tx, pcloud, context.now)
+    members.record(tx, pcloud, "accept" if has_accepted else "decline", context, detail=project_id)
 
 
 def actions(
     tx: Tx, uuid: str, *, before: int | None = None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """What was done to a pcloud, the newest first.
-
-    With ``owner_id`` without what was done while it was another project's.
-    """
+    """The actions on a pcloud, the newest first; with ``owner_id``, those under that owner."""
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 
 def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
-    """What was done last to a pcloud; of one that is gone, that it was deleted."""
+    """The last action on a pcloud; of a deleted pcloud, its deletion."""
     canonical = canonical_uuid(uuid)
     found = [] if canonical is None else actions(tx, canonical, limit=1)
     return found[0] if found else None
 
 
 def forget_old_actions(tx: Tx, context: PcloudContext) -> int:
-    """Forget some of what was done longer ago than is kept; give how many.
-
-    What was paid for is kept for good, and so whose hosts were whose.
-    """
+    """Delete some of the expired actions; return how many. Billing periods are kept for good."""
     days = context.settings.pcloud_actions_kept_days
     if not days:
         return 0

@@ -1,7 +1,7 @@
-"""The quota of units: how much of whole hosts a project may hold.
+"""The quota of units: how many units of whole hosts a project may hold.
 
-Always true: units are added up in the transaction that adds to them, behind all that was
-committed before. A limit below what a project holds refuses more, and takes nothing away.
+Always true: units are counted in the transaction that adds to them, after everything committed
+before. A limit below what a project holds refuses more, and takes nothing away.
 """
 
 from __future__ import annotations
@@ -21,31 +21,30 @@ RESOURCE = "pcloud_units"
 
 
 class Units(NamedTuple):
-    """How many units a project may hold (-1 is without limit), and holds."""
+    """A project's limit (-1 is unlimited) and its usage."""
 
     limit: int
     in_use: int
 
 
 def of_project(tx: Tx, project_id: str, settings: Dedicating) -> Units:
-    """A project's limit and what it holds."""
     limit = quotas.limit_of(tx, project_id, RESOURCE, settings.quota_pcloud_units)
     return Units(limit, pcloud_hosts.units_of(tx, project_id))
 
 
 def set_limit(tx: Tx, project_id: str, limit: int, context: PcloudContext) -> None:
-    """Set a project's limit; raises :class:`Invalid` for one that is known not to exist."""
+    """Set a project's limit. Raises :class:`Invalid` for an unknown project."""
     aggregates.demand_known(tx, project_id, context)
     quotas.set_limit(tx, project_id, RESOURCE, limit)
 
 
 def reset(tx: Tx, project_id: str) -> None:
-    """Go back to the default."""
+    """Restore the default limit."""
     quotas.forget_limit(tx, project_id, RESOURCE)
 
 
 def demand_room(tx: Tx, project_id: str, more: int, context: PcloudContext) -> None:
-    """Raise :class:`QuotaExceeded` unless a project may hold so many units more."""
+    """Raise :class:`QuotaExceeded` unless a project may hold this many more units."""
     units = of_project(tx, project_id, context.settings)
     if more > 0 and units.limit != UNLIMITED and units.in_use + more > units.limit:
         raise QuotaExceeded(

@@ -1,9 +1,9 @@
-"""The ratios of a pcloud come to its hosts in steps: all who write wait for each transaction.
+"""Apply a pcloud's ratios to its hosts in steps, since other writers wait for each transaction.
 
-Always true: the hosts of a pcloud that is not settling have its ratios, and so have those of
-one that is up to the row that it has come to; a host that joins it has them at once, and one
-that leaves it none. What is wanted is written before the first step: whoever takes the next
-one, after a crash as well, brings hosts over to what is wanted by then.
+Always true: during a rollout the hosts up to the row that it has reached have the pcloud's ratios,
+and otherwise all hosts have them. A host that joins gets them at once, and one that leaves loses
+them. The ratios are written before the first step, so each step, also after a crash, applies the
+latest ones.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 ROLLED_OUT_AT_ONCE = 20
-"""Hosts that are given other ratios in one transaction, for which all other writers wait."""
+"""Hosts that change ratios in one transaction, for which all other writers wait."""
 BEGINNING = 0
-"""Every row is behind this one."""
+"""Before every row."""
 
 
 def begin(
     tx: Tx, pcloud: Pcloud, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE
 ) -> None:
-    """Take the first step to ratios that are written; from the beginning, wherever it was."""
+    """Take the first step to new ratios, and restart a rollout that is under way."""
     pclouds.roll_out(tx, pcloud.id, BEGINNING)
     go_on(tx, pcloud.uuid, context, at_once)
 
 
 def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE) -> int:
-    """Have some more hosts of a pcloud give out what it says; tells how many are left."""
+    """Apply the ratios to some more hosts of a pcloud; return how many remain."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.rolled_out_to is None:
         return 0
@@ -47,13 +47,10 @@ def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_A
 
 
 def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
-    """How many hosts of these pclouds may still have the ratios from before, by their rows.
-
-    Pclouds of which all hosts have them are left out.
-    """
+    """How many hosts still have former ratios, by the rows of pclouds that have such hosts."""
     return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_rolling_out])
 
 
 def due(tx: Tx) -> list[str]:
-    """The pclouds of which some hosts may still have the ratios from before."""
+    """The pclouds with a rollout under way."""
     return [each.uuid for each in pclouds.rolling_out(tx)]

@@ -1,10 +1,10 @@
-"""Hosts that were replaced: given back once they are empty, and paid for if they come back.
+"""Replaced hosts: released once they are empty, and paid for again if they come back.
 
-Who replaces a broken host pays for one. Were it so for good, whoever had hosts replaced while
-they were in maintenance would keep those machines with their servers, and pay for none of them.
+A project that replaces a broken host pays for one. Without these charges, a project could have
+hosts replaced during maintenance and keep the old ones with their servers for nothing.
 
-May be false: that a project holds no more units than its quota. A machine that comes back is
-counted whatever the quota says, and nothing new is had until there is room again.
+May be false: that a project holds no more units than its quota. A host that comes back is charged
+regardless, and new allocations fail until there is room.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from innkeeper.systems.pclouds import host_flavors, members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 LOOKED_AT_ONCE = 20
-"""Hosts of each kind that are looked at one by one in a transaction, for which all other
-writers wait."""
+"""Hosts of each kind that are checked in one transaction, for which all other writers wait."""
 
 
 def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
-    """Give some of those back that are empty by now, and have some be paid for that are not,
-    and are in order again. Tells how many.
-    """
+    """Release some hosts that are empty, and charge for some that work again; return how many."""
     found = pcloud_hosts.replaced(tx)
     bare = dedications.without_servers(tx, [each.hostname for each in found])
     left = [each for each in found if each.hostname in bare]
@@ -42,22 +39,20 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 
 
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    """Of these without servers, which are looked at is drawn: those that wait long for their
-    agents keep no others from their turn.
-    """
+    """Check a drawn part, so that hosts waiting for their agents do not hold up others."""
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0
     for member in [*bare[first:], *bare[:first]][:at_once]:
         if members.why_not_empty(tx, members.host_of(tx, member.host_id)) is None:
             pcloud = members.pcloud_of(tx, member)
             members.leave(tx, pcloud, member, context.now)
-            members.tell(tx, pcloud, "release", context, host_name=member.name)
+            members.record(tx, pcloud, "release", context, host_name=member.name)
             done += 1
     return done
 
 
 def _charge(tx: Tx, back: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    # As they are now: what a host was taken with went to the one that replaced it.
+    # The flavor's present units: those of the allocation went to the replacement.
     units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     some = [each for each in back if units[each.flavor_id]][:at_once]
     for member in some:
@@ -66,5 +61,5 @@ def _charge(tx: Tx, back: Sequence[PcloudHost], context: PcloudContext, at_once:
         assert again is not None, "it stays in its pcloud"
         pcloud = members.pcloud_of(tx, member)
         members.begin_billing(tx, pcloud, [again], context.now)
-        members.tell(tx, pcloud, "returned", context, host_name=member.name)
+        members.record(tx, pcloud, "returned", context, host_name=member.name)
     return len(some)

@@ -1,7 +1,7 @@
-"""Requests that clients gave names, so that repeating one does nothing twice.
+"""Idempotent requests: repeating one with the same client token does nothing twice.
 
-Always true: what was answered under a name is written with what was done, and given again to
-whoever asks the same under that name, for a day. Something else under the same name is refused.
+Always true: the response is written together with what the request did, and repeated for a day to
+the same request with the same token. Another request with that token is refused.
 """
 
 from __future__ import annotations
@@ -16,48 +16,40 @@ from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(days=1)
-"""Who tries again does so within minutes; who comes after a day has forgotten what he asked."""
+"""Clients retry within minutes, not after a day."""
 
 
 def once(
-    tx: Tx, pcloud: Pcloud, token: str, asked: str, act: Callable[[], Any], now: datetime
+    tx: Tx, pcloud: Pcloud, token: str, digest: str, act: Callable[[], Any], now: datetime
 ) -> Any:
-    """Do what is asked under a name, or give what was answered when it was done.
+    """Carry out a request, or return the response of the first time.
 
-    ``asked`` is the same for the same request. Raises :class:`Conflict` where the name stands
-    for another one. A refusal is not kept: the same may be asked again.
+    ``digest`` is equal for equal requests. Raises :class:`Conflict` if the token was used for
+    another request. A refusal is not kept, so the request may be retried.
     """
-    answer = answered(tx, pcloud, token, asked)
+    answer = answered(tx, pcloud, token, digest)
     if answer is None:
         answer = act()
-        begin(tx, pcloud, token, asked, answer, now)
+        begin(tx, pcloud, token, digest, answer, now)
     return answer
 
 
-def answered(tx: Tx, pcloud: Pcloud, token: str, asked: str) -> Any:
-    """What was answered under a name, whole or so far; ``None`` where nothing is kept.
-
-    Raises :class:`Conflict` where the name stands for another request.
-    """
+def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
+    """The response kept for a token, if any. Raises :class:`Conflict` for another request."""
     found = pclouds.answered(tx, pcloud.id, token)
     if found is None:
         return None
-    hash_, answer = found
-    if hash_ != asked:
-        raise Conflict(f"The client token {token} stands for another request already.")
+    kept_digest, answer = found
+    if kept_digest != digest:
+        raise Conflict(f"The client token {token} was already used for another request.")
     return answer
 
 
-def begin(tx: Tx, pcloud: Pcloud, token: str, asked: str, answer: Any, now: datetime) -> None:
-    """Write what is answered under a name of which nothing is kept, whole or so far."""
-    pclouds.remember(tx, pcloud.id, token, asked, answer, now)
-
-
-def go_on(tx: Tx, pcloud: Pcloud, token: str, answer: Any) -> None:
-    """Write what is answered under a name by now, in place of what was so far."""
-    pclouds.change_answer(tx, pcloud.id, token, answer)
+def begin(tx: Tx, pcloud: Pcloud, token: str, digest: str, answer: Any, now: datetime) -> None:
+    """Keep the response for a new token, complete or so far."""
+    pclouds.remember(tx, pcloud.id, token, digest, answer, now)
 
 
 def forget_old(tx: Tx, now: datetime) -> int:
-    """Forget what was answered long ago; give how many."""
+    """Delete expired responses; return how many."""
     return pclouds.forget_before(tx, now - KEPT)

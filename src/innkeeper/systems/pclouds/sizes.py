@@ -1,13 +1,12 @@
-"""Pclouds that keep a number of hosts by themselves: grown when full, shrunk when idle.
+"""Pclouds that size themselves: they grow when full and shrink when idle.
 
-Always true: one pcloud changes by one host at a time, and each has a transaction of its own, so
-one that cannot grow is in nobody's way. A host that is released is empty, and was so for as
-long as the policy says. Growing and shrinking ask the same question of each host, whether it is
-full: a host that was added is empty, so it is not full, and one is released only if another
-host is not full. So neither undoes the other.
+Always true: a pcloud changes by one host at a time, in a transaction of its own, so one that cannot
+grow delays no other. A released host is empty, and has been for as long as the policy says. Growing
+and shrinking use the same test of whether a host is full. A new host is empty, so it is not full,
+and a host is released only if another one is not full: neither undoes the other.
 
-May be false: that a pcloud has as many hosts as its policy says. There may be none left, or no
-units; that is written down once, and tried again.
+May be false: that a pcloud has as many hosts as its policy says. The free hosts or the units may be
+used up; that is recorded once, and retried.
 """
 
 from __future__ import annotations
@@ -30,29 +29,28 @@ CANNOT_GROW = "cannot-grow"
 
 
 def due(tx: Tx) -> list[str]:
-    """The pclouds that have a policy."""
+    """The pclouds with a policy."""
     return [each.uuid for each in pclouds.with_size(tx)]
 
 
 def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
-    """Bring one pcloud a host nearer to its policy, if it is not there; tells by how many."""
+    """Bring one pcloud a host nearer to its policy; return the number of changed hosts."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
         return 0
     there = pcloud_hosts.of_pcloud(tx, pcloud.id)
-    mine = [each for each in there if not each.is_replaced]
-    full = _full(tx, mine, there, pcloud.size)
+    current = [each for each in there if not each.is_replaced]
+    full = _full(tx, current, there, pcloud.size)
     patience_s = max(SILENT_S, context.service_down_time_s)
     has_room = any(
-        each.host_id not in full for each in mine if _is_usable(each, context, patience_s)
+        each.host_id not in full for each in current if _is_usable(each, context, patience_s)
     )
     size = pcloud.size
-    is_wanting = len(mine) < size.hosts_min or (not has_room and len(mine) < size.hosts_max)
-    if is_wanting:
+    if len(current) < size.hosts_min or (not has_room and len(current) < size.hosts_max):
         return _grow(tx, pcloud, size, context)
-    if size.idle_s is None or len(mine) <= size.hosts_min:
+    if size.idle_s is None or len(current) <= size.hosts_min:
         return 0
-    return _shrink(tx, pcloud, size, mine, full, context)
+    return _shrink(tx, pcloud, size, current, full, context)
 
 
 def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
@@ -61,18 +59,15 @@ def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) ->
     return member.is_open and is_up and not member.is_disabled
 
 
-def _full(tx: Tx, mine: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
-    """The rows of those of ``mine`` that are full, see :class:`SizePolicy`.
-
-    ``there`` are all hosts of the pcloud: servers on a host that was replaced count as well.
-    """
+def _full(tx: Tx, current: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
+    """The rows of full hosts among ``current``. ``there`` are all hosts, also replaced ones."""
     tight = free_capacity.without_room(
         tx,
-        [each.provider_id for each in mine],
+        [each.provider_id for each in current],
         {"VCPU": size.vcpus_min},
         [each.provider_id for each in there],
     )
-    return {each.host_id for each in mine if each.provider_id in tight}
+    return {each.host_id for each in current if each.provider_id in tight}
 
 
 def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, context: PcloudContext) -> int:
@@ -81,13 +76,13 @@ def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, context: PcloudContext) -> i
     try:
         hosts.allocate(tx, pcloud, host_request, context)
     except Overtaken:
-        # Some of it is written; the whole is done again, or refused.
+        # Some of it is written: roll back and retry the whole transaction.
         raise
     except Refusal as refusal:
         newest = pcloud_actions.page(tx, pcloud.uuid, before=None, limit=1)
-        told = (CANNOT_GROW, refusal.message)
-        if [(each.action, each.detail) for each in newest] != [told]:
-            members.tell(tx, pcloud, CANNOT_GROW, context, detail=refusal.message)
+        failure = (CANNOT_GROW, refusal.message)
+        if [(each.action, each.detail) for each in newest] != [failure]:
+            members.record(tx, pcloud, CANNOT_GROW, context, detail=refusal.message)
         return 0
     return 1
 
@@ -96,17 +91,17 @@ def _shrink(
     tx: Tx,
     pcloud: Pcloud,
     size: SizePolicy,
-    mine: list[PcloudHost],
+    current: list[PcloudHost],
     full: set[int],
     context: PcloudContext,
 ) -> int:
-    assert size.idle_s is not None, "asked for by who shrinks"
+    assert size.idle_s is not None, "only a policy with an idle time shrinks"
     before = context.now - timedelta(seconds=size.idle_s)
     patience_s = context.service_down_time_s
-    roomy = {each.host_id for each in mine if _is_usable(each, context, patience_s)} - full
-    for member in _idle(tx, mine, before):
+    roomy = {each.host_id for each in current if _is_usable(each, context, patience_s)} - full
+    for member in _idle(tx, current, before):
         if not roomy - {member.host_id}:
-            # Without it the others would be full, and one would be added at once.
+            # The others are full: without this host another one would be added at once.
             continue
         machine = members.host_of(tx, member.host_id)
         if dedications.why_not_empty(tx, machine) is not None:
@@ -117,12 +112,9 @@ def _shrink(
     return 0
 
 
-def _idle(tx: Tx, mine: list[PcloudHost], before: datetime) -> list[PcloudHost]:
-    """The hosts that no server has been on since a moment, the youngest first.
-
-    As many queries for many as for few.
-    """
-    old = [each for each in mine if each.allocated_at <= before]
+def _idle(tx: Tx, current: list[PcloudHost], before: datetime) -> list[PcloudHost]:
+    """The hosts without servers since a moment, the youngest first; few queries for any number."""
+    old = [each for each in current if each.allocated_at <= before]
     bare = dedications.without_servers(tx, [each.hostname for each in old])
     left = dedications.left_at(tx, bare)
     idle = [each for each in old if each.hostname in bare and left[each.hostname] <= before]

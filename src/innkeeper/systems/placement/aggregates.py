@@ -1,4 +1,4 @@
-"""Which aggregates providers are in, as the Placement API knows them: by their uuids alone."""
+"""The aggregates of providers, which the Placement API knows by uuid alone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from innkeeper.domain.ids import Generation, canonical_uuid
 from innkeeper.store import changes
 from innkeeper.store.queries.placement import provider_details
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement import providers
 from innkeeper.systems.placement.traits import GENERATION_MOVED
 
 
 class ProviderAggregates(NamedTuple):
-    """A provider's generation, and the aggregates it is in."""
+    """A provider's aggregates at one generation."""
 
     generation: Generation
     aggregates: list[str]
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
-    """Which aggregates a provider is in, in the order in which it joined them."""
+    """The aggregates of a provider, in the order in which it joined them."""
     provider = providers.get(tx, uuid)
     return ProviderAggregates(
         provider.generation, [*provider_details.aggregates_of(tx, provider.id)]
@@ -30,54 +30,48 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
 
 
 def replace(
-    tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
+    tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderAggregates:
-    """Make ``wanted`` all the aggregates of a provider.
+    """Make ``requested`` all the aggregates of a provider, and return them in that order.
 
-    Those it was in keep their places, and new ones follow. The result is in the order of
-    ``wanted``, as the original answers. The generation moves, whether anything changes or not.
-    A caller from the time before memberships had one gives ``None``; such a write does not
-    move it.
+    The provider stays where it was in the aggregates that it keeps. The generation advances even if
+    nothing changes, except where ``seen`` is ``None``: older clients send no generation.
     """
     provider = providers.get(tx, uuid)
-    has = dict.fromkeys(canonical_uuid(each) or each for each in wanted)
+    after = dict.fromkeys(canonical_uuid(each) or each for each in requested)
     generation = provider.generation
     if seen is None:
         changes.add_always_read(tx, [provider.id], now)
     else:
-        generations.compare(provider, seen, GENERATION_MOVED)
-        generation = generations.advance(tx, provider, now)
-    had = provider_details.aggregates_of(tx, provider.id)
-    added = _after(had, [each for each in has if each not in had])
-    provider_details.change_aggregates(tx, provider.id, add=added, remove=had.keys() - has.keys())
-    return ProviderAggregates(generation, [*has])
+        providers.demand_generation(provider, seen, GENERATION_MOVED)
+        generation = providers.advance(tx, provider, now)
+    before = provider_details.aggregates_of(tx, provider.id)
+    added = _after(before, [each for each in after if each not in before])
+    provider_details.change_aggregates(
+        tx, provider.id, add=added, remove=before.keys() - after.keys()
+    )
+    return ProviderAggregates(generation, [*after])
 
 
 def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
-    """Put a provider into an aggregate, beside those it is in; its generation moves.
-
-    Nothing is written if it is there already.
-    """
+    """Add a provider to an aggregate and advance its generation, unless it is in already."""
     provider = providers.get(tx, uuid)
-    had = provider_details.aggregates_of(tx, provider.id)
-    if aggregate not in had:
-        generations.advance(tx, provider, now)
-        added = _after(had, [aggregate])
+    before = provider_details.aggregates_of(tx, provider.id)
+    if aggregate not in before:
+        providers.advance(tx, provider, now)
+        added = _after(before, [aggregate])
         provider_details.change_aggregates(tx, provider.id, add=added, remove=())
 
 
 def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
-    """Take a provider out of an aggregate; its generation moves.
-
-    Nothing is written if somebody has taken it out already.
-    """
+    """Remove a provider from an aggregate and advance its generation, if it is in."""
     provider = providers.get(tx, uuid)
     if aggregate in provider_details.aggregates_of(tx, provider.id):
-        generations.advance(tx, provider, now)
+        providers.advance(tx, provider, now)
         provider_details.change_aggregates(tx, provider.id, add={}, remove=[aggregate])
 
 
-def _after(had: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
+def _after(before: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
     """Positions for new aggregates, behind those that the provider had."""
-    first = max(had.values(), default=0) + 1
+    first = max(before.values(), default=0) + 1
     return {uuid: position for position, uuid in enumerate(joined, first)}

@@ -1,7 +1,7 @@
-"""Who holds what: read by consumer and by provider, and written as the Placement API asks.
+"""Allocations by consumer and by provider, and writes from the Placement API.
 
-Always true: writes go through :mod:`innkeeper.systems.placement.claims`, which checks
-capacity and advances generations.
+Always true: writes go through :mod:`innkeeper.systems.placement.claims`, which checks capacity and
+advances generations.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-"""Project and user of consumers written by clients from before consumers had them."""
+"""Project and user of consumers whose client speaks a version without them."""
 CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationUpdate:
-    """What a client wants a consumer to hold from now on: classes' amounts by provider.
+    """All that a client wants a consumer to hold: amounts by class, by provider.
 
-    ``seen`` is the consumer's generation as the client knows it, ``None`` if it is to be new;
-    a client who ``asks_no_generation`` takes it as it is. A project, user or type left out
-    stays as it is.
+    ``seen`` is the consumer's generation that the client knows, ``None`` for a new consumer; a
+    client with ``asks_no_generation`` accepts any. A project, user or type of ``None`` stays as it
+    is.
     """
 
     consumer: str
@@ -51,14 +51,14 @@ class AllocationUpdate:
 
 
 class ConsumerAllocations(NamedTuple):
-    """What one consumer holds, and who it is; nobody if it holds nothing."""
+    """What one consumer holds; no consumer if it holds nothing."""
 
     consumer: Consumer | None
     allocations: list[Allocation]
 
 
-class Given(NamedTuple):
-    """What is held of one provider, and by whom."""
+class ProviderAllocations(NamedTuple):
+    """The allocations of one provider, and their consumers."""
 
     generation: Generation
     consumers: Mapping[ConsumerUuid, Consumer]
@@ -66,7 +66,7 @@ class Given(NamedTuple):
 
 
 def of_consumer(tx: Tx, uuid: str) -> ConsumerAllocations:
-    """What a consumer holds; a consumer that is not there holds nothing."""
+    """What a consumer holds; an unknown consumer holds nothing."""
     canonical = canonical_uuid(uuid)
     if canonical is None:
         return ConsumerAllocations(None, [])
@@ -75,10 +75,10 @@ def of_consumer(tx: Tx, uuid: str) -> ConsumerAllocations:
     return ConsumerAllocations(found.get(consumer), allocations.of_consumers(tx, [consumer]))
 
 
-def of_provider(tx: Tx, uuid: str) -> Given:
-    """What is held of a provider. Raises :class:`NotFound`."""
+def of_provider(tx: Tx, uuid: str) -> ProviderAllocations:
+    """The allocations of a provider. Raises :class:`NotFound`."""
     provider = provider_rules.get(tx, uuid)
-    return Given(
+    return ProviderAllocations(
         provider.generation,
         allocations.consumers_of_provider(tx, provider.id),
         allocations.of_provider(tx, provider.id),
@@ -86,14 +86,14 @@ def of_provider(tx: Tx, uuid: str) -> Given:
 
 
 class AllocationUpdates(NamedTuple):
-    """What one client asks for at one moment: all of it, or none."""
+    """What one client requests at one moment: all of it is written, or none."""
 
     all: Sequence[AllocationUpdate]
     now: datetime
 
 
 def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
-    """Make the consumers hold what is wished: all of them, or none.
+    """Write all updates, or none.
 
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
     consumer at another generation, and whatever :func:`claims.replace` raises.
@@ -103,47 +103,46 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
         raise refusal
 
 
-def write_together(tx: Tx, asked: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    """Write what many clients ask for, each of whom gets all of it or nothing.
+def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal | None]:
+    """Write the updates of many clients, each all or nothing.
 
-    Gives for each ``None``, or what :func:`write` would raise had those before it been written
-    already.
+    The result has for each ``None``, or what :func:`write` would raise after those before it.
     """
-    outcomes: list[Refusal | None] = [None] * len(asked)
+    outcomes: list[Refusal | None] = [None] * len(requests)
     start = 0
-    while start < len(asked):
-        end = _end_of_turn(asked, start)
-        outcomes[start:end] = _write_turn(tx, asked[start:end])
+    while start < len(requests):
+        end = _end_of_turn(requests, start)
+        outcomes[start:end] = _write_turn(tx, requests[start:end])
         start = end
     return outcomes
 
 
-def _end_of_turn(asked: Sequence[AllocationUpdates], start: int) -> int:
-    """Before whom a turn ends: the first one about a consumer that somebody in it names.
+def _end_of_turn(requests: Sequence[AllocationUpdates], start: int) -> int:
+    """Find where a turn ends: at the first client that names a consumer of an earlier one.
 
-    What that consumer holds, and its generation, depend on whether the one before is granted.
-    Whoever comes behind waits as well, since what is left for him depends on both.
+    What that consumer holds, and its generation, depend on whether the earlier request succeeds.
+    Later clients wait as well, since their capacity depends on both.
     """
     named: set[str | None] = set()
-    for index in range(start, len(asked)):
-        uuids = {canonical_uuid(update.consumer) for update in asked[index].all} - {None}
+    for index in range(start, len(requests)):
+        uuids = {canonical_uuid(update.consumer) for update in requests[index].all} - {None}
         if uuids & named:
             return index
         named |= uuids
-    return len(asked)
+    return len(requests)
 
 
-def _write_turn(tx: Tx, asked: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    known = _look_up(tx, [update for each in asked for update in each.all])
-    outcomes: list[Refusal | None] = [None] * len(asked)
+def _write_turn(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal | None]:
+    known = _look_up(tx, [update for each in requests for update in each.all])
+    outcomes: list[Refusal | None] = [None] * len(requests)
     ready: dict[int, list[ConsumerClaim]] = {}
-    for index, each in enumerate(asked):
+    for index, each in enumerate(requests):
         try:
             ready[index] = _claims(known, each.all)
         except Refusal as refusal:
             outcomes[index] = refusal
     if ready:
-        now = max(asked[index].now for index in ready)
+        now = max(requests[index].now for index in ready)
         refusals = claims.replace_together(tx, list(ready.values()), now)
         for index, refused in zip(ready, refusals, strict=True):
             outcomes[index] = refused
@@ -151,7 +150,7 @@ def _write_turn(tx: Tx, asked: Sequence[AllocationUpdates]) -> list[Refusal | No
 
 
 class _Known(NamedTuple):
-    """What the store knows of the names in some wishes."""
+    """What the store knows of the names in some updates."""
 
     consumers: Mapping[ConsumerUuid, Consumer]
     provider_ids: Mapping[ProviderUuid, ProviderId]
@@ -161,16 +160,16 @@ class _Known(NamedTuple):
 def _look_up(tx: Tx, updates: Sequence[AllocationUpdate]) -> _Known:
     consumers = {canonical_uuid(update.consumer) for update in updates}
     named = {canonical_uuid(text) for update in updates for text in update.resources}
-    wanted = {name for update in updates for each in update.resources.values() for name in each}
+    classes = {name for update in updates for each in update.resources.values() for name in each}
     return _Known(
         allocations.consumers_by_uuid(tx, [ConsumerUuid(each) for each in consumers if each]),
         providers.ids_by_uuid(tx, [ProviderUuid(each) for each in named if each]),
-        names.class_ids(tx, wanted),
+        names.class_ids(tx, classes),
     )
 
 
 def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[ConsumerClaim]:
-    """The wishes as claims that name rows and generations."""
+    """The updates as claims that name rows and generations."""
     uuids = [consumer_uuid(update.consumer) for update in updates]
     if len(set(uuids)) < len(uuids):
         raise Invalid("The same consumer is named twice.")
@@ -185,7 +184,7 @@ def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[Consumer
 
 
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
-    """Let a consumer give back all it holds. Raises :class:`NotFound` if that is nothing."""
+    """Release all that a consumer holds. Raises :class:`NotFound` if that is nothing."""
     canonical = canonical_uuid(uuid)
     freed = canonical is not None and claims.release(tx, [ConsumerUuid(canonical)], now)
     if not freed:
@@ -193,7 +192,7 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
 
 
 def consumer_uuid(text: str) -> ConsumerUuid:
-    """A consumer's uuid in its usual form. Raises :class:`Invalid` for what is none."""
+    """A consumer's canonical uuid. Raises :class:`Invalid` for other text."""
     canonical = canonical_uuid(text)
     if canonical is None:
         raise Invalid(f"Malformed consumer_uuid: {text}")
@@ -214,7 +213,7 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, update: AllocationUpd
 
 
 def _provider_ids(known: _Known, updates: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
-    """Row ids by the text that a wish names a provider with."""
+    """Row ids by the text that names a provider."""
     canonical: dict[str, ProviderUuid] = {}
     for update in updates:
         for text in update.resources:
@@ -236,8 +235,8 @@ def _no_provider(text: str) -> Invalid:
 
 def _demand_classes(known: _Known, updates: Iterable[AllocationUpdate]) -> None:
     for update in updates:
-        wanted = {name for each in update.resources.values() for name in each}
-        missing = sorted(wanted - known.class_ids.keys())
+        classes = {name for each in update.resources.values() for name in each}
+        missing = sorted(classes - known.class_ids.keys())
         if missing:
             raise Invalid(
                 f"Unable to allocate inventory for consumer {update.consumer}: "
@@ -252,15 +251,15 @@ def _claim(
     provider_ids: Mapping[str, ProviderId],
     class_ids: Mapping[str, ClassId],
 ) -> ConsumerClaim:
-    was = present or Consumer(uuid, NOBODY, NOBODY, Generation(0))
+    known = present or Consumer(uuid, NOBODY, NOBODY, Generation(0))
     return ConsumerClaim(
         uuid=uuid,
-        project_id=was.project_id if update.project_id is None else update.project_id,
-        user_id=was.user_id if update.user_id is None else update.user_id,
+        project_id=known.project_id if update.project_id is None else update.project_id,
+        user_id=known.user_id if update.user_id is None else update.user_id,
         amounts={
             provider_ids[text]: {class_ids[name]: amount for name, amount in each.items()}
             for text, each in update.resources.items()
         },
         seen=None if present is None else present.generation,
-        consumer_type=was.consumer_type if update.consumer_type is None else update.consumer_type,
+        consumer_type=known.consumer_type if update.consumer_type is None else update.consumer_type,
     )

@@ -12,27 +12,27 @@ ROOM = "placement"
 OVER_CAPACITY = Invariant(
     ROOM,
     "over-capacity",
-    "sold at most the capacity",
-    "Move or delete what holds it, or give the provider the inventory that it really has.",
+    "allocations are within the capacity",
+    "Move or delete consumers, or give the provider the inventory that it really has.",
 )
 NO_INVENTORY = Invariant(
     ROOM,
     "no-inventory",
-    "allocations stand on an inventory",
-    "Write the inventory anew, or delete the consumer's allocations if it is gone.",
+    "the provider of an allocation has an inventory of its class",
+    "Write the inventory again, or delete the consumer's allocations if it is gone.",
 )
 NO_CONSUMER = Invariant(
     ROOM,
     "no-consumer",
     "allocations belong to a consumer",
-    "Delete the allocations if nobody knows whose they are.",
-    "makes the consumer anew, of the project of its server or migration, else of nobody's",
+    "Delete the allocations if their owner is unknown.",
+    "creates the consumer, in the project of its server or migration, or else in none",
 )
 IDLE_CONSUMER = Invariant(
     ROOM,
     "idle-consumer",
-    "consumers exist while they hold something",
-    "Delete the consumer's allocations, of which there are none.",
+    "every consumer holds something",
+    "Delete the consumer's allocations, although there are none.",
     "removes the consumer",
 )
 EMPTY_ALLOCATION = Invariant(
@@ -45,27 +45,27 @@ STRANGE_INVENTORY = Invariant(
     ROOM,
     "strange-inventory",
     "an inventory is within its bounds",
-    "Write the inventory anew; of a host, its agent does so when it is started again.",
+    "Write the inventory again; the agent of a host does so when it is restarted.",
 )
 WRONG_ROOT = Invariant(
     ROOM,
     "wrong-root",
     "a child has its parent's root",
-    "Hang the provider below its parent again.",
+    "Set the provider's parent again.",
     "writes the root that its parents lead to",
 )
 CIRCLE = Invariant(
     ROOM,
     "circle",
-    "every provider hangs below a root",
-    "Say in the database which of them has no parent.",
+    "parents do not form a cycle",
+    "Remove the parent of one of them in the database.",
 )
 UNTOLD = Invariant(
     ROOM,
     "untold-change",
-    "the change feed tells of every generation",
-    "Start all processes again: what they know of the provider may be old.",
-    "has every process read the provider again",
+    "the change feed has every generation",
+    "Restart all processes: what they know of the provider may be stale.",
+    "makes every process read the provider again",
 )
 INVARIANTS = (
     OVER_CAPACITY,
@@ -81,7 +81,7 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Everything about providers, consumers and allocations that is not as it must be."""
+    """All findings about providers, consumers and allocations."""
     yield from _of_allocations(tx)
     yield from _of_providers(tx)
 
@@ -89,7 +89,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def _of_allocations(tx: Tx) -> Iterator[Finding]:
     for uuid, name, used, capacity in audit.over_capacity(tx):
         yield OVER_CAPACITY.broken(
-            uuid, f"{used} of {name} are held of provider {uuid}, whose capacity is {capacity:g}"
+            uuid, f"{used} of {name} are held of provider {uuid}, with a capacity of {capacity:g}"
         )
     for consumer, uuid, name in audit.without_inventory(tx):
         yield NO_INVENTORY.broken(
@@ -109,12 +109,12 @@ def _of_allocations(tx: Tx) -> Iterator[Finding]:
 
 def _of_providers(tx: Tx) -> Iterator[Finding]:
     for uuid, name in audit.strange_inventories(tx):
-        yield STRANGE_INVENTORY.broken(uuid, f"that of {name} of provider {uuid} is not")
+        yield STRANGE_INVENTORY.broken(uuid, f"the inventory of {name} of provider {uuid} is not")
     for (uuid,) in audit.lost_roots(tx):
         yield WRONG_ROOT.broken(uuid, f"provider {uuid} names another root")
     for (uuid,) in audit.circles(tx):
-        yield CIRCLE.broken(uuid, f"provider {uuid} hangs below itself, or below such a one")
-    for uuid, _, generation, told in audit.untold(tx):
+        yield CIRCLE.broken(uuid, f"provider {uuid} is in or below a cycle of parents")
+    for uuid, _, generation, known in audit.untold(tx):
         yield UNTOLD.broken(
-            uuid, f"provider {uuid} is at generation {generation}, and {told} was told last"
+            uuid, f"provider {uuid} is at generation {generation}, and the feed ends at {known}"
         )

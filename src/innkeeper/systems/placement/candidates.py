@@ -1,13 +1,11 @@
-"""Allocation candidates: the desk that keeps all providers in columns and searches them.
+"""Allocation candidates: keep all providers in columns, and search them.
 
 Always true: a search sees every write that was acknowledged before it began.
 
-May be false: that a candidate can still be claimed. Others may be faster; only the claim tells.
+May be false: that a candidate can still be claimed. Only the claim proves that.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.errors import Invalid
@@ -29,14 +27,14 @@ class CandidateSearcher:
         self._follower = ProviderFollower()
 
     def load(self, tx: Tx) -> None:
-        """Read all providers, so that the first search need not."""
+        """Read all providers before the first search."""
         self._follower.catch_up(tx)
 
     def follow(self, tx: Tx, query: CandidateQuery) -> ProviderTable:
-        """The table as ``tx`` sees it, to be searched; good until the next call.
+        """Return the table as ``tx`` sees it, to be searched; valid until the next call.
 
-        Raises :class:`Invalid` for a class or trait that is not there. An aggregate or a tree
-        that is not there is no mistake: nothing is in it.
+        Raises :class:`Invalid` for an unknown class or trait. An unknown aggregate or tree is no
+        error: no provider is in it.
         """
         _must_be_known(tx, query)
         return self._follower.catch_up(tx)
@@ -44,18 +42,17 @@ class CandidateSearcher:
     def find(
         self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
     ) -> FoundCandidates:
-        """Search as long as it ``goes_on``; where the order is to be random, ``seed`` decides.
+        """Search while ``goes_on`` allows it; ``seed`` shuffles the result if settings say so.
 
-        Needs no transaction: the table stays as it is meanwhile.
+        Needs no transaction: the table does not change meanwhile.
         """
-        is_random = self._placing.randomize_allocation_candidates
-        shuffle = Shuffler(seed) if is_random else None
+        shuffle = Shuffler(seed) if self._placing.randomize_allocation_candidates else None
         return finding.find(table, query, self._placing, shuffle, goes_on)
 
 
 def _must_be_known(tx: Tx, query: CandidateQuery) -> None:
     classes = {name for group in query.groups for name in group.resources}
-    missing = _missing(classes, names.class_ids(tx, classes))
+    missing = sorted(classes - names.class_ids(tx, classes).keys())
     if missing:
         raise Invalid(
             "Invalid resource class in resources parameter: "
@@ -64,10 +61,6 @@ def _must_be_known(tx: Tx, query: CandidateQuery) -> None:
     traits = set(query.root_required | query.root_forbidden)
     for group in query.groups:
         traits |= group.forbidden.union(*group.required)
-    missing = _missing(traits, names.trait_ids(tx, traits))
+    missing = sorted(traits - names.trait_ids(tx, traits).keys())
     if missing:
         raise Invalid(f"No such trait(s): {', '.join(missing)}.")
-
-
-def _missing(wanted: Iterable[str], known: Iterable[str]) -> list[str]:
-    return sorted(set(wanted) - set(known))

@@ -1,14 +1,13 @@
 """Check, then commit: allocations change here and nowhere else.
 
-Two ways lead in. Who has a :class:`ProviderView` of its own (a row of the host table) checks
-there and hands finished claims to :func:`commit_together`. Who does not calls
-:func:`replace`, or :func:`replace_together` for many clients at once, which looks, checks and
-commits. In both, what proves the check is the generation: a provider that moved on refuses
-the claim. Then one looks again: who has a table, in the same transaction, which sees more than
-the table shows; who has none, in another one.
+There are two ways in. A caller that has a :class:`ProviderView` (a row of the host table) checks
+there and hands finished claims to :func:`commit_together`. Any other caller uses :func:`replace`,
+or :func:`replace_together` for many clients at once, which read, check and commit. Generations
+prove the check: a provider that has advanced refuses the claim. The caller then retries: with a
+host table in the same transaction, otherwise in another one.
 
-Always true after every commit: for each provider and class the sum of the allocations is at
-most the capacity, unless an operator shrank the inventory below what was held already.
+Always true after every commit: the allocations of each provider and class add up to at most its
+capacity, unless an operator shrank the inventory below what was held already.
 """
 
 from __future__ import annotations
@@ -30,25 +29,24 @@ from innkeeper.store.transactions import Tx
 def commit_together(
     tx: Tx, ready: Sequence[Claim], now: datetime, given_back: Sequence[Freed] = ()
 ) -> list[Refusal | None]:
-    """Commit claims that were checked at the generations they name; see the store's."""
+    """Commit claims that were checked at the generations that they name."""
     return claims.commit_together(tx, ready, now, given_back=given_back)
 
 
 def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
-    """Give back all that these consumers hold; those that hold nothing are passed over."""
+    """Release all that these consumers hold; consumers without allocations are skipped."""
     return claims.release(tx, consumers, now)
 
 
-def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
+def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
     """Replace the allocations of several consumers: all of them, or none.
 
-    What the consumers hold now is let go before the sums are checked, so amounts can move
-    between them. Raises :class:`CapacityExceeded` for amounts that do not fit or are not given
-    out, :class:`ConcurrentUpdate` for a consumer at another generation, and
-    :class:`Overtaken` where another writer came between; the caller rolls back, and in that
-    last case looks again in another transaction.
+    Sums are checked without the present allocations of these consumers, so amounts can move between
+    them. Raises :class:`CapacityExceeded` for amounts that do not fit, and
+    :class:`ConcurrentUpdate` for a consumer at another generation. Raises :class:`Overtaken` if
+    another writer was faster; the caller rolls back and retries in another transaction.
     """
-    (refusal,) = _replace_together(tx, [wanted], now, are_read_here=False)
+    (refusal,) = _replace_together(tx, [requested], now, are_read_here=False)
     if refusal is not None:
         raise refusal
 
@@ -56,11 +54,11 @@ def replace(tx: Tx, wanted: Sequence[ConsumerClaim], now: datetime) -> None:
 def replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime
 ) -> list[Refusal | None]:
-    """Replace the allocations of many groups of consumers; each group stands or falls alone.
+    """Replace the allocations of many groups of consumers; each group succeeds or fails alone.
 
-    Gives for each group ``None``, or what :func:`replace` would raise had the accepted groups
-    before it been written already. No consumer is in two groups, and the caller has read the
-    generations of all of them in this very transaction.
+    The result has for each group ``None``, or what :func:`replace` would raise after the accepted
+    groups before it. No consumer is in two groups, and the caller has read all their generations in
+    this transaction.
     """
     return _replace_together(tx, groups, now, are_read_here=True)
 
@@ -68,24 +66,23 @@ def replace_together(
 def _replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime, *, are_read_here: bool
 ) -> list[Refusal | None]:
-    # Who is to be new holds nothing; if that is wrong, the commit finds out.
+    # A new consumer holds nothing; if that is wrong, the commit fails.
     held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
     touched = [_touched(group, held) for group in groups]
-    standing = _ProviderState(capacity.views(tx, {pid for each in touched for pid in each}))
+    state = _ProviderState(capacity.views(tx, {pid for each in touched for pid in each}))
     outcomes: list[Refusal | None] = [None] * len(groups)
     ready: dict[int, Claim] = {}
     for index, group in enumerate(groups):
-        given_back = _given_back(group, held)
-        misfit = find_misfit(standing.views, group, given_back)
+        released = _released(group, held)
+        misfit = find_misfit(state.views, group, released)
         if misfit is not None:
-            outcomes[index] = CapacityExceeded(_in_words(tx, misfit))
+            outcomes[index] = CapacityExceeded(_message(tx, misfit))
             continue
-        ready[index] = Claim(tuple(group), standing.generations(touched[index]))
-        standing.take(group, given_back, touched[index])
+        ready[index] = Claim(tuple(group), state.generations(touched[index]))
+        state.take(group, released, touched[index])
     refusals = claims.commit_together(tx, list(ready.values()), now, are_read_here=are_read_here)
-    # No second look here: whoever has its turn is the only one who writes, and sees the same
-    # again. Who is told all the same that a provider changed, which takes a fail-over, repeats
-    # the step in another transaction.
+    # No retry here: writers take turns, so this transaction would read the same again. After a
+    # fail-over a provider may have changed all the same; the caller then retries in another one.
     for index, refusal in zip(ready, refusals, strict=True):
         outcomes[index] = refusal
     return outcomes
@@ -101,7 +98,7 @@ def _held(tx: Tx, consumers: Iterable[ConsumerUuid]) -> Mapping[ConsumerUuid, Su
     return found
 
 
-def _given_back(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) -> Sums:
+def _released(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) -> Sums:
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for each in group:
         for key, used in held.get(each.uuid, {}).items():
@@ -115,7 +112,7 @@ def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) 
 
 
 class _ProviderState:
-    """Providers as they will be once all that was taken so far is written."""
+    """Providers as they will be once all accepted groups are written."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
         self._used = {pid: dict(view.used) for pid, view in views.items()}
@@ -126,18 +123,18 @@ class _ProviderState:
         }
 
     def generations(self, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
-        """Where the providers stand: every claim that took of one has moved it once."""
+        """The providers' next generations: each accepted group advances a provider by one."""
         return {
             pid: Generation(self.views[pid].generation + self._moves.get(pid, 0)) for pid in ids
         }
 
     def take(
-        self, group: Sequence[ConsumerClaim], given_back: Sums, touched: Iterable[ProviderId]
+        self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
-        """Count a group in."""
+        """Apply an accepted group."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
-        for (provider_id, class_id), freed in given_back.items():
+        for (provider_id, class_id), freed in released.items():
             self._used[provider_id][class_id] -= freed
         for each in group:
             for provider_id, amounts in each.amounts.items():
@@ -151,7 +148,7 @@ NO_INVENTORY = "The resource provider has no inventory of that class."
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """An amount that a provider does not give, and why."""
+    """An amount that does not fit a provider, and why."""
 
     view: ProviderView
     class_id: ClassId
@@ -159,15 +156,15 @@ class Misfit:
 
 
 def find_misfit(
-    views: Mapping[ProviderId, ProviderView], wanted: Sequence[ConsumerClaim], held: Sums
+    views: Mapping[ProviderId, ProviderView], requested: Sequence[ConsumerClaim], held: Sums
 ) -> Misfit | None:
     """Find the first amount that does not fit, if any; all of them must fit together.
 
-    ``held`` is what the same consumers give back in the same breath. A provider that is over
-    capacity already (its inventory shrank) still takes a write that does not make it worse.
+    ``held`` is what the same consumers release in the same write. A provider that is over capacity
+    already (its inventory shrank) still accepts a write that does not make it worse.
     """
     sums: dict[tuple[ProviderId, ClassId], int] = {}
-    for each in wanted:
+    for each in requested:
         for provider_id, amounts in each.amounts.items():
             view = views[provider_id]
             for class_id, amount in amounts.items():
@@ -178,9 +175,9 @@ def find_misfit(
                 sums[key] = sums.get(key, 0) + amount
     for (provider_id, class_id), added in sums.items():
         view = views[provider_id]
-        given_back = held.get((provider_id, class_id), 0)
-        used_after = view.used.get(class_id, 0) - given_back + added
-        if used_after > view.inventories[class_id].capacity and added > given_back:
+        released = held.get((provider_id, class_id), 0)
+        used_after = view.used.get(class_id, 0) - released + added
+        if used_after > view.inventories[class_id].capacity and added > released:
             return Misfit(
                 view,
                 class_id,
@@ -204,12 +201,12 @@ def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str |
     )
 
 
-def _in_words(tx: Tx, misfit: Misfit) -> str:
-    # The name is looked up only now: most claims fit, and need none.
+def _message(tx: Tx, misfit: Misfit) -> str:
+    # The name is looked up only here: most claims fit.
     name = names.name_of(tx, NameKind.CLASS, misfit.class_id)
-    thing = f"'{name}' on resource provider '{misfit.view.uuid}'"
+    subject = f"'{name}' on resource provider '{misfit.view.uuid}'"
     if misfit.reason == NO_INVENTORY:
-        what = f"Inventory for {thing} invalid."
+        failure = f"Inventory for {subject} invalid."
     else:
-        what = f"Unable to create allocation for {thing}."
-    return f"Unable to allocate inventory: {what} {misfit.reason}"
+        failure = f"Unable to create allocation for {subject}."
+    return f"Unable to allocate inventory: {failure} {misfit.reason}"

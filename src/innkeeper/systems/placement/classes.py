@@ -1,7 +1,7 @@
-"""Resource classes: the standard ones, and those that operators make up.
+"""Resource classes: standard and custom ones.
 
-Always true: a custom class is called ``CUSTOM_`` and capital letters, digits or underscores;
-standard classes come from their library and stay.
+Always true: a custom class is named ``CUSTOM_`` and capital letters, digits or underscores.
+Standard classes come from their library and cannot be changed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from innkeeper.systems.placement.registration import CUSTOM_NAME
 
 
 def listing(tx: Tx) -> list[NamedThing]:
-    """All resource classes."""
     return names.listing(tx, NameKind.CLASS)
 
 
 def get(tx: Tx, name: str) -> NamedThing:
-    """One resource class. Raises :class:`NotFound`."""
     found = names.by_name(tx, NameKind.CLASS, name)
     if found is None:
         raise NotFound(f"No such resource class {name}.")
@@ -31,13 +29,13 @@ def get(tx: Tx, name: str) -> NamedThing:
 
 
 def create(tx: Tx, name: str, now: datetime) -> None:
-    """Make a custom class. Raises :class:`Conflict` if it is there."""
+    """Create a custom class. Raises :class:`Conflict` if it exists."""
     if not ensure(tx, name, now):
         raise Conflict(f"Conflicting resource class already exists: {name}")
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> bool:
-    """Make a custom class unless it is there; tell whether it was made."""
+    """Create a custom class unless it exists; return whether it was created."""
     _must_be_custom(name)
     if names.by_name(tx, NameKind.CLASS, name) is not None:
         return False
@@ -46,7 +44,7 @@ def ensure(tx: Tx, name: str, now: datetime) -> bool:
 
 
 def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
-    """Give a custom class another name. Raises :class:`Invalid` for a standard one."""
+    """Rename a custom class. Raises :class:`Invalid` for a standard one."""
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(f"Cannot update standard resource class {name}")
@@ -60,7 +58,7 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
 
 
 def delete(tx: Tx, name: str) -> None:
-    """Remove a custom class. Raises :class:`InUse` while a provider has an inventory of it."""
+    """Delete a custom class. Raises :class:`InUse` while a provider has an inventory of it."""
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(

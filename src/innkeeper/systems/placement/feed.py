@@ -1,4 +1,4 @@
-"""Care for the change feed."""
+"""Pruning of the change feed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(hours=1)
-"""How long a change is kept. Who slept longer reads everything anew, which takes seconds."""
+"""How long a change is kept. A process that slept longer reads everything again, in seconds."""
 KEPT_MAX = 1_000_000
-"""Changes that are kept at most. Reading everything takes less time than applying so many."""
+"""Most changes that are kept. Reading everything takes less time than applying so many."""
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Forget changes that everybody has applied, or never will; give their number."""
+    """Delete changes that no process needs any more; return how many."""
     return changes.prune(tx, now - KEPT, KEPT_MAX)

@@ -1,4 +1,4 @@
-"""How much providers have, give out and have left."""
+"""How much capacity providers have, and how much of it is used and free."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.store.transactions import Tx
 
 
 class Figures(NamedTuple):
-    """What a provider has of a class and does not reserve, gives out, and has given out."""
+    """What a provider has of a class beside what it reserves, its capacity, and what is used."""
 
     total: int
     capacity: int
@@ -20,16 +20,16 @@ class Figures(NamedTuple):
 
     @property
     def left(self) -> int:
-        """What is left; less than nothing where more is given out than should be."""
+        """Free capacity; negative while the provider is over capacity."""
         return self.capacity - self.used
 
 
 def of_classes(
     tx: Tx, providers: Collection[ProviderId], class_names: Collection[str]
 ) -> dict[ProviderId, dict[str, Figures]]:
-    """The figures of each of these providers for those of these classes that it has.
+    """The figures of each provider for each of these classes that it has.
 
-    As many queries for a hundred providers as for one.
+    The number of queries does not depend on the number of providers.
     """
     ids = names.class_ids(tx, class_names)
     views = capacity.views(tx, providers)
@@ -52,26 +52,25 @@ def without_room(
     least: Mapping[str, int],
     neighbours: Collection[ProviderId] = (),
 ) -> set[ProviderId]:
-    """Those of these providers that could not take one more of each server on any of them.
+    """Those of ``providers`` that could not take one more server of each kind on any of them.
 
-    Of some class, such a provider has less left than one server holds of one of ``providers``
-    or ``neighbours``, or less than ``least`` says. A provider is asked only about classes of
-    which it has inventory: what servers hold of pools does not count. A provider of which
-    nobody holds anything has room, however large the servers are.
+    Such a provider has less left of some class than the largest server on ``providers`` or
+    ``neighbours`` holds, or less than ``least`` says. Only classes in its own inventory count, not
+    loans from pools. A provider without allocations has room, however large the servers are.
 
-    As many queries for a hundred providers or servers as for one.
+    The number of queries does not depend on the number of providers or servers.
     """
-    wanted = dict(allocations.largest_of_servers(tx, {*providers, *neighbours}))
+    needed = dict(allocations.largest_of_servers(tx, {*providers, *neighbours}))
     for name, class_id in names.class_ids(tx, least).items():
-        wanted[class_id] = max(least[name], wanted.get(class_id, 0))
+        needed[class_id] = max(least[name], needed.get(class_id, 0))
     views = capacity.views(tx, providers)
-    return {provider_id for provider_id, view in views.items() if _is_tight(view, wanted)}
+    return {provider_id for provider_id, view in views.items() if _is_tight(view, needed)}
 
 
-def _is_tight(view: ProviderView, wanted: Mapping[ClassId, int]) -> bool:
+def _is_tight(view: ProviderView, needed: Mapping[ClassId, int]) -> bool:
     is_held = any(view.used.values())
     return is_held and any(
         view.inventories[class_id].capacity_units - view.used.get(class_id, 0) < amount
-        for class_id, amount in wanted.items()
+        for class_id, amount in needed.items()
         if class_id in view.inventories
     )

@@ -1,9 +1,8 @@
 """What providers have, class by class.
 
-Always true: every write moves the provider's generation, a write that changes nothing too; a
-class of which somebody holds something is never taken away, but may shrink below what is held.
-No write breaks a ratio that a pcloud has set on a host: each raises :class:`Conflict` instead,
-see :func:`innkeeper.systems.placement.ratios.demand_kept`.
+Always true: every write advances the provider's generation, even if it changes nothing. A class
+with allocations is never removed, but may shrink below what is held. No write breaks a ratio that a
+pcloud set on a host: it raises :class:`Conflict` instead.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from innkeeper.domain.errors import ConcurrentUpdate, Conflict, InUse, Invalid, 
 from innkeeper.domain.ids import ClassId, Generation, ProviderUuid
 from innkeeper.domain.placement import InventoryLine, Provider
 from innkeeper.store.queries.placement import allocations, names, provider_details, registration
+from innkeeper.store.queries.placement import providers as provider_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import generations, providers, ratios
+from innkeeper.systems.placement import providers, ratios
 from innkeeper.systems.placement.ratios import Edit
 
 IN_USE = "inventory.inuse"
@@ -27,14 +27,13 @@ UPDATE_CONFLICT = "update conflict: "
 
 
 class ProviderInventories(NamedTuple):
-    """A provider's generation and all it has at that generation."""
+    """A provider's inventories at one generation."""
 
     generation: Generation
     lines: list[InventoryLine]
 
 
 def listing(tx: Tx, uuid: str) -> ProviderInventories:
-    """All that a provider has."""
     provider = providers.get(tx, uuid)
     return ProviderInventories(
         provider.generation, provider_details.inventory_lines(tx, provider.id)
@@ -42,7 +41,7 @@ def listing(tx: Tx, uuid: str) -> ProviderInventories:
 
 
 def get(tx: Tx, uuid: str, class_name: str) -> ProviderInventories:
-    """What a provider has of one class, as the only line. Raises :class:`NotFound`."""
+    """The inventory of one class, as the only line. Raises :class:`NotFound`."""
     whole = listing(tx, uuid)
     for line in whole.lines:
         if line.class_name == class_name:
@@ -59,23 +58,23 @@ def add(
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Give a provider a class that it does not have; nobody is asked what he has seen.
+    """Add a class that the provider does not have yet, at any generation.
 
-    Here and below ``leaves_some`` refuses an inventory of which nothing can be had.
+    ``leaves_some``, here and below, rejects an inventory without any capacity.
     """
     provider = providers.get(tx, uuid)
-    deed = f"Unable to create inventory for resource provider {provider.uuid}"
-    wanted = {class_name: inventory}
-    must_have_capacity(provider.uuid, wanted, deed, leaves_some=leaves_some)
-    (class_id,) = _class_ids(tx, wanted, deed)
+    prefix = f"Unable to create inventory for resource provider {provider.uuid}"
+    requested = {class_name: inventory}
+    must_have_capacity(provider.uuid, requested, prefix, leaves_some=leaves_some)
+    (class_id,) = _class_ids(tx, requested, prefix)
     if class_name in {line.class_name for line in _lines(tx, provider)}:
         raise Conflict(
             f"Update conflict: resource provider {provider.uuid} has an inventory of class "
             f"{class_name} already.",
             code=ConcurrentUpdate.code,
         )
-    _keep_ratios(tx, provider, wanted)
-    generation = generations.advance(tx, provider, now)
+    _keep_ratios(tx, provider, requested)
+    generation = providers.advance(tx, provider, now)
     registration.add_inventories(tx, [(provider.id, class_id, inventory)], now)
     return ProviderInventories(generation, [InventoryLine(class_id, class_name, inventory, now)])
 
@@ -92,15 +91,15 @@ def change(
 ) -> ProviderInventories:
     """Replace what a provider has of a class.
 
-    Raises :class:`Invalid` if that is nothing, :class:`NotFound` for a class that is not there.
+    Raises :class:`Invalid` if it has none, and :class:`NotFound` for an unknown class.
     """
     provider = providers.get(tx, uuid)
-    generations.compare(provider, seen)
+    providers.demand_generation(provider, seen)
     must_have_capacity(provider.uuid, {class_name: inventory}, leaves_some=leaves_some)
     for line in _lines(tx, provider):
         if line.class_name == class_name:
             _keep_ratios(tx, provider, {class_name: inventory})
-            generation = generations.advance(tx, provider, now)
+            generation = providers.advance(tx, provider, now)
             registration.change_inventories(tx, [(provider.id, line.class_id, inventory)], now)
             return ProviderInventories(
                 generation, [InventoryLine(line.class_id, class_name, inventory, now)]
@@ -117,66 +116,63 @@ def replace(
     tx: Tx,
     uuid: str,
     seen: int,
-    wanted: Mapping[str, Inventory],
+    requested: Mapping[str, Inventory],
     now: datetime,
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Make ``wanted`` all that a provider has.
+    """Make ``requested`` all that a provider has.
 
-    Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown
-    class or a negative capacity, and :class:`InUse` if a class would go that is held.
+    Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown class
+    or a negative capacity, and :class:`InUse` if a class with allocations would be removed.
     """
     provider = providers.get(tx, uuid)
-    generations.compare(provider, seen)
-    must_have_capacity(provider.uuid, wanted, leaves_some=leaves_some)
-    deed = f"Unknown resource class in inventory for resource provider {provider.uuid}"
-    class_ids = _class_ids(tx, wanted, deed)
+    providers.demand_generation(provider, seen)
+    must_have_capacity(provider.uuid, requested, leaves_some=leaves_some)
+    prefix = f"Unknown resource class in inventory for resource provider {provider.uuid}"
+    class_ids = _class_ids(tx, requested, prefix)
     present = {line.class_id: line for line in _lines(tx, provider)}
     gone = present.keys() - set(class_ids)
     leaving = [line for line in present.values() if line.class_id in gone]
-    _must_be_free(tx, provider, leaving)
-    _keep_ratios(tx, provider, {**wanted, **_without(leaving)})
-    generation = generations.advance(tx, provider, now)
+    _must_be_free(tx, provider, leaving, IN_USE, UPDATE_CONFLICT)
+    _keep_ratios(tx, provider, {**requested, **_without(leaving)})
+    generation = providers.advance(tx, provider, now)
     rows = [
-        (provider.id, class_id, inventory)
-        for class_id, inventory in zip(class_ids, wanted.values(), strict=True)
+        (provider.id, class_id, each)
+        for class_id, each in zip(class_ids, requested.values(), strict=True)
     ]
     registration.remove_inventories(tx, [(provider.id, class_id) for class_id in sorted(gone)])
     registration.add_inventories(tx, [each for each in rows if each[1] not in present], now)
     registration.change_inventories(tx, [each for each in rows if each[1] in present], now)
     lines = [
         InventoryLine(class_id, name, inventory, now)
-        for (_, class_id, inventory), name in zip(rows, wanted, strict=True)
+        for (_, class_id, inventory), name in zip(rows, requested, strict=True)
     ]
     return ProviderInventories(generation, lines)
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
-    """Take a class away from a provider. Raises :class:`InUse` while any of it is held."""
+    """Remove a class from a provider. Raises :class:`InUse` while any of it is held."""
     provider = providers.get(tx, uuid)
     found = [line for line in _lines(tx, provider) if line.class_name == class_name]
     if not found:
         raise NotFound(f"No inventory of class {class_name} found for delete")
-    _must_be_free(
-        tx,
-        provider,
-        found,
-        code=ConcurrentUpdate.code,
-        prefix=f"Unable to delete inventory of class {class_name}: ",
-    )
-    _keep_ratios(tx, provider, _without(found))
-    generations.advance(tx, provider, now)
-    registration.remove_inventories(tx, [(provider.id, line.class_id) for line in found])
+    prefix = f"Unable to delete inventory of class {class_name}: "
+    _remove(tx, provider, found, now, ConcurrentUpdate.code, prefix)
 
 
 def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
-    """Take everything away from a provider. Raises :class:`InUse` while any of it is held."""
+    """Remove all inventories of a provider. Raises :class:`InUse` while any of them is held."""
     provider = providers.get(tx, uuid)
-    lines = _lines(tx, provider)
-    _must_be_free(tx, provider, lines, prefix="")
+    _remove(tx, provider, _lines(tx, provider), now, IN_USE, "")
+
+
+def _remove(
+    tx: Tx, provider: Provider, lines: list[InventoryLine], now: datetime, code: str, prefix: str
+) -> None:
+    _must_be_free(tx, provider, lines, code, prefix)
     _keep_ratios(tx, provider, _without(lines))
-    generations.advance(tx, provider, now)
+    providers.advance(tx, provider, now)
     registration.remove_inventories(tx, [(provider.id, line.class_id) for line in lines])
 
 
@@ -190,63 +186,55 @@ def _without(lines: Iterable[InventoryLine]) -> Edit:
 
 def _keep_ratios(tx: Tx, provider: Provider, edit: Edit) -> None:
     # Looked up after the generation was read: if a pcloud sets a ratio in between, the
-    # generation has moved, and this write is overtaken.
+    # generation changes and this write fails.
     if provider.can_host:
-        mine = ratios.kept(tx, [provider.id]).get(provider.id, {})
-        ratios.demand_kept(provider.uuid, mine, edit)
+        kept = provider_rows.kept_ratios(tx, [provider.id]).get(provider.id, {})
+        ratios.demand_kept(provider.uuid, kept, edit)
 
 
-def _class_ids(tx: Tx, wanted: Collection[str], deed: str) -> list[ClassId]:
-    found = names.class_ids(tx, wanted)
-    unknown = [name for name in wanted if name not in found]
+def _class_ids(tx: Tx, requested: Collection[str], prefix: str) -> list[ClassId]:
+    found = names.class_ids(tx, requested)
+    unknown = [name for name in requested if name not in found]
     if unknown:
-        raise Invalid(f"{deed}: No such resource class {', '.join(unknown)}.")
-    return [found[name] for name in wanted]
+        raise Invalid(f"{prefix}: No such resource class {', '.join(unknown)}.")
+    return [found[name] for name in requested]
 
 
 def must_have_capacity(
     uuid: ProviderUuid,
-    wanted: Mapping[str, Inventory],
-    deed: str | None = None,
+    requested: Mapping[str, Inventory],
+    prefix: str | None = None,
     *,
     leaves_some: bool = False,
 ) -> None:
-    """Raise :class:`Invalid` for an inventory of which there is less than nothing; or
-    nothing, if it must leave some."""
+    """Raise :class:`Invalid` for a negative capacity or, with ``leaves_some``, for none."""
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
-    for name, inventory in wanted.items():
+    for name, inventory in requested.items():
         if math.trunc(inventory.capacity) < least:
             raise Invalid(
-                f"{deed or f'Unable to update inventory for resource provider {uuid}'}: "
+                f"{prefix or f'Unable to update inventory for resource provider {uuid}'}: "
                 f"Invalid inventory for '{name}' on resource provider '{uuid}'. "
                 f"The reserved value is greater {than} total."
             )
 
 
 def _must_be_free(
-    tx: Tx,
-    provider: Provider,
-    lines: Iterable[InventoryLine],
-    *,
-    code: str = IN_USE,
-    prefix: str = UPDATE_CONFLICT,
+    tx: Tx, provider: Provider, lines: Collection[InventoryLine], code: str, prefix: str
 ) -> None:
-    wanted = list(lines)
-    taken = allocations.held_classes(tx, provider.id) if wanted else set()
-    busy = [line.class_name for line in wanted if line.class_id in taken]
+    taken = allocations.held_classes(tx, provider.id) if lines else set()
+    busy = [line.class_name for line in lines if line.class_id in taken]
     if busy:
-        raise held(provider.uuid, busy, code=code, prefix=prefix)
+        raise held(provider.uuid, busy, code, prefix)
 
 
 def held(
     uuid: ProviderUuid,
     class_names: Iterable[str],
-    *,
     code: str = IN_USE,
     prefix: str = UPDATE_CONFLICT,
 ) -> InUse:
-    """The refusal to take away classes of which somebody holds something."""
+    """The error for removing classes that have allocations."""
     return InUse(
         f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' in use.",
         code=code,

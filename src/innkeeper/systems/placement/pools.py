@@ -1,7 +1,7 @@
-"""Pools: which of them serve a host, and which are depended on.
+"""Which pools serve a host, and which pools hosts depend on.
 
-Source: the seed *Resource Providers*, whose first example is a shared storage pool. The rules
-are those of :mod:`innkeeper.domain.placement`.
+Source: the seed *Resource Providers*, whose first example is a shared storage pool. The rules are
+those of :mod:`innkeeper.domain.placement`.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from innkeeper.store.transactions import Tx
 
 
 def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[ProviderId]]:
-    """The pools that serve each of these hosts; hosts that none serves are left out."""
-    wanted = pools.uuids(tx) if hosts else {}
-    if not wanted:
+    """The pools that serve each of these hosts; hosts without pools are left out."""
+    all_pools = pools.uuids(tx) if hosts else {}
+    if not all_pools:
         return {}
     by_aggregate: dict[str, set[ProviderId]] = {}
-    for pool, aggregate in capacity.aggregate_rows(tx, wanted):
+    for pool, aggregate in capacity.aggregate_rows(tx, all_pools):
         by_aggregate.setdefault(aggregate, set()).add(ProviderId(pool))
     found: dict[ProviderId, list[ProviderId]] = {}
     roots = pools.roots(tx, hosts)
     trees = pools.tree_aggregates(tx, set(roots.values()))
     for host, root in roots.items():
-        near = trees.get(root, ())
-        mine = set[ProviderId]().union(*(by_aggregate.get(each, ()) for each in near))
-        if mine:
-            found[host] = sorted(mine)
+        aggregates = trees.get(root, ())
+        serving_pools = set[ProviderId]().union(
+            *(by_aggregate.get(each, ()) for each in aggregates)
+        )
+        if serving_pools:
+            found[host] = sorted(serving_pools)
     return found
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """The pools that serve some host which has nothing of this class itself."""
+    """The pools that serve a host which has nothing of this class itself."""
     return pools.depended_on(tx, class_id)

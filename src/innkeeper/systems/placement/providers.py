@@ -1,24 +1,31 @@
-"""Resource providers: found, made, renamed, hung below others, removed.
+"""Resource providers: find, create, rename, move and delete them.
 
-Always true: providers form trees without loops, and each knows its root. A name or a parent is
-no capacity, so changing them moves no generation; whoever follows the store is told all the
-same.
+Always true: providers form trees without cycles, and each knows its root. A name or a parent is no
+capacity: changing it advances no generation, but adds a change to the feed.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate, InUse, Invalid, NotFound
-from innkeeper.domain.ids import ProviderId, ProviderUuid, canonical_uuid
+from innkeeper.domain.errors import (
+    AlreadyExists,
+    ConcurrentUpdate,
+    InUse,
+    Invalid,
+    NotFound,
+    Overtaken,
+    ProviderChanged,
+)
+from innkeeper.domain.ids import Generation, ProviderId, ProviderUuid, canonical_uuid
 from innkeeper.domain.placement import Provider, ProviderQuery
-from innkeeper.store import changes
+from innkeeper.store import changes, claims
 from innkeeper.store.queries.placement import names, providers
 from innkeeper.store.transactions import Tx
 
 
 def get(tx: Tx, uuid: str) -> Provider:
-    """The provider with this uuid. Raises :class:`NotFound`, for text that is no uuid too."""
+    """The provider with this uuid. Raises :class:`NotFound`, also for text that is no uuid."""
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))
     if found is None:
@@ -26,10 +33,36 @@ def get(tx: Tx, uuid: str) -> Provider:
     return found
 
 
-def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
-    """All providers that fit. Raises :class:`Invalid` for a class or trait that is not there.
+def demand_generation(provider: Provider, seen: int, message: str | None = None) -> None:
+    """Raise :class:`ConcurrentUpdate` unless ``seen`` is the provider's generation."""
+    if provider.generation != seen:
+        raise ConcurrentUpdate(
+            message
+            or f"resource provider generation conflict: {provider.uuid} is at "
+            f"{provider.generation}, not at {seen}"
+        )
 
-    An aggregate or a tree that is not there is no mistake: nothing is in it.
+
+def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
+    """Advance the generation that was read in this transaction, and return the new one.
+
+    Raises :class:`Overtaken` if another writer has advanced it since. The caller must then roll
+    back everything else that this transaction wrote.
+    """
+    try:
+        moved = claims.advance(tx, {provider.id: provider.generation}, now)
+    except ProviderChanged as error:
+        # The owner of a pcloud may read this about its host, and must not see a provider's uuid.
+        raise Overtaken(
+            "resource provider generation conflict: the provider was concurrently updated"
+        ) from error
+    return moved[provider.id]
+
+
+def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
+    """All providers that match. Raises :class:`Invalid` for an unknown class or trait.
+
+    An unknown aggregate or tree is no error: no provider is in it.
     """
     class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:
@@ -37,9 +70,9 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
             raise Invalid(
                 f"Invalid resource class in resources parameter: No such resource class {name}."
             )
-    wanted = query.forbidden.union(*query.required)
-    trait_ids = names.trait_ids(tx, wanted)
-    missing = sorted(wanted - trait_ids.keys())
+    traits = query.forbidden.union(*query.required)
+    trait_ids = names.trait_ids(tx, traits)
+    missing = sorted(traits - trait_ids.keys())
     if missing:
         raise Invalid(
             f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(missing)}.'
@@ -50,23 +83,23 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
 def create(
     tx: Tx, uuid: str, name: str, parent_uuid: str | None, *, can_host: bool = False, now: datetime
 ) -> Provider:
-    """Make a provider without any inventory; servers land on it only if it ``can_host``.
+    """Create a provider without inventories; servers land on it only if it ``can_host``.
 
-    Raises :class:`AlreadyExists` for a uuid or a name in use, and :class:`Invalid` for a parent
-    that is not there.
+    Raises :class:`AlreadyExists` for a uuid or name in use, and :class:`Invalid` for an unknown
+    parent.
     """
     canonical = ProviderUuid(canonical_uuid(uuid) or uuid)
-    deed = f'Unable to create resource provider "{name}", {canonical}'
+    prefix = f'Unable to create resource provider "{name}", {canonical}'
     if not name:
-        raise Invalid(f"{deed}: Object action create failed because: name is required")
+        raise Invalid(f"{prefix}: Object action create failed because: name is required")
     parent = None
     if parent_uuid is not None:
         if canonical_uuid(parent_uuid) == canonical:
             raise Invalid(
-                f"{deed}: Object action create failed because: parent provider UUID cannot be "
+                f"{prefix}: Object action create failed because: parent provider UUID refusal be "
                 "same as UUID. Please set parent provider UUID to None if there is no parent."
             )
-        parent = _parent(tx, parent_uuid, deed)
+        parent = _parent(tx, parent_uuid, prefix)
     if providers.by_uuid(tx, canonical) is not None:
         raise AlreadyExists(f"Conflicting resource provider uuid: {canonical} already exists.")
     if providers.is_name_taken(tx, name):
@@ -77,13 +110,13 @@ def create(
     return get(tx, canonical)
 
 
-def _parent(tx: Tx, uuid: str, deed: str) -> Provider:
+def _parent(tx: Tx, uuid: str, prefix: str) -> Provider:
     try:
         return get(tx, uuid)
     except NotFound:
-        # "create" for a change as well: so clients know it.
+        # The original says "create" for an update as well, and clients match on it.
         raise Invalid(
-            f"{deed}: Object action create failed because: parent provider UUID does not exist."
+            f"{prefix}: Object action create failed because: parent provider UUID does not exist."
         ) from None
 
 
@@ -94,7 +127,7 @@ def _root_id(tx: Tx, provider: Provider) -> ProviderId:
 
 
 def rename(tx: Tx, uuid: str, name: str, now: datetime) -> Provider:
-    """Give a provider another name. Raises :class:`AlreadyExists` if it is in use."""
+    """Rename a provider. Raises :class:`AlreadyExists` if the name is in use."""
     provider = get(tx, uuid)
     if not name:
         raise Invalid(
@@ -111,30 +144,29 @@ def rename(tx: Tx, uuid: str, name: str, now: datetime) -> Provider:
 def hang(
     tx: Tx, uuid: str, parent_uuid: str | None, now: datetime, *, only_roots: bool = False
 ) -> Provider:
-    """Hang a provider, with all below it, under another parent; or make it a root.
+    """Move a provider and its subtree below another parent, or make it a root.
 
-    ``only_roots`` refuses to move a provider that has a parent already. Raises
-    :class:`Invalid` for that, for a parent that is not there, and for one below the provider.
+    ``only_roots`` refuses to move a provider that has a parent. Raises :class:`Invalid` for that,
+    for an unknown parent, and for one within the subtree.
     """
     provider = get(tx, uuid)
-    deed = f"Unable to save resource provider {provider.uuid}"
-    cannot = f"{deed}: Object action update failed because"
-    parent = None if parent_uuid is None else _parent(tx, parent_uuid, deed)
+    prefix = f"Unable to save resource provider {provider.uuid}"
+    refusal = f"{prefix}: Object action update failed because"
+    parent = None if parent_uuid is None else _parent(tx, parent_uuid, prefix)
     if (None if parent is None else parent.uuid) == provider.parent_uuid:
         return provider
     if only_roots and provider.parent_uuid is not None:
         verb = "un-parenting" if parent is None else "re-parenting"
-        raise Invalid(f"{cannot}: {verb} a provider is not currently allowed.")
+        raise Invalid(f"{refusal}: {verb} a provider is not currently allowed.")
     family = providers.family_of(tx, _root_id(tx, provider))
     subtree = _below(provider.id, family)
     if parent is not None and parent.id in subtree:
-        raise Invalid(f"{cannot}: creating loop in the provider tree is not allowed.")
-    parent_id = None if parent is None else parent.id
-    root_id = None if parent is None else _root_id(tx, parent)
-    # Who is left behind is told as well: the aggregates of a tree are those of all in it.
-    told = {*subtree, _root_id(tx, provider)}
+        raise Invalid(f"{refusal}: creating loop in the provider tree is not allowed.")
+    parent_id, root_id = (None, None) if parent is None else (parent.id, _root_id(tx, parent))
+    # The former tree changes as well: every provider of a tree has the aggregates of all.
+    changed = {*subtree, _root_id(tx, provider)}
     providers.move(tx, subtree, parent_id, root_id, now)
-    changes.add_always_read(tx, sorted(told), now)
+    changes.add_always_read(tx, sorted(changed), now)
     return get(tx, uuid)
 
 
@@ -144,16 +176,16 @@ def _below(top: ProviderId, family: dict[ProviderId, ProviderId | None]) -> list
         children.setdefault(parent_id, []).append(provider_id)
     found = [top]
     for each in found:
-        # The list grows while it is gone through; without loops it comes to an end.
+        # The list grows while this loop reads it. A tree has no cycles, so the loop ends.
         found += children.get(each, [])
     return found
 
 
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
-    """Remove a provider with its inventories, traits and links to aggregates.
+    """Delete a provider with its inventories, traits and memberships of aggregates.
 
-    Raises :class:`InUse` while it has children, or anybody holds something of it, or a host
-    or a server is bound to it.
+    Raises :class:`InUse` while it has children or allocations, or a host or a server is bound to
+    it.
     """
     canonical = canonical_uuid(uuid)
     provider = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))
@@ -165,16 +197,14 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
             "It has child resource providers.",
             code="resource_provider.cannot_delete_parent",
         )
+    reason = None
     if providers.is_held(tx, provider.id):
+        reason = "Resource provider has allocations."
+    elif providers.is_a_hosts(tx, provider.id):
+        reason = "a host or a server is bound to it."
+    if reason is not None:
         raise InUse(
-            f"Unable to delete resource provider {provider.uuid}: "
-            "Resource provider has allocations.",
-            code="resource_provider.inuse",
-        )
-    if providers.is_a_hosts(tx, provider.id):
-        raise InUse(
-            f"Unable to delete resource provider {provider.uuid}: a host or a server is bound "
-            "to it.",
+            f"Unable to delete resource provider {provider.uuid}: {reason}",
             code="resource_provider.inuse",
         )
     root_id = _root_id(tx, provider)

@@ -1,6 +1,6 @@
-"""Allocation ratios that a pcloud sets on its hosts: put in force, and kept in force.
+"""Allocation ratios that a pcloud sets on its hosts.
 
-Always true: a write that changes something moves the provider's generation. No client of the
+Always true: a write that changes something advances the provider's generation. No client of the
 Placement API changes a ratio that a pcloud has set on a host.
 """
 
@@ -16,82 +16,53 @@ from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid
 from innkeeper.store.queries.placement import allocations, provider_details, registration
-from innkeeper.store.queries.placement import providers as provider_rows
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement import providers
 
 
 class Ratio(NamedTuple):
-    """The ratio of one class, and the largest amount in one piece."""
+    """The ratio of one class, and the largest single amount."""
 
     ratio: float
     max_unit: int
-
-
-class Present(NamedTuple):
-    """As :class:`Ratio`, with what there is in all."""
-
-    ratio: float
-    max_unit: int
-    total: int
 
 
 def advance(tx: Tx, uuid: str, now: datetime) -> None:
-    """Move a provider's generation: what is true of it is not what somebody has seen."""
-    generations.advance(tx, providers.get(tx, uuid), now)
+    """Advance a provider's generation, since what others have seen of it is no longer true."""
+    providers.advance(tx, providers.get(tx, uuid), now)
 
 
-def of_provider(tx: Tx, provider_id: ProviderId) -> dict[str, Present]:
-    """What is in force for a provider, by class."""
-    return {
-        line.class_name: Present(
-            line.inventory.allocation_ratio, line.inventory.max_unit, line.inventory.total
-        )
-        for line in provider_details.inventory_lines(tx, provider_id)
-    }
+def inventories(tx: Tx, provider_id: ProviderId) -> dict[str, Inventory]:
+    lines = provider_details.inventory_lines(tx, provider_id)
+    return {line.class_name: line.inventory for line in lines}
 
 
-def write(tx: Tx, uuid: str, wanted: Mapping[str, Ratio], now: datetime) -> None:
-    """Put ratios and largest amounts in force; classes that the provider lacks are left out."""
+def write(tx: Tx, uuid: str, requested: Mapping[str, Ratio], now: datetime) -> None:
+    """Set ratios and largest amounts; classes that the provider lacks are skipped."""
     provider = providers.get(tx, uuid)
-    lines = provider_details.inventory_lines(tx, provider.id)
-    changed = [
-        (provider.id, line.class_id, after)
-        for line in lines
-        if line.class_name in wanted
-        and (
-            after := replace(
-                line.inventory,
-                allocation_ratio=wanted[line.class_name].ratio,
-                max_unit=wanted[line.class_name].max_unit,
-            )
-        )
-        != line.inventory
-    ]
+    changed = []
+    for line in provider_details.inventory_lines(tx, provider.id):
+        if line.class_name in requested:
+            ratio, max_unit = requested[line.class_name]
+            after = replace(line.inventory, allocation_ratio=ratio, max_unit=max_unit)
+            if after != line.inventory:
+                changed.append((provider.id, line.class_id, after))
     if changed:
-        generations.advance(tx, provider, now)
+        providers.advance(tx, provider, now)
         registration.change_inventories(tx, changed, now)
 
 
 Edit = Mapping[str, Inventory | None]
-"""What a client makes of a provider's inventories, by class; ``None`` removes a class."""
+"""A client's change of a provider's inventories, by class; ``None`` removes a class."""
 
 
-def kept(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, KeptRatio]]:
-    """The ratios that pclouds have set on these providers, by class; one query for all.
-
-    Providers without any are left out.
-    """
-    return provider_rows.kept_ratios(tx, ids)
-
-
-def demand_kept(uuid: ProviderUuid, mine: Mapping[str, KeptRatio], edit: Edit) -> None:
+def demand_kept(uuid: ProviderUuid, kept_by_class: Mapping[str, KeptRatio], edit: Edit) -> None:
     """Raise :class:`Conflict` for an edit that breaks one of the ratios set on a provider.
 
     The ratio stays as it is, one server gets no more than the total, and the class stays.
     """
-    for name in sorted(mine.keys() & edit.keys()):
-        reason = _broken(mine[name].in_force, edit[name])
+    for name in sorted(kept_by_class.keys() & edit.keys()):
+        reason = _broken(kept_by_class[name].in_force, edit[name])
         if reason is not None:
             raise Conflict(
                 f"Cannot change the inventory of {name} of resource provider {uuid}: "
@@ -109,5 +80,5 @@ def _broken(ratio: float, after: Inventory | None) -> str | None:
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Whether anybody, but for these, holds anything of a provider, or of those in its tree."""
+    """Whether a consumer other than these holds anything of a provider or its tree."""
     return allocations.is_tree_held(tx, provider_id, but_by)

@@ -1,18 +1,17 @@
-"""Hosts' providers as their agents report them, many at a time.
+"""Register hosts' providers as their agents report them, many at a time.
 
-Always true: a report that says what is known already writes nothing and moves no generation;
-a provider that changes moves one generation, however much of it changed.
+Always true: a report without news writes nothing and advances no generation; a provider that
+changes advances by one generation, however much of it changed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.hosts import ProviderReport, Registered
 from innkeeper.domain.ids import ClassId, Generation, IdSource, ProviderId, ProviderUuid, TraitId
@@ -23,7 +22,7 @@ from innkeeper.store.queries.placement.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-"""Names that operators and agents may make up; 255 characters in all fit the column."""
+"""Names that operators and agents may define; 255 characters in all fit the column."""
 
 
 def register(
@@ -34,40 +33,45 @@ def register(
     ids: IdSource,
     now: datetime,
 ) -> dict[str, Registered]:
-    """Create and change providers until they are as reported; give them by name.
+    """Create and change providers until they match the reports, and return them by name.
 
-    Custom classes and traits come into being with their first report. Raises
-    :class:`Invalid` for an unknown name that is not a custom one, and :class:`Conflict` where
-    a provider of that name has another uuid, or the other way round.
+    Custom classes and traits are created with their first report. Raises :class:`Invalid` for an
+    unknown standard name, and :class:`Conflict` if a provider's name and uuid do not belong
+    together.
     """
     classes, traits = _names(tx, reports, now)
     found = _find_or_create(tx, reports, ids, now)
     provider_ids = [each.provider_id for each in found.values()]
     views = capacity.views(tx, provider_ids)
-    had_traits = registration.traits_of(tx, provider_ids)
+    present_traits = registration.traits_of(tx, provider_ids)
     changing = _Changing()
     for report in reports:
         provider = found[report.name]
         pid = provider.provider_id
         before = changing.size
         _compare_inventories(changing, report, views[pid], classes, default_ratios)
-        _compare_traits(changing, report, pid, traits, had_traits.get(pid, set()))
+        present = present_traits.get(pid, set())
+        reported = {traits[name] for name in report.traits}
+        gone = {traits[name] for name in report.gone_traits if name in traits}
+        changing.given += [(pid, trait) for trait in sorted(reported - present)]
+        changing.taken += [(pid, trait) for trait in sorted(gone & present)]
         if changing.size > before and not provider.is_new:
             changing.moved[pid] = views[pid].generation
-    _write(tx, changing, now)
+    claims.advance(tx, changing.moved, now)
+    registration.add_inventories(tx, changing.added, now)
+    registration.change_inventories(tx, changing.changed, now)
+    registration.remove_inventories(tx, changing.removed)
+    registration.give_traits(tx, changing.given)
+    registration.take_traits(tx, changing.taken)
     return found
 
 
 def _names(
-    tx: Tx, reports: Iterable[ProviderReport], now: datetime
+    tx: Tx, reports: Sequence[ProviderReport], now: datetime
 ) -> tuple[dict[str, ClassId], dict[str, TraitId]]:
-    wanted_classes: set[str] = set()
-    wanted_traits: set[str] = set()
-    gone: set[str] = set()
-    for report in reports:
-        wanted_classes |= report.inventories.keys()
-        wanted_traits |= report.traits
-        gone |= report.gone_classes | report.gone_traits
+    wanted_classes = {name for report in reports for name in report.inventories}
+    wanted_traits = {name for report in reports for name in report.traits}
+    gone = {name for report in reports for name in report.gone_classes | report.gone_traits}
     classes = names.class_ids(tx, wanted_classes)
     missing = wanted_classes - classes.keys()
     _must_be_custom(missing, "resource class")
@@ -98,9 +102,11 @@ def _find_or_create(
     )
     found: dict[str, Registered] = {}
     new: dict[str, str] = {}
-    index = _Heads(rows)
+    by_id, by_uuid, by_name = ({row[i]: row for row in rows} for i in range(3))
     for report in reports:
-        row = index.of(report)
+        pid = report.provider_id
+        row = by_name.get(report.name) if pid is None else by_id[pid]
+        _demand_same(report, row, by_uuid.get(report.provider_uuid))
         if row is None:
             new[report.provider_uuid or ids.uuid()] = report.name
         else:
@@ -117,7 +123,7 @@ def _find_or_create(
 
 
 def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
-    """Have servers land on providers that an operator made for hosts to come."""
+    """Let servers land on providers that an operator created for hosts before the agents came."""
     sharing = pools.uuids(tx, ids)
     if sharing:
         raise Conflict(
@@ -128,39 +134,25 @@ def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
 
 
 def retire(tx: Tx, provider_id: ProviderId) -> None:
-    """Let no server land any more on a provider whose host is gone, and which stays."""
+    """Let no more servers land on a provider that outlives its host."""
     registration.set_hosting(tx, [provider_id], can_host=False)
 
 
-class _Heads:
-    """Rows of providers, found by any of their names."""
-
-    def __init__(self, rows: Sequence[Any]) -> None:
-        self._by_id = {row[0]: row for row in rows}
-        self._by_uuid = {row[1]: row for row in rows}
-        self._by_name = {row[2]: row for row in rows}
-
-    def of(self, report: ProviderReport) -> Any:
-        """The row that is meant, or ``None`` for a provider that is to be created."""
-        if report.provider_id is not None:
-            row = self._by_id[report.provider_id]
-        else:
-            row = self._by_name.get(report.name)
-        wanted = report.provider_uuid
-        if wanted is None:
-            return row
-        other = self._by_uuid.get(wanted)
-        if (row is not None and row[1] != wanted) or (other is not None and other is not row):
-            raise Conflict(
-                f"Host {report.name} cannot have the resource provider {wanted}: the name or "
-                "the uuid belongs to another one."
-            )
-        return row
+def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
+    """Raise :class:`Conflict` if the provider of this name or id is not that of the uuid."""
+    uuid = report.provider_uuid
+    if uuid is None:
+        return
+    if (row is not None and row[1] != uuid) or (same_uuid is not None and same_uuid is not row):
+        raise Conflict(
+            f"Host {report.name} cannot have the resource provider {uuid}: the name or the uuid "
+            "belongs to another one."
+        )
 
 
 @dataclass(slots=True)
 class _Changing:
-    """What has to be written for a list of reports."""
+    """The rows to write for a list of reports."""
 
     moved: dict[ProviderId, Generation] = field(default_factory=dict)
     added: list[ProviderInventory] = field(default_factory=list)
@@ -171,7 +163,6 @@ class _Changing:
 
     @property
     def size(self) -> int:
-        """How many rows are touched."""
         parts = (self.added, self.changed, self.removed, self.given, self.taken)
         return sum(len(part) for part in parts)
 
@@ -183,10 +174,10 @@ def _compare_inventories(
     classes: Mapping[str, ClassId],
     default_ratios: Mapping[str, float],
 ) -> None:
-    for name, told in report.inventories.items():
+    for name, reported in report.inventories.items():
         class_id = classes[name]
         present = view.inventories.get(class_id)
-        after = told.onto(present, default_ratios.get(name, 1.0))
+        after = reported.onto(present, default_ratios.get(name, 1.0))
         if present is None:
             changing.added.append((view.id, class_id, after))
         elif after != present:
@@ -198,38 +189,6 @@ def _compare_inventories(
         if not view.used.get(class_id):
             changing.removed.append((view.id, class_id))
         elif gone.reserved != gone.total:
-            # What is held of it stays on the books; nobody gets more.
-            changing.changed.append((view.id, class_id, _closed(gone)))
-
-
-def _closed(present: Inventory) -> Inventory:
-    return Inventory(
-        present.total,
-        present.total,
-        present.min_unit,
-        present.max_unit,
-        present.step_size,
-        present.allocation_ratio,
-    )
-
-
-def _compare_traits(
-    changing: _Changing,
-    report: ProviderReport,
-    provider_id: ProviderId,
-    traits: Mapping[str, TraitId],
-    had: set[TraitId],
-) -> None:
-    wanted = {traits[name] for name in report.traits}
-    gone = {traits[name] for name in report.gone_traits if name in traits}
-    changing.given += [(provider_id, trait) for trait in sorted(wanted - had)]
-    changing.taken += [(provider_id, trait) for trait in sorted(gone & had)]
-
-
-def _write(tx: Tx, changing: _Changing, now: datetime) -> None:
-    claims.advance(tx, changing.moved, now)
-    registration.add_inventories(tx, changing.added, now)
-    registration.change_inventories(tx, changing.changed, now)
-    registration.remove_inventories(tx, changing.removed)
-    registration.give_traits(tx, changing.given)
-    registration.take_traits(tx, changing.taken)
+            # Its allocations remain, and no new ones fit.
+            closed = replace(gone, reserved=gone.total)
+            changing.changed.append((view.id, class_id, closed))

@@ -1,8 +1,8 @@
 """Repairs of what an audit of this room has found.
 
-Always true: each function is given what findings are about, looks again in its own transaction,
-and repairs what is still broken; it tells what it did, and leaves alone what is in doubt. No
-repair takes away what anybody holds.
+Always true: each function is given what findings are about, checks again in its own transaction,
+repairs what is still broken, and reports what it did. It leaves doubtful cases alone, and takes
+away nothing that a consumer holds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
-from innkeeper.domain.placement import Claim, ConsumerClaim
+from innkeeper.domain.placement import Claim
 from innkeeper.store import changes
 from innkeeper.store.queries.placement import allocations, audit, repairs
 from innkeeper.store.transactions import Tx, step
@@ -25,21 +25,18 @@ from innkeeper.systems.placement.transfers import TransferSide
 def adopt(
     tx: Tx, keys: Sequence[str], owners: Mapping[str, TransferSide], now: datetime
 ) -> list[str]:
-    """Make consumers for allocations that have none, of whom ``owners`` tells, else of nobody.
-
-    What they hold is claimed anew by the same step that lets it go.
-    """
-    told = []
+    """Create the missing consumers of allocations, from ``owners`` or else with no project."""
+    done = []
     for uuid, count in audit.without_consumer(tx, keys):
         side = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
         try:
             with step(tx):
                 _claim_again(tx, side, now)
         except Refusal:
-            # Somebody came between, or a provider does not even give what is held of it.
+            # Another writer was faster, or the provider has shrunk below what is held of it.
             continue
-        told.append(f"{uuid} has its {count} allocations, of project {side.project_id}")
-    return told
+        done.append(f"{uuid} has its {count} allocations, of project {side.project_id}")
+    return done
 
 
 def _claim_again(tx: Tx, side: TransferSide, now: datetime) -> None:
@@ -49,15 +46,8 @@ def _claim_again(tx: Tx, side: TransferSide, now: datetime) -> None:
         amounts.setdefault(row.provider_id, {})[row.class_id] = row.used
         seen[row.provider_id] = row.provider_generation
     freed = claims.release(tx, [side.uuid], now)
-    wanted = ConsumerClaim(
-        uuid=side.uuid,
-        project_id=side.project_id,
-        user_id=side.user_id,
-        amounts=amounts,
-        seen=None,
-        consumer_type=side.consumer_type,
-    )
-    (refusal,) = claims.commit_together(tx, [Claim((wanted,), seen)], now, given_back=freed)
+    claim = Claim((side.claim(amounts, None),), seen)
+    (refusal,) = claims.commit_together(tx, [claim], now, given_back=freed)
     if refusal is not None:
         raise refusal
 
@@ -70,8 +60,8 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the root that a provider's parents lead to, where they lead to one."""
-    told = []
+    """Write the root that a provider's parents lead to, if they lead to one."""
+    done = []
     wrong = [uuid for (uuid,) in audit.lost_roots(tx, keys)]
     for uuid, provider_id in sorted(repairs.rows_of(tx, wrong).items()):
         root_id = _root_of(tx, provider_id)
@@ -79,12 +69,12 @@ def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             continue
         repairs.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
         changes.add_always_read(tx, sorted({provider_id, root_id}), now)
-        told.append(f"provider {uuid} has the root of its parents")
-    return told
+        done.append(f"provider {uuid} has the root of its parents")
+    return done
 
 
 def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
-    """The last one upwards; ``None`` where the way up leads back."""
+    """The topmost ancestor; ``None`` if the parents form a cycle."""
     passed: set[ProviderId] = set()
     here = provider_id
     while here not in passed:
@@ -97,13 +87,13 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Tell the change feed where providers are."""
+    """Add the present generations of providers to the change feed."""
     found = audit.untold(tx, keys)
-    # Both: the generation is what was missing, and who has it already is to read all the same.
+    # Both: the generation was missing, and a process that knows it has to read again as well.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)
-    return [f"told of provider {row[0]} at generation {row[2]}" for row in found]
+    return [f"provider {row[0]} is in the feed at generation {row[2]}" for row in found]
 
 
 REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}
-"""Beside :func:`adopt`, for which one has to know whose the consumers are."""
+"""Beside :func:`adopt`, whose caller has to know the consumers' owners."""

@@ -1,14 +1,11 @@
-"""Rebuild providers under what is held of them: inventories and allocations change as one.
+"""Change inventories and allocations together.
 
-So amounts can move from a parent to its children while servers hold them, which no sequence
-of single writes could do: a class that is held cannot be taken away, and one that is not there
-cannot be held.
+So amounts can move from a parent to its children while servers hold them. No sequence of single
+writes can do that: a class with allocations cannot be removed, and a missing one cannot be claimed.
 
-Always true: all of it happens or nothing does (the caller undoes the step on a refusal), and
-allocations are checked as in any other write of them, against what the providers are to have.
-A provider that is named moves one generation for what it is given, one for what is held of it
-where that is written too, and one for what is taken away: as with Placement, so clients may
-count.
+Always true: all of it is written or nothing (the caller rolls back on a refusal), and allocations
+are checked against the new inventories. A provider advances one generation for its new inventories,
+one for allocations and one for removals, as with Placement: clients may count.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ PROVIDER_NOT_FOUND = "resource_provider.not_found"
 
 @dataclass(frozen=True, slots=True)
 class ProviderShape:
-    """All that a provider is to have, by class, and the generation its client has seen."""
+    """All that a provider is to have, by class, and the generation that the client shape seen."""
 
     seen: int
     inventories: Mapping[str, Inventory]
@@ -42,13 +39,13 @@ class ProviderShape:
 def replace(
     tx: Tx, shapes: Mapping[str, ProviderShape], updates: Sequence[AllocationUpdate], now: datetime
 ) -> None:
-    """Give the providers their shapes, and the consumers what they wish for.
+    """Write the providers' inventories and the consumers' allocations.
 
-    ``shapes`` are by the providers' uuids; who is not among them keeps what he has. Raises
-    :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a provider
-    or a consumer at another generation, :class:`InUse` where something would be held of a
-    class that goes, :class:`Conflict` for a shape that breaks a ratio which a pcloud has set
-    on a host, and whatever :func:`allocations.write` raises.
+    ``shapes`` are by provider uuid; other providers keep what they have. Raises :class:`Invalid`
+    for an unknown provider or class, and :class:`ConcurrentUpdate` for a provider or consumer at
+    another generation. Raises :class:`InUse` for allocations of a removed class, and
+    :class:`Conflict` for a ratio that a pcloud has set. Raises also what :func:`allocations.write`
+    does.
     """
     ids = _provider_ids(tx, shapes)
     before = capacity.views(tx, ids.values())
@@ -56,13 +53,13 @@ def replace(
         _compare(text, shape, before[ids[text]])
     class_ids = _class_ids(tx, shapes, updates)
     _keep_ratios(tx, {ids[text]: shape.inventories for text, shape in shapes.items()}, before)
-    wanted = {
+    requested = {
         ids[text]: {class_ids[name]: each for name, each in shape.inventories.items()}
         for text, shape in shapes.items()
     }
-    _give(tx, before, wanted, now)
+    _give(tx, before, requested, now)
     allocations.write(tx, updates, now)
-    _take(tx, wanted, now)
+    _take(tx, requested, now)
 
 
 def _provider_ids(tx: Tx, shapes: Mapping[str, ProviderShape]) -> dict[str, ProviderId]:
@@ -98,54 +95,59 @@ def _class_ids(
     found = names.class_ids(tx, named)
     missing = named - found.keys()
     if missing:
-        # One is enough to know what is wrong; a body has room for thousands.
+        # One name is enough: a body may have thousands of unknown ones.
         raise Invalid(f"malformed reshaper data: No such resource class {min(missing)}.")
     return found
 
 
 def _keep_ratios(
     tx: Tx,
-    wanted: Mapping[ProviderId, Mapping[str, Inventory]],
+    requested: Mapping[ProviderId, Mapping[str, Inventory]],
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
-    kept = ratios.kept(tx, wanted.keys())
-    # Nothing to look up where no provider is a host of a pcloud.
-    class_ids = names.class_ids(tx, {name for mine in kept.values() for name in mine})
-    for provider_id, mine in kept.items():
-        view, has = before[provider_id], wanted[provider_id]
+    kept = providers.kept_ratios(tx, requested.keys())
+    # Without hosts of pclouds there is nothing to look up.
+    class_ids = names.class_ids(
+        tx, {name for kept_by_class in kept.values() for name in kept_by_class}
+    )
+    for provider_id, kept_by_class in kept.items():
+        view, shape = before[provider_id], requested[provider_id]
         gone = [
-            name for name in mine.keys() - has.keys() if class_ids.get(name) in view.inventories
+            name
+            for name in kept_by_class.keys() - shape.keys()
+            if class_ids.get(name) in view.inventories
         ]
-        ratios.demand_kept(view.uuid, mine, {**has, **dict.fromkeys(gone)})
+        ratios.demand_kept(view.uuid, kept_by_class, {**shape, **dict.fromkeys(gone)})
 
 
-Wanted = Mapping[ProviderId, Mapping[ClassId, Inventory]]
+Shapes = Mapping[ProviderId, Mapping[ClassId, Inventory]]
 
 
-def _give(tx: Tx, before: Mapping[ProviderId, ProviderView], wanted: Wanted, now: datetime) -> None:
-    """Write what the providers are to have, beside what is going to be taken away."""
-    # Who is to have nothing has nothing to be given, and stays where he is.
-    seen = {pid: before[pid].generation for pid, has in wanted.items() if has}
+def _give(
+    tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
+) -> None:
+    """Write the new inventories, beside those that are removed later."""
+    # A provider that ends up without inventories is given none, so it does not advance here.
+    seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [
         (provider_id, class_id, inventory)
-        for provider_id, has in wanted.items()
-        for class_id, inventory in has.items()
+        for provider_id, shape in requested.items()
+        for class_id, inventory in shape.items()
     ]
-    had = {(pid, class_id) for pid, view in before.items() for class_id in view.inventories}
-    registration.add_inventories(tx, [row for row in rows if row[:2] not in had], now)
-    registration.change_inventories(tx, [row for row in rows if row[:2] in had], now)
+    present = {(pid, class_id) for pid, view in before.items() for class_id in view.inventories}
+    registration.add_inventories(tx, [row for row in rows if row[:2] not in present], now)
+    registration.change_inventories(tx, [row for row in rows if row[:2] in present], now)
 
 
-def _take(tx: Tx, wanted: Wanted, now: datetime) -> None:
-    """Take away what the providers are not to have. Raises :class:`InUse` if it is held."""
-    # Looked at anew for what is held by now. Nobody else's writes are seen: one transaction
-    # sees one moment, and its own work.
-    present = capacity.views(tx, wanted.keys())
+def _take(tx: Tx, requested: Shapes, now: datetime) -> None:
+    """Remove inventories that the shapes do not have. Raises :class:`InUse` if they are held."""
+    # Read again, since this transaction has just changed what is held.
+    present = capacity.views(tx, requested.keys())
     gone: list[tuple[ProviderId, ClassId]] = []
-    for provider_id, has in wanted.items():
+    for provider_id, shape in requested.items():
         view = present[provider_id]
-        leaving = sorted(view.inventories.keys() - has.keys())
+        leaving = sorted(view.inventories.keys() - shape.keys())
         busy = [class_id for class_id in leaving if view.used.get(class_id)]
         if busy:
             classes = [names.name_of(tx, NameKind.CLASS, class_id) for class_id in busy]

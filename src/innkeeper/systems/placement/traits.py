@@ -1,6 +1,6 @@
 """Traits, and which providers have them.
 
-Always true: a provider's generation moves when its set of traits changes, and only then.
+Always true: a provider's generation advances when its set of traits changes, and only then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.domain.placement import NamedThing
 from innkeeper.store.queries.placement import names, provider_details
 from innkeeper.store.queries.placement.names import NameKind
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.placement import generations, providers
+from innkeeper.systems.placement import providers
 from innkeeper.systems.placement.registration import CUSTOM_NAME
 
 GENERATION_MOVED = (
@@ -24,7 +24,7 @@ GENERATION_MOVED = (
 
 
 class ProviderTraits(NamedTuple):
-    """A provider's generation, and its traits at that generation."""
+    """A provider's traits at one generation."""
 
     generation: Generation
     traits: list[NamedThing]
@@ -37,12 +37,11 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """All traits, or those with one of these names, such a beginning, such a use."""
+    """All traits, or those with one of these names, this prefix, or this use."""
     return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 
 
 def get(tx: Tx, name: str) -> NamedThing:
-    """One trait. Raises :class:`NotFound`."""
     found = names.by_name(tx, NameKind.TRAIT, name)
     if found is None:
         raise NotFound(f"No such trait(s): {name}.")
@@ -50,7 +49,7 @@ def get(tx: Tx, name: str) -> NamedThing:
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
-    """Make a custom trait unless it is there; give it, and whether it was made."""
+    """Create a custom trait unless it exists; return it, and whether it was created."""
     if CUSTOM_NAME.fullmatch(name) is None:
         raise Invalid(
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
@@ -64,7 +63,7 @@ def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
 
 
 def delete(tx: Tx, name: str) -> None:
-    """Remove a custom trait. Raises :class:`InUse` while any provider has it."""
+    """Delete a custom trait. Raises :class:`InUse` while a provider has it."""
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(f"Cannot delete standard trait {name}.")
@@ -74,30 +73,28 @@ def delete(tx: Tx, name: str) -> None:
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderTraits:
-    """What traits a provider has."""
     provider = providers.get(tx, uuid)
     return ProviderTraits(provider.generation, provider_details.traits_of(tx, provider.id))
 
 
 def replace(
-    tx: Tx, uuid: str, seen: int | None, wanted: Collection[str], now: datetime
+    tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderTraits:
-    """Make ``wanted`` all the traits of a provider; ``seen`` is ``None`` for a caller who need
-    not know its generation.
+    """Make ``requested`` all the traits of a provider. ``None`` for ``seen`` skips the comparison.
 
-    Raises :class:`Invalid` for a trait that is not there.
+    Raises :class:`Invalid` for an unknown trait.
     """
     provider = providers.get(tx, uuid)
     if seen is not None:
-        generations.compare(provider, seen, GENERATION_MOVED)
-    rows = names.listing(tx, NameKind.TRAIT, among=wanted) if wanted else []
-    missing = sorted(set(wanted) - {row.name for row in rows})
+        providers.demand_generation(provider, seen, GENERATION_MOVED)
+    rows = names.listing(tx, NameKind.TRAIT, among=requested) if requested else []
+    missing = sorted(set(requested) - {row.name for row in rows})
     if missing:
         raise Invalid(f"No such trait {', '.join(missing)}")
-    had = {TraitId(row.id) for row in provider_details.traits_of(tx, provider.id)}
-    has = {TraitId(row.id) for row in rows}
-    if had == has:
+    before = {TraitId(row.id) for row in provider_details.traits_of(tx, provider.id)}
+    after = {TraitId(row.id) for row in rows}
+    if before == after:
         return ProviderTraits(provider.generation, rows)
-    generation = generations.advance(tx, provider, now)
-    provider_details.change_traits(tx, provider.id, add=has - had, remove=had - has)
+    generation = providers.advance(tx, provider, now)
+    provider_details.change_traits(tx, provider.id, add=after - before, remove=before - after)
     return ProviderTraits(generation, rows)

@@ -1,16 +1,17 @@
-"""What one consumer holds becomes another's, without anything being asked for anew.
+"""Move allocations: from one consumer to another, or from one provider to another.
 
-Always true: for each provider and class the consumers of one handover hold together no more
-after it than before, so no capacity is checked: what is held may be passed on even where a host
-has become too small, or gives out other amounts than it did.
+Always true: a transfer between consumers leaves the total of each provider and class as it was, or
+lowers it. So no capacity is checked: allocations move even if a host has since become too small or
+its unit rules have changed. A relocation is checked like any claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from innkeeper.domain.errors import CapacityExceeded, Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Amounts, Claim, Consumer, ConsumerClaim
 from innkeeper.store.queries.placement import allocations
@@ -25,7 +26,27 @@ class TransferSide:
     uuid: ConsumerUuid
     project_id: str
     user_id: str
-    consumer_type: str
+    consumer_type: str | None
+
+    def claim(self, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
+        """Claim ``amounts`` for this consumer, whose generation the caller has ``seen``."""
+        return ConsumerClaim(
+            uuid=self.uuid,
+            project_id=self.project_id,
+            user_id=self.user_id,
+            amounts=amounts,
+            seen=seen,
+            consumer_type=self.consumer_type,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A consumer that moves from one provider to another."""
+
+    uuid: ConsumerUuid
+    source: ProviderId
+    destination: ProviderId
 
 
 def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
@@ -34,26 +55,49 @@ def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """The taker has from now on what the giver held, and nothing else; the giver nothing.
-
-    Raises :class:`Overtaken` where another writer came between, as does :func:`swap`.
-    """
+    """Give the taker exactly what the giver held. Raises :class:`Overtaken`; so does ``swap``."""
     seen = _look(tx, [giver.uuid, taker.uuid])
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)
 
 
 def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
-    """Each has from now on what the other held."""
+    """Exchange what two consumers hold."""
     seen = _look(tx, [one.uuid, other.uuid])
-    wanted = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
-    _write(tx, seen, wanted, now)
+    amounts_by_side = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
+    _write(tx, seen, amounts_by_side, now)
 
 
-def claim_beside(
-    tx: Tx, side: TransferSide, amounts: Mapping[ProviderId, Mapping[ClassId, int]], now: datetime
-) -> None:
+def claim_beside(tx: Tx, side: TransferSide, amounts: Amounts, now: datetime) -> None:
     """Claim for a consumer that holds nothing; raises what :func:`claims.replace` does."""
-    claims.replace(tx, [_claim(side, amounts, None)], now)
+    claims.replace(tx, [side.claim(amounts, None)], now)
+
+
+def relocate_together(
+    tx: Tx, relocations: Sequence[Relocation], now: datetime
+) -> list[Refusal | None]:
+    """Claim on the destinations what consumers hold on their sources.
+
+    Each relocation is checked like any claim and succeeds or fails alone: the result has ``None``
+    or the reason for each. A consumer with allocations of other providers, such as a loan from a
+    pool, is refused: the destination may not be served by that pool.
+    """
+    seen = _look(tx, [each.uuid for each in relocations])
+    outcomes: list[Refusal | None] = [None] * len(relocations)
+    ready: dict[int, list[ConsumerClaim]] = {}
+    for index, each in enumerate(relocations):
+        consumer, amounts = seen.consumers.get(each.uuid), seen.amounts[each.uuid]
+        if consumer is None or amounts.keys() != {each.source}:
+            outcomes[index] = CapacityExceeded("It holds more than its host can give.")
+            continue
+        side = TransferSide(
+            each.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type
+        )
+        moved = {each.destination: amounts[each.source]}
+        ready[index] = [side.claim(moved, consumer.generation)]
+    refusals = claims.replace_together(tx, list(ready.values()), now)
+    for index, refusal in zip(ready, refusals, strict=True):
+        outcomes[index] = refusal
+    return outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +117,16 @@ def _look(tx: Tx, uuids: list[ConsumerUuid]) -> _Seen:
     return _Seen(amounts, allocations.consumers_by_uuid(tx, uuids), generations)
 
 
-def _write(tx: Tx, seen: _Seen, wanted: Mapping[TransferSide, Amounts], now: datetime) -> None:
+def _write(
+    tx: Tx, seen: _Seen, amounts_by_side: Mapping[TransferSide, Amounts], now: datetime
+) -> None:
     ready = tuple(
-        _claim(side, amounts, _generation(seen, side))
-        for side, amounts in wanted.items()
-        if amounts or side.uuid in seen.consumers
+        side.claim(amounts, None if known is None else known.generation)
+        for side, amounts in amounts_by_side.items()
+        if (known := seen.consumers.get(side.uuid)) is not None or amounts
     )
     if not ready:
         return
     (refusal,) = claims.commit_together(tx, [Claim(ready, seen.generations)], now)
     if refusal is not None:
         raise refusal
-
-
-def _generation(seen: _Seen, side: TransferSide) -> Generation | None:
-    known = seen.consumers.get(side.uuid)
-    return None if known is None else known.generation
-
-
-def _claim(side: TransferSide, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
-    return ConsumerClaim(
-        uuid=side.uuid,
-        project_id=side.project_id,
-        user_id=side.user_id,
-        amounts=amounts,
-        seen=seen,
-        consumer_type=side.consumer_type,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,13 +13,13 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 
 ALL = "all"
-"""Stands for the consumers of every type taken together."""
+"""Stands for consumers of all types together."""
 UNTYPED = "unknown"
-"""Stands for the consumers that have no type."""
+"""Stands for consumers without a type."""
 
 
 class ProviderUsage(NamedTuple):
-    """A provider's generation, and what is held of it by class."""
+    """What is held of a provider by class, at one generation."""
 
     generation: Generation
     used: Mapping[str, int]
@@ -33,9 +34,9 @@ def of_provider(tx: Tx, uuid: str) -> ProviderUsage:
 def of_project(
     tx: Tx, project_id: str, user_id: str | None, consumer_type: str | None
 ) -> dict[str, TypeUsage]:
-    """What a project holds, by consumer type; types of which there is nobody are left out.
+    """What a project holds, by consumer type; types without consumers are left out.
 
-    ``consumer_type`` narrows it to one type, or to :data:`UNTYPED`; :data:`ALL` adds up.
+    ``consumer_type`` selects one type or :data:`UNTYPED`; :data:`ALL` adds all of them up.
     """
     found = {
         UNTYPED if kind is None else kind: usage
@@ -44,13 +45,9 @@ def of_project(
     if consumer_type is None:
         return found
     if consumer_type == ALL:
-        return {ALL: _sum(found)} if found else {}
+        used = Counter[str]()
+        for usage in found.values():
+            used.update(usage.used)
+        consumers = sum(usage.consumers for usage in found.values())
+        return {ALL: TypeUsage(consumers, used)} if found else {}
     return {kind: usage for kind, usage in found.items() if kind == consumer_type}
-
-
-def _sum(found: Mapping[str, TypeUsage]) -> TypeUsage:
-    used: dict[str, int] = {}
-    for usage in found.values():
-        for name, amount in usage.used.items():
-            used[name] = used.get(name, 0) + amount
-    return TypeUsage(sum(usage.consumers for usage in found.values()), used)

@@ -1,16 +1,16 @@
-"""Entries of build plans, sealed: others carry them, and this zone alone can read them.
+"""Seal the entries of build plans: clients carry them, and only this zone can read them.
 
-Always true: an entry opens under the key that sealed it, in the zone of that name, for the
-project and the request that it was made for; any other bit in it, and it does not. Two entries
-are never alike, whatever is in them. The first key seals; all of them open.
+Always true: an entry opens only with the key that sealed it, in the zone of that name, for the same
+project and request; any changed bit makes it fail. No two entries are alike. The first key seals;
+all of them open.
 
-May be false: that it has not ended, and that what it says can still be done. Nothing is held
-for an entry, so whoever carries it out asks everything again.
+May be false: that the entry has not expired, and that its host still has room. An entry reserves
+nothing, so a boot checks everything again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -22,33 +22,32 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.key_rings import KEY_BYTES, KEY_ID_BYTES, KeyRing, NotOpened
 from innkeeper.domain.slices import Zoning
-from innkeeper.domain.zones import Destination, EntryScope, Opened, plan_key
+from innkeeper.domain.zones import Destination, EntryScope, Offer, Opened, Planned, plan_key
 
 FORM = b"\x01"
-"""How a sealed entry begins: the number of its form."""
+"""How a sealed entry begins: the number of its format."""
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
 PADDED_TO_BYTES = 256
-"""Entries are filled up to a multiple of this: a length would tell hosts with long names apart
-from those with short ones. All but the longest names fit into one."""
+"""Entries are padded to a multiple of this, which hides the length of host names. All but the
+longest names fit into one."""
 _SEALING = b"innkeeper build plan entry 1"
 _NAMING = b"innkeeper build plan key id"
 
 
 class NotOurs(Invalid):
-    """What was brought opens here for nobody, or not for this project and this request.
+    """The text does not open here, or not for this project and this request.
 
-    It is not said which: who tries entries of others learns nothing from the difference.
+    The message does not say which, so that a client with another project's entry learns nothing.
     """
 
     def __init__(self) -> None:
         super().__init__(
-            "That is no entry of a build plan which this zone has made for this project and "
-            "this request."
+            "The build plan entry was not made by this zone for this project and this request."
         )
 
 
 class _Content(msgspec.Struct, frozen=True, array_like=True):
-    """What is inside of an entry."""
+    """The content of an entry."""
 
     server_id: str
     host: str
@@ -67,33 +66,28 @@ class Sealer:
         self._lifetime = timedelta(seconds=lifetime_s)
 
     def seal(self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime) -> str:
-        """Seal one entry. ``nonce`` is random, and no other entry's."""
+        """Seal one entry. ``nonce`` is random and unique."""
+        expires_at = now + self._lifetime
         content = msgspec.json.encode(
-            _Content(
-                destination.server_id,
-                destination.host,
-                destination.provider_uuid,
-                now + self._lifetime,
-            )
+            _Content(destination.server_id, destination.host, destination.provider_uuid, expires_at)
         )
-        # Readers of JSON ignore spaces behind it.
+        # JSON decoders ignore trailing spaces.
         content += b" " * (-len(content) % PADDED_TO_BYTES)
-        return _text_of(
-            self._head + self._ring.seal(content, nonce, self._bound(self._head, scope))
-        )
+        box = self._ring.seal(content, nonce, self._bound(self._head, scope))
+        return key_rings.unpadded_text_of(self._head + box)
 
     def open(self, text: str, scope: EntryScope) -> Opened:
-        """What was sealed on these terms, ended or not. Raises :class:`NotOurs`."""
-        raw = _bytes_of(text)
-        head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
-        if not head.startswith(FORM):
-            raise NotOurs
+        """Open an entry, expired or not. Raises :class:`NotOurs`."""
         try:
+            raw = key_rings.unpadded_bytes_of(text)
+            head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
+            if not head.startswith(FORM):
+                raise NotOurs
             used_id = head.removeprefix(FORM).hex()
             content = self._ring.open(used_id, box, self._bound(head, scope))
             found = msgspec.json.decode(content, type=_Content)
         except (NotOpened, ValueError) as error:
-            # Content of another form is a ValueError.
+            # Content of another format is a ValueError.
             raise NotOurs from error
         server_id = ServerId(found.server_id)
         return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
@@ -104,7 +98,7 @@ class Sealer:
 
 
 def sealer_of(settings: Zoning) -> Sealer | None:
-    """The sealer that the settings describe; ``None`` where they name no key."""
+    """The sealer that the settings describe; ``None`` without keys."""
     keys = [plan_key(text) for text in settings.build_plan_encryption_key]
     if not keys:
         return None
@@ -112,27 +106,28 @@ def sealer_of(settings: Zoning) -> Sealer | None:
 
 
 def key_id(key: bytes) -> bytes:
-    """The id of a key, as it stands in entries; it tells nothing about the key."""
+    """The id of a key in entries; it reveals nothing about the key."""
     return bytes.fromhex(key_rings.key_id(key, _NAMING))
 
 
 def _derived(key: bytes) -> bytes:
-    # A key of 128 bits becomes as long as the cipher's, and what is derived here serves for
-    # nothing else, should somebody use the same text elsewhere.
+    # Extends a key of 128 bits to the cipher's length, and separates this use of it from others.
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 
-def _text_of(raw: bytes) -> str:
-    return key_rings.text_of(raw).rstrip("=")
+def offers(
+    planned: Sequence[Planned],
+    scope: EntryScope,
+    sealer: Sealer,
+    draw: Callable[[], bytes],
+    now: datetime,
+) -> list[Offer]:
+    """Seal each planned server; the best offer comes first, equal ones in the order of the plan.
 
-
-def _bytes_of(text: str) -> bytes:
-    try:
-        raw = key_rings.bytes_of(text + "=" * (-len(text) % 4))
-    except NotOpened as error:
-        raise NotOurs from error
-    # The last letter has bits that mean nothing, and odd letters are passed over: of all that
-    # read alike, one text alone is the entry.
-    if _text_of(raw) != text:
-        raise NotOurs
-    return raw
+    ``draw`` returns an unpredictable nonce. Nothing is written or claimed, and no host name leaves
+    the zone. There are no child zones yet: their offers will be merged here, sealed again.
+    """
+    sealed = [
+        Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
+    ]
+    return sorted(sealed, key=lambda offer: -offer.weight)

@@ -1,4 +1,4 @@
-"""Which hosts are free in a window, and which of them a lease is given."""
+"""Which hosts are free in a window, and which of them a lease gets."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> Lendable:
 
 
 SIX = [*map(candidate, range(5)), candidate(5, Dedication.LEASED)]
-"""Of which the last one is still another lease's."""
+"""The last one still has another reservation."""
 
 
 def dealt(
     held: set[int], *wanted: tuple[int, int], seed: int = 1, of: Sequence[Lendable] = SIX
 ) -> list[set[int]] | None:
-    """The rows that each of those who want at least and at most so many is given."""
+    """The rows that each request with these minimums and maximums gets."""
     requests = [
         HostReservationRequest(f"wish-{number}", *each) for number, each in enumerate(wanted)
     ]
@@ -44,19 +44,19 @@ def counts(held: set[int], *wanted: tuple[int, int]) -> list[int] | None:
     return None if found is None else [len(each) for each in found]
 
 
-def test_as_many_as_can_be_had_are_chosen_and_no_more_than_wanted() -> None:
+def test_up_to_the_maximum_of_hosts_is_chosen() -> None:
     assert chosen(set(), 1, 9) == {0, 1, 2, 3, 4, 5}
     assert counts(set(), (2, 3)) == [3]
     assert chosen({0, 1, 2, 3}, 1, 9) == {4, 5}
 
 
-def test_too_few_are_none() -> None:
+def test_too_few_hosts_give_no_result() -> None:
     assert chosen({0, 1, 2, 3}, 3, 9) is None
     assert chosen({0, 1, 2, 3, 4, 5}, 1, 1) is None
     assert counts({0, 1}, (2, 2), (3, 3)) is None
 
 
-def test_what_nobody_has_goes_first() -> None:
+def test_unused_hosts_go_first() -> None:
     assert all(5 not in (chosen(set(), 5, 5, seed) or {5}) for seed in range(20))
     assert dealt({0, 1, 2, 3}, (1, 1), (1, 1)) == [{4}, {5}]
 
@@ -71,7 +71,7 @@ def test_the_seed_draws() -> None:
     assert len(pairs) == 10
 
 
-def test_all_have_the_least_before_anybody_has_more() -> None:
+def test_all_minimums_come_before_any_extra_host() -> None:
     assert counts(set(), (1, 9), (1, 9), (1, 9)) == [4, 1, 1]
     assert counts(set(), (1, 2), (1, 9), (1, 9)) == [2, 3, 1]
     assert counts({0, 1, 2}, (1, 9), (2, 9)) == [1, 2]

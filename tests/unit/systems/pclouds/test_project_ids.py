@@ -1,4 +1,4 @@
-"""Which projects can own a pcloud and be let in."""
+"""Which project ids pclouds accept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from innkeeper.systems.pclouds.aggregates import demand_project
         "y" * 248,
     ],
 )
-def test_these_may_be_projects(project_id: str) -> None:
+def test_valid_project_ids(project_id: str) -> None:
     demand_project(project_id)
 
 
@@ -54,6 +54,6 @@ def test_these_may_be_projects(project_id: str) -> None:
         "y" * 249,
     ],
 )
-def test_these_may_not(project_id: str) -> None:
+def test_invalid_project_ids(project_id: str) -> None:
     with pytest.raises(Invalid):
         demand_project(project_id)

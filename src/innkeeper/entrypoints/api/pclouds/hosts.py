@@ -99,7 +99,7 @@ async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) ->
     """
     so_far = bulk_allocation.BEGINNING
     # Each step tries some of the remaining hosts, or finds what a retry with its token allocated.
-    while so_far.left(request):
+    while so_far.remaining(request):
         before = so_far
         try:
             so_far = await call.write(
@@ -108,10 +108,10 @@ async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) ->
                 WHOLE_HOSTS,
             )
         except Refusal as refusal:
-            if not before.had:
+            if not before.allocated:
                 raise
             so_far = bulk_allocation.give_up(request, before, refusal)
-    if not so_far.had:
+    if not so_far.allocated:
         assert so_far.refusal is not None, "a host that was not allocated has an error"
         raise so_far.refusal
     return so_far.as_answer(request)

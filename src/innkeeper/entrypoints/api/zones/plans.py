@@ -18,7 +18,7 @@ from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
 from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS, checked_body
 from innkeeper.entrypoints.api.routing import Answer, Call, Route, Rule
 from innkeeper.systems.compute.boot import dry_run, entries
-from innkeeper.systems.zones.select import offers
+from innkeeper.systems.zones.sealing import offers
 
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 

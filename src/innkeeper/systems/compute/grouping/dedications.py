@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.compute import Host
 from innkeeper.domain.hosts import (
     OF_LEASES,
@@ -28,7 +29,7 @@ from innkeeper.store.queries.compute import dedications, hosts, migrations, orde
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import hint_names
 from innkeeper.systems.placement import ratios
-from innkeeper.systems.placement.ratios import Present, Ratio
+from innkeeper.systems.placement.ratios import Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints by which a server names whose hosts are meant, and one of them."""
@@ -203,7 +204,7 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
     kept = host.kept_ratios or {}
     if not kept and not wanted:
         return
-    present = ratios.of_provider(tx, host.provider_id)
+    present = ratios.inventories(tx, host.provider_id)
     # What is not wanted any more goes back to what it was; how much there is may have changed.
     back = {
         name: Ratio(each.ratio, each.max_unit or present[name].total or 1)
@@ -224,9 +225,9 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
     hosts.keep_ratios(tx, host.id, keeps or None)
 
 
-def _own(present: Present) -> tuple[float | None, int]:
+def _own(present: Inventory) -> tuple[float | None, int]:
     is_whole = present.max_unit == present.total
-    return present.ratio, WHOLE if is_whole else present.max_unit
+    return present.allocation_ratio, WHOLE if is_whole else present.max_unit
 
 
 def reported(

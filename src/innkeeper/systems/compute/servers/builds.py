@@ -23,8 +23,8 @@ from innkeeper.systems.compute.grouping.dedications import Wanted
 from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.compute.servers.results import News, Result, ResultSettings
 from innkeeper.systems.compute.servers.servers import Failed
-from innkeeper.systems.placement import relocations
-from innkeeper.systems.placement.relocations import Relocation
+from innkeeper.systems.placement import transfers
+from innkeeper.systems.placement.transfers import Relocation
 
 
 def follow(tx: Tx, reported: Sequence[News], settings: ResultSettings, now: datetime) -> None:
@@ -95,7 +95,7 @@ def _try_others(
             for each, host in round_
             if each.server.provider_id is not None
         ]
-        refusals = relocations.relocate_together(tx, wanted, now)
+        refusals = transfers.relocate_together(tx, wanted, now)
         tries = []
         for (each, host), refusal in zip(round_, refusals, strict=True):
             if refusal is None:
