@@ -209,12 +209,12 @@ def test_what_is_no_recording_is_called_so() -> None:
     empty = io.BytesIO()
     with zipfile.ZipFile(empty, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    assert refusal_of(b"") == "This is no recording of a decision: File is not a zip file."
+    assert refusal_of(b"") == "This is not a recording of a decision: File is not a zip file."
     assert refusal_of(empty.getvalue()) == (
-        "This is no recording of a decision: it has no recording.json."
+        "This is not a recording of a decision: it has no recording.json."
     )
     assert refusal_of(rewritten(lambda head: head.update(format="another"))) == (
-        "This is no recording of a decision."
+        "This is not a recording of a decision."
     )
 
 

@@ -14,7 +14,7 @@ from innkeeper.domain.placing import BuildPlan, Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.catalogue import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.amounts import AmountTable

@@ -47,7 +47,7 @@ def parse(text: str) -> Expression:
     try:
         given = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        _refuse("it is no JSON")
+        _refuse("it is not JSON")
     return _read(given)
 
 
@@ -97,7 +97,7 @@ def _query(given: Any, depth: int) -> Expression:
 def _demand_count(operator: str, count: int, least: int, most: int | None) -> None:
     if count < least or (most is not None and count > most):
         wanted = f"{least}" if most is not None else f"at least {least}"
-        _refuse(f"the operator {operator!r} takes {wanted} of what it is about, not {count}")
+        _refuse(f"the operator {operator!r} takes {wanted} arguments, not {count}")
 
 
 def _condition(given: Any, depth: int) -> Any:

@@ -40,7 +40,7 @@ def sentence(
         told += ": " + ", ".join(parts)
     told += "."
     if nearest:
-        told += f" The nearest host is refused by {_objections(nearest[0].objections)}."
+        told += f" The nearest host is rejected by {_objections(nearest[0].objections)}."
     return NO_VALID_HOST + told
 
 
@@ -65,7 +65,7 @@ def culprit(plan: BuildPlan, refused: Refused) -> str:
 def details(refused: Refused) -> str:
     """The nearest misses by name, and what each filter keeps away alone; a line for each."""
     lines = [
-        f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would do."
+        f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would pass."
         for each in refused.tallies
         if each.alone
     ]

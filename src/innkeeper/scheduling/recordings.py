@@ -130,7 +130,7 @@ def read(packed: bytes) -> Reopened:
     except _TooLarge as error:
         raise Invalid(f"The recording is too large: {error}.") from error
     except zipfile.BadZipFile as error:
-        raise Invalid(f"This is no recording of a decision: {error}.") from error
+        raise Invalid(f"This is not a recording of a decision: {error}.") from error
     except KeyError as error:
         raise Invalid(f"The recording is damaged: {_told(error)} is missing.") from error
     except (
@@ -191,9 +191,9 @@ def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
     try:
         head = json.loads(archive.read(HEAD))
     except KeyError as error:
-        raise Invalid(f"This is no recording of a decision: it has no {HEAD}.") from error
+        raise Invalid(f"This is not a recording of a decision: it has no {HEAD}.") from error
     if not isinstance(head, Mapping) or head.get("format") != FORMAT:
-        raise Invalid("This is no recording of a decision.")
+        raise Invalid("This is not a recording of a decision.")
     version = head["version"]
     if not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")

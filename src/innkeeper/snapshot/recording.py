@@ -139,9 +139,9 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
     ids = [ProviderId(int(each)) for each in columns[f"{HOSTS}/fact/provider_ids"]]
     names: Sequence[str] = state["names"]
     if len(names) != len(ids) or len(set(names)) != len(ids) or len(set(ids)) != len(ids):
-        raise ValueError("hosts are counted or named twice")
+        raise ValueError("the lists of hosts differ in length or have duplicates")
     if not all(isinstance(each, str) for each in (*names, *state["zones"])):
-        raise ValueError("names are no text")
+        raise ValueError("a name is not a text")
     for zone in state["zones"]:
         table.zone_code(zone)
     _hear(table, state["agents"], columns[AGENTS])
@@ -163,7 +163,7 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
 
 def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
     if len(agents) != len(heard_s) or len(set(agents)) != len(agents):
-        raise ValueError("agents are counted or named twice")
+        raise ValueError("the lists of agents differ in length or have duplicates")
     _demand_numbers("fact", AGENTS, heard_s)
     for agent_id, moment_s in zip(agents, heard_s, strict=True):
         table.hear(AgentId(agent_id), float(moment_s))
@@ -204,13 +204,13 @@ def _demand_numbers(kind: str, path: str, values: Column) -> None:
     # A moment may be infinitely long ago; an amount is always a number.
     is_bad = np.isnan(values) if kind == "fact" else ~np.isfinite(values)
     if is_bad.any():
-        raise ValueError(f"the column {path} holds what is no number")
+        raise ValueError(f"the column {path} has values that are not numbers")
 
 
 def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None:
     codes = table.aggregate_codes.copy()
     if not set(np.unique(codes).tolist()) <= {int(each["code"]) for each in told}:
-        raise ValueError("a host is of aggregates that are not told of")
+        raise ValueError("a host has an undefined aggregate code")
     for each in told:
         ids = [int(one) for one in each["ids"]]
         for one, metadata in zip(ids, each["metadata"], strict=True):
@@ -225,7 +225,7 @@ def _set_dedications(table: HostTable, told: Sequence[Any], names: Sequence[str]
         numbers[int(code)] = table.dedications.code(str(uuid))
         table.dedications.set_facts(str(uuid), projects, taken_in)
     if len(names) != table.host_count or not set(codes.tolist()) <= numbers.keys():
-        raise ValueError("a host is of a pcloud that is not told of")
+        raise ValueError("a host has an undefined pcloud code")
     for index, name in enumerate(names):
         number = numbers[int(codes[index])]
         table.dedicate(HostIndex(index), number, str(name), is_open=bool(is_open[index]))
@@ -243,7 +243,7 @@ def _set_pools(table: HostTable, columns: Mapping[str, Column], state: Mapping[s
     _fill(POOLS, pools, columns)
     pools.class_ids.update({name: ClassId(each) for name, each in told["class_ids"].items()})
     if not len(told["uuids"]) == len(told["aggregates"]) == pools.row_count:
-        raise ValueError("pools are counted twice")
+        raise ValueError("the lists of pools differ in length")
     pools.uuids[:] = [ProviderUuid(each) for each in told["uuids"]]
     pools.aggregates[:] = [frozenset(each) for each in told["aggregates"]]
     numbers = np.array(
@@ -264,4 +264,4 @@ def _check(table: HostTable) -> None:
     )
     for noun, codes, count in bounds:
         if table.host_count and not (0 <= int(codes.min()) <= int(codes.max()) < count):
-            raise ValueError(f"a host is of a {noun} that is not told of")
+            raise ValueError(f"a host has an undefined {noun} code")

@@ -189,4 +189,4 @@ def test_removals_tell_what_was_missing_only_after_a_failure() -> None:
     (enough,) = plan(SPREAD, table_of(*hosts), asking()).removals
     assert (enough.filter_name, enough.removed, enough.missing) == ("CapacityFilter", 1, "")
     (short,) = plan(SPREAD, table_of(*hosts), asking(count=99)).removals
-    assert "VCPU: 1 asked for" in short.missing
+    assert "VCPU: 1 requested" in short.missing

@@ -118,7 +118,7 @@ def test_repeating_an_operator_is_no_operand(text: str) -> None:
     "operand", ["abc", "8x", "0x10", "--1", "1,5", "nan", "-inf", "1e999", "1_0"]
 )
 def test_a_number_is_wanted_behind_a_numeric_operator(word: str, operand: str) -> None:
-    with pytest.raises(Invalid, match="which is no number"):
+    with pytest.raises(Invalid, match="which is not a number"):
         comparisons.parse("fact", f"{word} {operand}")
 
 

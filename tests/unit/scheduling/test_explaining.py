@@ -10,7 +10,7 @@ from innkeeper.domain.explaining import Explanation, Refused
 from innkeeper.domain.placing import BuildPlan, GroupPolicy, GroupRule, RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, explanation_values, reasons
-from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.catalogue import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute.boot import drivers
@@ -185,8 +185,8 @@ def test_administrators_read_the_nearest_by_name() -> None:
     told, made = decided(table, asking(memory_mb=2048))
     refused = Refused(told.tallies, told.nearest)
     assert reasons.details(refused) == (
-        "Without ComputeFilter, 1 more of 1 hosts would do.\n"
-        "Without CapacityFilter, 1 more of 1 hosts would do.\n"
+        "Without ComputeFilter, 1 more of 1 hosts would pass.\n"
+        "Without CapacityFilter, 1 more of 1 hosts would pass.\n"
         "The nearest hosts:\n"
         "b: ComputeFilter (it is disabled or forced down)\n"
         "a: CapacityFilter (MEMORY_MB: 512 of 2048 missing)"
@@ -194,7 +194,7 @@ def test_administrators_read_the_nearest_by_name() -> None:
     assert reasons.culprit(made, refused) == "CapacityFilter"
     assert reasons.culprit(made, Refused((), ())) == "CapacityFilter"
     assert reasons.sentence(made, 1, told.nearest, has_dedicated=False).endswith(
-        " The nearest host is refused by ComputeFilter (it is disabled or forced down)."
+        " The nearest host is rejected by ComputeFilter (it is disabled or forced down)."
     )
 
 

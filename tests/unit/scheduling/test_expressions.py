@@ -16,7 +16,7 @@ from innkeeper.domain.placing import Rules
 from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters import json_query
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.weighers import free_memory
+from innkeeper.scheduling.weighers.free_amounts import FREE_MEMORY
 from innkeeper.snapshot.columns import HostTable
 from tests.support.choosing import left_by, with_servers
 from tests.support.tables import NOW_S, asking, host, plan, table_of
@@ -218,7 +218,7 @@ def test_what_cannot_be_known_is_neither_so_nor_the_contrary(query: Any) -> None
 def test_a_query_is_asked_again_after_every_pick() -> None:
     query = expressions.read(["and", ["<", "$servers", 2], [">=", "$free_memory_mb", 3000]])
     table = with_servers(table_of(host("a", memory_mb=9000), host("b", memory_mb=4000)), {})
-    pipeline = Pipeline([json_query], [(free_memory, 1.0)])
+    pipeline = Pipeline([json_query], [(FREE_MEMORY, 1.0)])
     made = plan(pipeline, table, asking(1, 1500, 0, count=9, query=query))
     assert [entry.host for entry in made.entries] == ["a", "a", "b"]
 
@@ -351,7 +351,7 @@ def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
         "'capabilities.arch' is known of 1 hosts; 'free_vcpus' is known of 2 hosts; "
         "'host' is known of 2 hosts; '\\ud800\\n' is known of 0 hosts"
     )
-    assert json_query.missing(table_of(*KNOWN), asking()) == ("the query asks nothing about hosts")
+    assert json_query.missing(table_of(*KNOWN), asking()) == ("the query has no variables")
 
 
 def test_json_filter_says_what_one_host_has() -> None:

@@ -98,7 +98,7 @@ def test_it_is_in_force_whatever_the_settings_say() -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"reservation": OURS}, "only the hosts of that reservation are meant"),
+        ({"reservation": OURS}, "only the hosts of that reservation can be used"),
         (
             {"reservation": THEIRS},
             "no reservation of that id has hosts for this project at present",

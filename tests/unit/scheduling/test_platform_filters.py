@@ -86,9 +86,9 @@ def test_image_properties_filter_says_who_has_what() -> None:
     assert image_properties.missing(table, spec) == (
         "hw_architecture 'x86_64': on 2 hosts; hw_vm_mode 'exe': on 1 hosts; "
         "img_hv_requested_version 'latest': on 0 hosts "
-        "(not to be read as bounds on a version, such as '>=6.0, <7')"
+        "(not a list of version bounds, such as '>=6.0, <7')"
     )
-    assert image_properties.missing(table, asking()) == "the image asks for nothing"
+    assert image_properties.missing(table, asking()) == "the image has no requirements"
 
 
 def test_image_properties_filter_says_what_one_host_tells() -> None:
@@ -98,10 +98,10 @@ def test_image_properties_filter_says_what_one_host_tells() -> None:
     table.see_facts(table.index_by_name["odd"], 0.0)
     told = [image_properties.lacks(table, spec, table.index_by_name[each.name]) for each in HOSTS]
     assert told == [
-        ["cpu_arch is not told", "hypervisor_version is not told"],
-        [f"supported_instances is {TRIPLES}", "hypervisor_version is not told"],
-        ["cpu_arch is 'amd64'", "hypervisor_version is not told"],
-        ["what it told is too old"],
+        ["cpu_arch is not reported", "hypervisor_version is not reported"],
+        [f"supported_instances is {TRIPLES}", "hypervisor_version is not reported"],
+        ["cpu_arch is 'amd64'", "hypervisor_version is not reported"],
+        ["its report is too old"],
     ]
     assert image_properties.lacks(table, asking(), table.index_by_name["plain"]) == []
 
@@ -159,7 +159,7 @@ def test_instance_type_filter_takes_disk_from_pools_as_well() -> None:
 def test_instance_type_filter_says_the_most_there_is() -> None:
     spec = asking(1, 9001, 0, flavor_specs=(("arch", "x86"),))
     assert flavor.missing(table_of(*SEEDS), spec) == (
-        "MEMORY_MB: 9001 asked for, at most 9000 left on one host; "
+        "MEMORY_MB: 9001 requested, at most 9000 left on one host; "
         "capability arch equal to 'x86': on 1 hosts"
     )
 

@@ -61,7 +61,7 @@ LACKS = [
         "CapacityFilter",
         host("a", units={"VCPU": (1, 4, 1)}),
         asking(vcpus=5),
-        ["VCPU: 5 are not given out in one piece"],
+        ["VCPU: 5 are not allowed in one allocation"],
         id="enough, but not in one piece",
     ),
     pytest.param(
@@ -82,7 +82,7 @@ LACKS = [
         "ComputeFilter",
         host("a", heard_s=-np.inf),
         asking(),
-        ["its agent was never heard"],
+        ["its agent was never heard from"],
         id="never heard",
     ),
     pytest.param(
@@ -135,7 +135,7 @@ def test_a_host_is_told_what_it_lacks(
 @pytest.mark.parametrize(
     ("name", "column", "lack"),
     [
-        ("IoOpsFilter", "busy_counts", "9 servers in work, 8 are too many"),
+        ("IoOpsFilter", "busy_counts", "9 busy servers, 8 are too many"),
         ("NumInstancesFilter", "server_counts", "9 servers of at most 8"),
     ],
 )
@@ -164,7 +164,7 @@ def test_what_a_pool_lends_is_not_missing() -> None:
     assert found.objection.lacks == ("DISK_GB: 10 of 40 missing",)
     (found,) = refusals.verdicts([told], table, asking_for(DISK_GB=20), row)
     assert found.objection is not None
-    assert found.objection.lacks == ("all of it would be taken of pools",)
+    assert found.objection.lacks == ("all of it would come from pools",)
 
 
 def test_fewer_refusals_are_nearer_and_then_less_shortage() -> None:

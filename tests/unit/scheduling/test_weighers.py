@@ -6,8 +6,8 @@ import pytest
 
 from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.scheduling.pipeline import parts, weigh
-from innkeeper.scheduling.weighers import free_disk, free_memory, free_vcpus
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.scheduling.weighers.free_amounts import FREE_DISK, FREE_MEMORY, FREE_VCPUS
 from innkeeper.snapshot.columns import HostTable
 from tests.support.tables import asking, fill, host, pipeline_of, row_for, table_of
 
@@ -21,9 +21,9 @@ HOSTS = (
 
 def test_weighers_give_what_is_free_of_their_class() -> None:
     table = table_of(*HOSTS)
-    assert list(free_vcpus.column(table, asking(), WHOLE)) == [4, 8, 0]
-    assert list(free_memory.column(table, asking(), WHOLE)) == [1000, 2000, 3000]
-    assert list(free_disk.column(table, asking(), WHOLE)) == [70, -5, 10]
+    assert list(FREE_VCPUS.column(table, asking(), WHOLE)) == [4, 8, 0]
+    assert list(FREE_MEMORY.column(table, asking(), WHOLE)) == [1000, 2000, 3000]
+    assert list(FREE_DISK.column(table, asking(), WHOLE)) == [70, -5, 10]
 
 
 @pytest.mark.parametrize("name", WEIGHERS)

@@ -215,7 +215,7 @@ def test_what_is_no_number_is_refused(path: str, value: float) -> None:
     moment = broken()
     column = moment.columns[path].copy()
     column[0] = value
-    with pytest.raises(ValueError, match=f"the column {path} holds what is no number"):
+    with pytest.raises(ValueError, match=f"the column {path} has values that are not numbers"):
         recording.table_of({**moment.columns, path: column}, moment.state)
 
 

@@ -36,7 +36,7 @@ class ServerShape:
             raise Invalid(f"A server of the shape {self.name!r} would need nothing at all.")
         for name, amount in self.amounts.items():
             if not 0 < amount <= AMOUNT_MAX:
-                raise Invalid(f"{self.name!r} needs {amount} {name}, which is no amount.")
+                raise Invalid(f"{self.name!r} needs {amount} {name}, which is not a valid amount.")
 
 
 @dataclass(frozen=True, slots=True)
