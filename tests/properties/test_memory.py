@@ -158,7 +158,7 @@ PIPELINE = Pipeline(
 
 @settings(max_examples=400, deadline=None)
 @given(POOLS, st.booleans(), STEPS)
-def test_what_is_remembered_is_what_looking_anew_would_find(
+def test_the_cache_equals_a_new_evaluation(
     pools: list[Pool], knows_servers: bool, steps: list[tuple[str, Any, Any]]
 ) -> None:
     world = World(pools, Memories(PIPELINE), knows_servers=knows_servers)

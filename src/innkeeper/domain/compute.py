@@ -347,10 +347,7 @@ class OrderKind:
 
 
 class OrderStatus:
-    """Statuses of orders. An order stays ``waiting`` until the agent reports its result.
-
-    An agent that restarts gets it again, and recognizes orders by id.
-    """
+    """Statuses of orders. An order is ``waiting``, and sent again, until its result is reported."""
 
     WAITING = "waiting"
     DONE = "done"

@@ -1,6 +1,6 @@
 """Types of the leases room: whole hosts that are reserved for a window of time.
 
-Source: the seed *Instance reservation*, of which only host reservations are implemented.
+Source: the seed about reservations, of which only those of hosts are implemented.
 """
 
 from __future__ import annotations

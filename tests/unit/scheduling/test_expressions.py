@@ -215,7 +215,7 @@ def test_what_cannot_be_known_is_neither_so_nor_the_contrary(query: Any) -> None
     assert not holds(["not", query])
 
 
-def test_a_query_is_asked_again_after_every_pick() -> None:
+def test_a_query_is_evaluated_after_every_pick() -> None:
     query = expressions.read(["and", ["<", "$servers", 2], [">=", "$free_memory_mb", 3000]])
     table = with_servers(table_of(host("a", memory_mb=9000), host("b", memory_mb=4000)), {})
     pipeline = Pipeline([json_query], [(FREE_MEMORY, 1.0)])
@@ -344,7 +344,7 @@ def _kind(value: Any) -> str:
     return {int: "number", float: "number", str: "text"}.get(type(value), "none")
 
 
-def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
+def test_json_filter_missing() -> None:
     query = ["or", ["=", "$capabilities.arch", "x"], ["=", "$\ud800\n", "$host", "$free_vcpus"]]
     told = json_query.missing(table_of(*KNOWN), asking(query=expressions.read(query)))
     assert told == (
@@ -354,7 +354,7 @@ def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
     assert json_query.missing(table_of(*KNOWN), asking()) == ("the query has no variables")
 
 
-def test_json_filter_says_what_one_host_has() -> None:
+def test_json_filter_lacks() -> None:
     words = ["$capabilities.arch", "$free_vcpus", "$capabilities.cpu.cores", "$traits.X", "$no"]
     spec = asking(query=expressions.read(["in", "$host", *words]))
     table = table_of(*KNOWN)

@@ -163,11 +163,11 @@ def test_capacity_filter_keeps_hosts_and_their_rules_apart() -> None:
     assert left_by(capacity, table, asking(4)) == {"roomy", "coarse"}
 
 
-def test_capacity_filter_has_nothing_to_say_where_nothing_is_asked() -> None:
+def test_capacity_filter_does_not_apply_without_amounts() -> None:
     assert capacity.mask(table_of(host("a")), asking(0, 0, 0), WHOLE) is None
 
 
-def test_capacity_filter_says_the_most_there_is_on_one_host() -> None:
+def test_capacity_filter_missing_has_the_most_on_one_host() -> None:
     table = table_of(host("a", vcpus=2), host("b", vcpus=7, memory_mb=-5))
     said = capacity.missing(table, asking_for(VCPU=8, MEMORY_MB=40_000, CUSTOM_GOLD=1))
     assert said == (
@@ -177,12 +177,12 @@ def test_capacity_filter_says_the_most_there_is_on_one_host() -> None:
     )
 
 
-def test_capacity_filter_never_says_less_than_nothing_is_left() -> None:
+def test_capacity_filter_reports_no_negative_amounts() -> None:
     said = capacity.missing(table_of(host("a", vcpus=-3)), asking_for(VCPU=1))
     assert said == "VCPU: 1 requested, at most 0 left on one host"
 
 
-def test_capacity_filter_says_where_the_unit_rules_were_in_the_way() -> None:
+def test_capacity_filter_missing_reports_unit_rules() -> None:
     table = table_of(
         host("a", units={"VCPU": (1, 4, 1)}),
         host("b", units={"VCPU": (1, 4, 1)}),

@@ -1,4 +1,4 @@
-"""Filters by who is where: hints that name servers, groups, images set apart, counts."""
+"""Filters by the servers on hosts: hints, server groups, isolated images, counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE = (host("a"), host("b"), host("c"))
 EVERYBODY = {"a", "b", "c"}
 
 
-def test_all_hosts_filter_removes_nobody() -> None:
+def test_all_hosts_filter_removes_no_host() -> None:
     assert left_by(all_hosts, table_of(*TABLE), asking(9999)) == EVERYBODY
     assert all_hosts.missing(table_of(*TABLE), asking()) == "nothing is missing"
 
@@ -136,7 +136,7 @@ def test_isolated_hosts_filter(rules: dict[str, Any], image: str | None, left: s
     assert left_by(isolated_hosts, table_of(*TABLE), spec) == left
 
 
-def test_isolated_hosts_filter_says_what_is_set_apart() -> None:
+def test_isolated_hosts_filter_missing() -> None:
     table = table_of(*TABLE)
     mine = asking(image_id="i", rules=Rules(**BOTH))
     assert isolated_hosts.missing(table, mine) == (
@@ -186,7 +186,7 @@ def test_simple_cidr_affinity_filter(text: str, left: set[str]) -> None:
     assert left_by(near_address, table, asking(near=near(text))) == left
 
 
-def test_simple_cidr_affinity_filter_says_how_many_have_addresses() -> None:
+def test_simple_cidr_affinity_filter_missing() -> None:
     table = at_addresses(table_of(*TABLE), ADDRESSES)
     assert left_by(near_address, table, asking()) == EVERYBODY
     assert near_address.missing(table, asking(near=near("192.0.4.0/24"))) == (

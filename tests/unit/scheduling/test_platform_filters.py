@@ -79,7 +79,7 @@ def test_image_properties_filter_on_versions(name: str, bounds: str, left: set[s
     assert left_by(image_properties, table_of(*VERSIONED), spec) == left
 
 
-def test_image_properties_filter_says_who_has_what() -> None:
+def test_image_properties_filter_missing() -> None:
     table = table_of(*HOSTS, *VERSIONED[1:])
     asked = {"hw_architecture": "AMD64", "img_hv_requested_version": "latest", "hw_vm_mode": "exe"}
     spec = asking(image_properties=tuple(asked.items()))
@@ -91,7 +91,7 @@ def test_image_properties_filter_says_who_has_what() -> None:
     assert image_properties.missing(table, asking()) == "the image has no requirements"
 
 
-def test_image_properties_filter_says_what_one_host_tells() -> None:
+def test_image_properties_filter_lacks() -> None:
     table = table_of(*HOSTS)
     asked = (("hw_architecture", "arm64"), ("img_hv_requested_version", ">=6"))
     spec = asking(image_properties=asked, rules=Rules(capabilities_max_age_s=180))
@@ -156,7 +156,7 @@ def test_instance_type_filter_takes_disk_from_pools_as_well() -> None:
     assert left_by(flavor, table, asking(1, 1, 100)) == {"borrows"}
 
 
-def test_instance_type_filter_says_the_most_there_is() -> None:
+def test_instance_type_filter_missing() -> None:
     spec = asking(1, 9001, 0, flavor_specs=(("arch", "x86"),))
     assert flavor.missing(table_of(*SEEDS), spec) == (
         "MEMORY_MB: 9001 requested, at most 9000 left on one host; "
@@ -175,9 +175,7 @@ ASKING: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("chooser", "wishes"), ASKING)
-def test_capabilities_that_nobody_reported_lately_are_unknown(
-    chooser: Any, wishes: dict[str, Any]
-) -> None:
+def test_expired_capabilities_are_unknown(chooser: Any, wishes: dict[str, Any]) -> None:
     table = table_of(host("fresh", capabilities=FACTS), host("stale", capabilities=FACTS))
     aged = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S), **wishes)
     assert left_by(chooser, table, aged) == {"fresh", "stale"}
@@ -193,7 +191,7 @@ def test_capabilities_that_nobody_reported_lately_are_unknown(
     assert chooser.stamp(table, careless) is None
 
 
-def test_stamps_tell_hosts_apart_and_not_moments() -> None:
+def test_stamps_depend_on_hosts_and_not_on_times() -> None:
     table = table_of(host("a", capabilities=FACTS), host("b", capabilities=FACTS))
     asked: dict[str, Any] = {
         "comparisons": (demand("arch", "x86"),),
@@ -216,7 +214,7 @@ def test_traits_do_not_age() -> None:
     assert left_by(compute_capabilities, table, spec) == {"a"}
 
 
-def test_compute_capabilities_filter_says_whose_news_are_old() -> None:
+def test_compute_capabilities_filter_missing_reports_expired_hosts() -> None:
     table = table_of(host("a", capabilities=FACTS), host("b", capabilities=FACTS))
     table.see_facts(table.index_by_name["a"], STALE_S)
     spec = asking(

@@ -19,7 +19,7 @@ def told(table: HostTable, wanted: int = 1, **more: Any) -> str:
     return reasons.sentence(made, wanted, has_dedicated=False)
 
 
-def test_an_empty_cloud_says_so() -> None:
+def test_the_fault_of_an_empty_cloud() -> None:
     assert told(HostTable()) == "No valid host was found. There are no hosts yet."
 
 

@@ -38,11 +38,12 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 def demands_of(flavor_specs: tuple[tuple[str, str], ...]) -> tuple[Comparison, ...]:
     """Parse the extra specs that apply; raises ``Invalid`` for an operator without operand."""
-    return tuple(
-        comparisons.parse(key.removeprefix(SCOPE), text)
-        for key, text in flavor_specs
-        if key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
-    )
+    pairs = [(key.removeprefix(SCOPE), text) for key, text in flavor_specs if _applies(key)]
+    return tuple(comparisons.parse(key, text) for key, text in pairs)
+
+
+def _applies(key: str) -> bool:
+    return key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
 
 
 def _meets_all(demands: tuple[Comparison, ...], metadata: Metadata) -> bool:
@@ -59,12 +60,13 @@ def _meets(metadata: Metadata, demand: Comparison) -> bool:
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """Each extra spec, with the number of hosts whose aggregates meet it."""
-    lines = [
-        f"an aggregate with {_words(each)}: on "
-        f"{int(hosts.by_aggregates(partial(_meets_all, (each,)), ALL).sum())} hosts"
-        for each in demands_of(spec.flavor_specs)
-    ]
+    lines = [_line(hosts, each) for each in demands_of(spec.flavor_specs)]
     return "; ".join(lines) or "no requirements on aggregates"
+
+
+def _line(hosts: HostTable, demand: Comparison) -> str:
+    met = hosts.by_aggregates(partial(_meets_all, (demand,)), ALL)
+    return f"an aggregate with {_words(demand)}: on {int(met.sum())} hosts"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:

@@ -42,11 +42,8 @@ def _is_confined(hosts: HostTable, project_id: str) -> bool:
 
 
 def _confines(metadata: Metadata, project_id: str) -> bool:
-    return any(
-        "true" in {text.lower() for text in values_of([each], CONFINES)}
-        and project_id in values_under([each], NAMES)
-        for each in metadata
-    )
+    naming = [each for each in metadata if project_id in values_under([each], NAMES)]
+    return "true" in {text.lower() for text in values_of(naming, CONFINES)}
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:

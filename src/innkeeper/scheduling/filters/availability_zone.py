@@ -36,4 +36,5 @@ def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
     """The zone of the host."""
     code = int(hosts.zone_codes[index])
     # Zones are in the order of their codes.
-    return [f"it is in {zone!r}" for zone in list(hosts.zones)[code : code + 1]]
+    mine = list(hosts.zones)[code : code + 1]
+    return [f"it is in {zone!r}" for zone in mine]

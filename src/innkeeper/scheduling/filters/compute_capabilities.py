@@ -50,12 +50,10 @@ def _meets(hosts: HostTable, comparison: Comparison, rows: Rows) -> Mask:
 
 
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
+    required, forbidden = sorted(spec.required_traits), sorted(spec.forbidden_traits)
     found = [
-        *((f"trait {name}", hosts.traits.get(name)) for name in sorted(spec.required_traits)),
-        *(
-            (f"forbidden trait {name}", hosts.traits.get(name))
-            for name in sorted(spec.forbidden_traits)
-        ),
+        *((f"trait {name}", hosts.traits.get(name)) for name in required),
+        *((f"forbidden trait {name}", hosts.traits.get(name)) for name in forbidden),
         *((f"capability {_words(c)}", _meets(hosts, c, slice(None))) for c in spec.comparisons),
     ]
     lines = [f"{text}: on {count(hosts, mask)} hosts" for text, mask in found]

@@ -57,23 +57,28 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 
 def _equalities(spec: RequestSpec) -> list[Comparison]:
     """Each extra spec about a capability, as a comparison of texts."""
-    return [
-        Comparison(key.removeprefix(SCOPE).replace(":", "."), comparisons.PLAIN, (text,))
-        for key, text in spec.flavor_specs
-        if key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
-    ]
+    pairs = [(key.removeprefix(SCOPE), text) for key, text in spec.flavor_specs if _applies(key)]
+    return [Comparison(key.replace(":", "."), comparisons.PLAIN, (text,)) for key, text in pairs]
+
+
+def _applies(key: str) -> bool:
+    return key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
 
 
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    lines = []
-    for name, amount in _amounts(spec).items():
-        free = hosts.free.get(name)
-        most = max(0, int(free.max(initial=0.0))) if free is not None else 0
-        lines.append(f"{name}: {amount} requested, at most {most} left on one host")
-    for each in _equalities(spec):
-        found = count(hosts, comparisons.mask(hosts.capability(each.name), each, slice(None)))
-        lines.append(f"capability {each.name} equal to {each.operands[0]!r}: on {found} hosts")
-    return "; ".join(lines)
+    amounts = [_amount_line(hosts, name, amount) for name, amount in _amounts(spec).items()]
+    return "; ".join([*amounts, *(_line(hosts, each, count) for each in _equalities(spec))])
+
+
+def _amount_line(hosts: HostTable, name: str, amount: int) -> str:
+    free = hosts.free.get(name)
+    most = max(0, int(free.max(initial=0.0))) if free is not None else 0
+    return f"{name}: {amount} requested, at most {most} left on one host"
+
+
+def _line(hosts: HostTable, each: Comparison, count: Counting) -> str:
+    found = count(hosts, comparisons.mask(hosts.capability(each.name), each, slice(None)))
+    return f"capability {each.name} equal to {each.operands[0]!r}: on {found} hosts"
 
 
 missing = partial(_missing, count=public_count)

@@ -1,6 +1,6 @@
 """Only hosts that support the image's properties.
 
-An image may require an architecture, a hypervisor type, a mode and a version. A host reports
+An image may require an architecture, a virtualization type, a mode and a version. A host reports
 either ``supported_instances``, a list of triples (architecture, type, mode), or the single
 capabilities ``cpu_arch``, ``hypervisor_type`` and ``vm_mode``; and ``hypervisor_version``. A
 host that does not report a required value is removed.
@@ -63,14 +63,14 @@ SPELLINGS: Mapping[str, str] = {
     "powerpc": "ppc",
     "powerpc64": "ppc64",
     "powerpc64le": "ppc64le",
-    # Hypervisor types and modes.
+    # Virtualization types and modes.
     "vmware esx": "vmware",
     "xapi": "xen",
     "pv": "xen",
     "hv": "hvm",
     "baremetal": "ironic",
 }
-"""Other spellings of architectures and hypervisor types, with the canonical ones."""
+"""Other spellings of architectures and virtualization types, with the canonical ones."""
 
 Required = tuple[tuple[Part, str], ...]
 
@@ -157,10 +157,7 @@ def _judge(column: CapabilityColumn, verdict: Any, rows: Rows) -> Mask:
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
     """Each requirement, with the number of hosts that meet it."""
     required, version = _required(spec)
-    lines = [
-        f"{part.properties[0]} {name!r}: on {int(_runs(hosts, ((part, name),), ALL).sum())} hosts"
-        for part, name in required
-    ]
+    lines = [f"{each[0].properties[0]} {each[1]!r}: {_on(hosts, each)}" for each in required]
     if version is not None:
         found = int(_has_version(hosts, version, ALL).sum())
         lines.append(f"{VERSIONS[0]} {version!r}: on {found} hosts{_syntax_error(version)}")
@@ -185,6 +182,10 @@ def _value(hosts: HostTable, name: str, index: HostIndex) -> str:
     column = hosts.capability(name)
     code = int(column.codes[index])
     return "not reported" if code < 0 else f"{column.values[code]!a:.120}"
+
+
+def _on(hosts: HostTable, requirement: tuple[Part, str]) -> str:
+    return f"on {int(_runs(hosts, (requirement,), ALL).sum())} hosts"
 
 
 def _syntax_error(version: str) -> str:

@@ -75,7 +75,7 @@ def pick_all(
             spares = _best(equals, field, choice.alternates, entries, first)
             entries = _with_alternates(hosts, entries, spares, choice.alternates)
         is_short = len(entries) < spec.count
-        gone = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
+        gone = removals(field.taken, hosts, spec, with_missing=is_short)
         undoing.pop_all()
     return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, gone)
 

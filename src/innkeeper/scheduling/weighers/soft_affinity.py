@@ -24,10 +24,9 @@ class SoftAffinityWeigher:
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
         """The number of members on each host; hosts that were deleted are ignored."""
         counts: Weights = np.zeros(hosts.host_count)
-        for name, count in spec.group.members.items() if spec.group is not None else ():
-            index = hosts.index_by_name.get(name)
-            if index is not None:
-                counts[index] = self._sign * count
+        members = {} if spec.group is None else spec.group.members
+        there = [name for name in members if name in hosts.index_by_name]
+        counts[hosts.rows_named(there)] = [self._sign * members[name] for name in there]
         return counts[rows]
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:

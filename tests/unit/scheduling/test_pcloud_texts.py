@@ -52,7 +52,7 @@ def cloud() -> HostTable:
         ({"pclouds": (OURS, THEIRS), "pcloud_host": "a"}, "only the named host can be used"),
     ],
 )
-def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
+def test_the_missing_text(wanted: dict[str, Any], words: str) -> None:
     assert dedication.PCLOUD_FILTER.missing(cloud(), asking(**wanted)) == words
 
 
@@ -121,7 +121,7 @@ def test_a_fault_reads_well_without_numbers() -> None:
     )
 
 
-def test_who_finds_only_some_places_reads_no_numbers_either() -> None:
+def test_a_partial_failure_has_no_numbers_either() -> None:
     _, for_all, for_some = told(asking(count=9, pclouds=(OURS,), vcpus=4))
     assert for_all["room"] == for_some["room"] == 4
     assert {each["removed"] for each in for_all["then"]["removed"]} == {None}
@@ -200,7 +200,7 @@ def test_where_nothing_is_dedicated_all_is_counted() -> None:
     assert [each["removed"] for each in shown["removed"]] == [2]
 
 
-def test_a_host_that_comes_later_changes_nothing_unless_somebody_has_it() -> None:
+def test_a_new_host_clears_cached_rows_only_if_it_is_dedicated() -> None:
     table = table_of(host("a"))
     assert not masks.has_dedicated(table)
     fill(table, row_for(table, 2, "b"), host("b"))
