@@ -24,7 +24,7 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
     if not hosts.pools.row_count:
         return ()
     row = slice(index, index + 1)
-    made: list[Loan] = []
+    result: list[Loan] = []
     for number, (name, amount) in enumerate(spec.amounts.items()):
         if not hosts.borrows(name, row)[0]:
             continue
@@ -33,8 +33,8 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
         place = draw(spec.seed, POOL_TURNS + turn * len(spec.amounts) + number, len(best))
         pool = best[place]
         provider_id = ProviderId(int(hosts.pools.provider_ids[pool]))
-        made.append(Loan(pool, provider_id, name, amount))
-    return tuple(made)
+        result.append(Loan(pool, provider_id, name, amount))
+    return tuple(result)
 
 
 def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:

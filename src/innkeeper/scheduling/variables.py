@@ -94,7 +94,7 @@ def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand 
     if measure is not None:
         return number(measure(hosts, rows))
     if word in HOST_NAMES:
-        return name(lambda wanted: named(hosts, (wanted,), rows))
+        return name(lambda host: named(hosts, (host,), rows))
     if word == ZONE:
         return coded(hosts.zone_codes[rows], list(hosts.zones))
     if word.startswith(CAPABILITIES):

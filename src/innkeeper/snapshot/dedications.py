@@ -133,9 +133,9 @@ class Dedications:
         found = (self._hosts.get((code, name)) for code in codes)
         return [each for each in found if each is not None]
 
-    def open_rows(self, wanted: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
+    def open_rows(self, allowed: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
         """The ordered rows of open hosts with one of these codes."""
-        rows = [self._open_rows(code, codes, is_open) for code in wanted]
+        rows = [self._open_rows(code, codes, is_open) for code in allowed]
         return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
 
     def _open_rows(self, code: int, codes: Codes, is_open: Mask) -> Indexes:
@@ -183,15 +183,15 @@ class Dedications:
         return found
 
 
-def is_one_of(codes: Codes, wanted: Collection[int]) -> npt.NDArray[np.bool_]:
+def is_one_of(codes: Codes, allowed: Collection[int]) -> npt.NDArray[np.bool_]:
     """Where a code is one of these."""
-    if len(wanted) > FEW:
-        by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *wanted) + 1, dtype=np.bool_)
-        by_code[list(wanted)] = True
+    if len(allowed) > FEW:
+        by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *allowed) + 1, dtype=np.bool_)
+        by_code[list(allowed)] = True
         found: Mask = by_code[codes]
         return found
     # For a few codes, one pass for each is faster than a lookup.
-    first, *rest = wanted
+    first, *rest = allowed
     found = codes == first
     for each in rest:
         found |= codes == each

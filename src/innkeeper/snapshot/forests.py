@@ -150,9 +150,9 @@ def forest_of(
     )
 
 
-def _rows_of_ids(wanted: npt.NDArray[np.int64], sorted_ids: Rows, by_id: Rows) -> Rows:
-    at = np.searchsorted(sorted_ids, wanted)
-    assert bool((sorted_ids[at] == wanted).all()), "every referenced provider has a row"
+def _rows_of_ids(ids: npt.NDArray[np.int64], sorted_ids: Rows, by_id: Rows) -> Rows:
+    at = np.searchsorted(sorted_ids, ids)
+    assert bool((sorted_ids[at] == ids).all()), "every referenced provider has a row"
     rows: Rows = by_id[at]
     return rows
 
@@ -177,10 +177,10 @@ def _lending(
     Each sharing row has a random mark, and the sum of marks of a tree identifies its group. A
     list of rows for each tree would need memory for trees times pools.
     """
-    nobody = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
+    empty = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
     lenders = np.zeros(tree_count, dtype=np.intp)
     if not len(sharing):
-        return nobody, lenders
+        return empty, lenders
     marks = np.random.Generator(np.random.PCG64(MARKS_SEED)).integers(
         2**64, size=(len(sharing), 2), dtype=np.uint64
     )

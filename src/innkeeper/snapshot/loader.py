@@ -40,22 +40,22 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[Pr
     Returns other hosts that were edited as well, because their pools changed.
     """
     found = hosts.rows_for_snapshot(tx, ids)
-    wanted = {each.provider_id for each in found}
+    host_ids = {each.provider_id for each in found}
     for provider_id in list(table.index_of) if ids is None else ids:
-        if provider_id not in wanted:
+        if provider_id not in host_ids:
             table.remove_row(provider_id)
     if found:
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
         _load_dedications(tx, table, found)
         # No list of ids for all hosts: a list of 100,000 ids is slow.
-        some = None if ids is None else wanted
+        some = None if ids is None else host_ids
         load_amounts(tx, table, some)
         _load_aggregates(tx, table, some)
         if table.knows_servers:
             _load_servers(tx, table, some)
-    others = None if ids is None else [each for each in ids if each not in wanted]
-    return pool_loader.load(tx, table, wanted, others)
+    others = None if ids is None else [each for each in ids if each not in host_ids]
+    return pool_loader.load(tx, table, host_ids, others)
 
 
 def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:

@@ -82,10 +82,10 @@ def _load_memberships(
     mine = [each for each in roots if each in table.index_of]
     at = np.array([table.index_of[each] for each in mine], dtype=np.intp)
     now = np.array([roots[each] for each in mine], dtype=np.int64)
-    wanted = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
+    expected = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
     # All hosts of a tree have the same code. If one of them is correct, so are the others, which
     # need not be searched: most changes are to allocations.
-    differs = (table.root_ids[at] != now) | (table.membership_codes[at] != wanted)
+    differs = (table.root_ids[at] != now) | (table.membership_codes[at] != expected)
     table.root_ids[at] = now
     changed = {*now[differs].tolist(), *(roots[each] for each in roots.keys() - set(mine))}
     rows = np.flatnonzero(np.isin(table.root_ids, list(changed))) if changed else at[:0]

@@ -142,17 +142,17 @@ def _with_alternates(
     if not spares:
         return list(entries)
     names = [hosts.names[index] for index in spares]
-    made: list[Entry] = []
+    result: list[Entry] = []
     for number, each in enumerate(entries):
         start = number * count % len(names)
         mine = tuple((names[start:] + names[:start])[:count])
         # Not ``dataclasses.replace``, which takes four times as long.
-        made.append(
+        result.append(
             Entry(
                 each.index, each.provider_id, each.host, each.weight, each.loans, mine, each.parts
             )
         )
-    return made
+    return result
 
 
 def _best(
@@ -165,8 +165,8 @@ def _best(
     """
     weights = field.weights
     chosen = {entry.index for entry in entries}
-    wanted = min(SPARES_MAX, count * len(entries))
-    most = wanted + len(chosen)
+    needed = min(SPARES_MAX, count * len(entries))
+    most = needed + len(chosen)
     size = equals.shape[0]
     if size > most:
         found = [int(equals[(first + step) % size]) for step in range(most)]
@@ -176,7 +176,7 @@ def _best(
         some = np.argpartition(-weights, min(most, weights.shape[0] - 1))[: most + 1]
         found = some[np.argsort(-weights[some], kind="stable")].tolist()
     rows = [field.row(place) for place in found if weights[place] > GONE]
-    return [row for row in rows if row not in chosen][:wanted]
+    return [row for row in rows if row not in chosen][:needed]
 
 
 def _heaviest(weights: Weights, count: int) -> list[int]:
