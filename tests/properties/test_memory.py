@@ -110,12 +110,12 @@ class World:
         self.table.remove_row(ProviderId(1 + NAMES.index(name)))
 
     def hear(self, agent: str, moment: int) -> None:
-        self.table.hear(AgentId(agent), NOW_S - 50 + moment)
+        self.table.set_heartbeat(AgentId(agent), NOW_S - 50 + moment)
 
     def tell(self, name: str, moment: int) -> None:
         index = self._index(name)
         if index is not None:
-            self.table.see_facts(index, NOW_S - 50 + moment)
+            self.table.set_facts_seen(index, NOW_S - 50 + moment)
 
     def plan(self, spec: RequestSpec, count: int) -> None:
         wanted = RequestSpec(**{**_fields(spec), "count": count})

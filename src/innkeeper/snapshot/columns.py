@@ -171,7 +171,7 @@ class HostTable(AmountTable):
             self.agent_seen_s = self._heard_s[: code + 1]
         return code
 
-    def hear(self, agent_id: AgentId, moment_s: float) -> None:
+    def set_heartbeat(self, agent_id: AgentId, moment_s: float) -> None:
         """Set the time of an agent's last heartbeat."""
         # The code first, since a new agent extends the column.
         code = self.agent_code(agent_id)
@@ -185,7 +185,7 @@ class HostTable(AmountTable):
             self._silent_since_s = float(heard.min(initial=np.inf))
         return self._silent_since_s
 
-    def see_facts(self, index: HostIndex, moment_s: float) -> None:
+    def set_facts_seen(self, index: HostIndex, moment_s: float) -> None:
         """Set the time of the last report of a host's capabilities."""
         self.facts_seen_s[index] = moment_s
         self._stale_since_s = None

@@ -89,16 +89,16 @@ class Follower:
         """Record that these rows were edited in place, ahead of the commit."""
         self._touched.update(providers)
 
-    def hear(self, tx: Tx, now: datetime) -> None:
+    def read_heartbeats(self, tx: Tx, now: datetime) -> None:
         """Read the agents' heartbeats since the last call, up to ``now``."""
         is_soon = timedelta(0) <= now - self._asked < HEAR_PERIOD
         if self._heard_many and is_soon and self._heard is not None:
             return
         since = None if self._heard is None else self._heard - OVERLAP
-        latest, count = loader.see_agents(tx, self.table, since)
+        latest, count = loader.read_heartbeats(tx, self.table, since)
         if not timedelta(0) <= now - self._facts_asked < FACTS_PERIOD:
             since = None if self._facts_heard is None else self._facts_heard - OVERLAP
-            reported = loader.see_facts(tx, self.table, since)
+            reported = loader.read_facts_seen(tx, self.table, since)
             self._facts_heard = None if reported is None else min(reported, now)
             self._facts_asked = now
         # At most the present: an agent whose clock is ahead would hide the others' heartbeats.

@@ -29,7 +29,7 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     # ``tx`` sees one snapshot, or is the only writer. A claim between this read and the others
     # would be in the amounts, and be applied again from the feed.
     table.bookmark = changes.newest(tx)
-    see_agents(tx, table, None)
+    read_heartbeats(tx, table, None)
     load(tx, table, None)
     return table
 
@@ -66,7 +66,9 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
         table.zone_codes[index] = table.zone_code(each.availability_zone)
         table.set_agent(index, each.agent_id)
         table.set_capabilities(index, each.capabilities)
-        table.see_facts(index, NEVER_S if each.reported_at is None else seconds(each.reported_at))
+        table.set_facts_seen(
+            index, NEVER_S if each.reported_at is None else seconds(each.reported_at)
+        )
         _set_address(table, index, each.host_ip)
 
 
@@ -137,19 +139,21 @@ def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) 
         table.busy_counts[index] = busy.get(provider_id, 0)
 
 
-def see_facts(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
+def read_facts_seen(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
     """Read the times of capability reports, all or those since a time; returns the latest."""
     latest = since
     for provider_id, reported_at in hosts.reported_since(tx, since):
         index = table.index_of.get(provider_id)
         if index is not None:
-            table.see_facts(index, seconds(reported_at))
+            table.set_facts_seen(index, seconds(reported_at))
         if latest is None or reported_at > latest:
             latest = reported_at
     return latest
 
 
-def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> tuple[datetime | None, int]:
+def read_heartbeats(
+    tx: Tx, table: HostTable, since: datetime | None
+) -> tuple[datetime | None, int]:
     """Read the heartbeats of agents, all or those since a time.
 
     Returns the time of the latest heartbeat, and the number of agents.
@@ -157,7 +161,7 @@ def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> tuple[dateti
     rows = agents.last_seen(tx) if since is None else agents.seen_since(tx, since)
     latest = since
     for agent_id, seen_at in rows:
-        table.hear(agent_id, seconds(seen_at))
+        table.set_heartbeat(agent_id, seconds(seen_at))
         if latest is None or seen_at > latest:
             latest = seen_at
     return latest, len(rows)

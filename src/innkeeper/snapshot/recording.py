@@ -166,7 +166,7 @@ def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
         raise ValueError("the lists of agents differ in length or have duplicates")
     _demand_numbers("fact", AGENTS, heard_s)
     for agent_id, moment_s in zip(agents, heard_s, strict=True):
-        table.hear(AgentId(agent_id), float(moment_s))
+        table.set_heartbeat(AgentId(agent_id), float(moment_s))
 
 
 def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:

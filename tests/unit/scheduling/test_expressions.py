@@ -234,7 +234,7 @@ def test_capabilities_that_are_too_old_are_unknown() -> None:
     for name in ("nil", "arch", "yes"):
         query = expressions.read(["=", f"$capabilities.{name}", FACTS[name]])
         for seen_s, left in ((NOW_S - 180, {"h1"}), (NOW_S - 181, set())):
-            table.see_facts(table.index_by_name["h1"], seen_s)
+            table.set_facts_seen(table.index_by_name["h1"], seen_s)
             spec = asking(query=query, rules=Rules(capabilities_max_age_s=180))
             assert left_by(json_query, table, spec) == left
 

@@ -95,7 +95,7 @@ def test_image_properties_filter_lacks() -> None:
     table = table_of(*HOSTS)
     asked = (("hw_architecture", "arm64"), ("img_hv_requested_version", ">=6"))
     spec = asking(image_properties=asked, rules=Rules(capabilities_max_age_s=180))
-    table.see_facts(table.index_by_name["odd"], 0.0)
+    table.set_facts_seen(table.index_by_name["odd"], 0.0)
     told = [image_properties.lacks(table, spec, table.index_by_name[each.name]) for each in HOSTS]
     assert told == [
         ["cpu_arch is not reported", "hypervisor_version is not reported"],
@@ -180,8 +180,8 @@ def test_expired_capabilities_are_unknown(chooser: Any, wishes: dict[str, Any]) 
     aged = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S), **wishes)
     assert left_by(chooser, table, aged) == {"fresh", "stale"}
     before = chooser.stamp(table, aged)
-    table.see_facts(table.index_by_name["fresh"], FRESH_S)
-    table.see_facts(table.index_by_name["stale"], STALE_S)
+    table.set_facts_seen(table.index_by_name["fresh"], FRESH_S)
+    table.set_facts_seen(table.index_by_name["stale"], STALE_S)
     assert left_by(chooser, table, aged) == {"fresh"}
     assert chooser.stamp(table, aged) != before
     # Without a limit nothing ever ages, and who asks for no capability asks nobody's age.
@@ -199,24 +199,24 @@ def test_stamps_depend_on_hosts_and_not_on_times() -> None:
     }
     stamp = compute_capabilities.stamp(table, asking(**asked))
     assert compute_capabilities.stamp(table, asking(now_s=NOW_S + 1, **asked)) == stamp
-    table.see_facts(table.index_by_name["a"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], STALE_S)
     one = compute_capabilities.stamp(table, asking(**asked))
     assert one != stamp
-    table.see_facts(table.index_by_name["a"], NOW_S)
-    table.see_facts(table.index_by_name["b"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], NOW_S)
+    table.set_facts_seen(table.index_by_name["b"], STALE_S)
     assert compute_capabilities.stamp(table, asking(**asked)) not in (one, stamp)
 
 
 def test_traits_do_not_age() -> None:
     table = table_of(host("a", traits=("T",)))
-    table.see_facts(table.index_by_name["a"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], STALE_S)
     spec = asking(required_traits=frozenset({"T"}), rules=Rules(capabilities_max_age_s=MAX_AGE_S))
     assert left_by(compute_capabilities, table, spec) == {"a"}
 
 
 def test_compute_capabilities_filter_missing_reports_expired_hosts() -> None:
     table = table_of(host("a", capabilities=FACTS), host("b", capabilities=FACTS))
-    table.see_facts(table.index_by_name["a"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], STALE_S)
     spec = asking(
         comparisons=(demand("arch", "arm"),), rules=Rules(capabilities_max_age_s=MAX_AGE_S)
     )

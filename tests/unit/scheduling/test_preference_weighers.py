@@ -166,7 +166,7 @@ def test_capabilities_that_are_too_old_weigh_nothing() -> None:
     table = table_of(host("a", capabilities={"n": 1}), host("b", capabilities={"n": 1}))
     aged = Rules(capabilities_max_age_s=180, capability_multipliers=(("n", 1.0),))
     before = capabilities.stamp(table, asking(rules=aged))
-    table.see_facts(table.index_by_name["a"], NOW_S - 181)
+    table.set_facts_seen(table.index_by_name["a"], NOW_S - 181)
     assert weights_by(capabilities, table, asking(rules=aged)) == {"a": 0, "b": 1}
     assert capabilities.stamp(table, asking(rules=aged)) != before
 

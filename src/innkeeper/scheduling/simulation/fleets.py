@@ -66,7 +66,7 @@ def table_of(groups: Sequence[HostGroup], workload: Workload) -> HostTable:
     )
     table.generations[:] = 1
     table.is_open[:] = True
-    table.hear(AGENT, NOW_S)
+    table.set_heartbeat(AGENT, NOW_S)
     start = 0
     for group in groups:
         stop = start + (group.count or 0)
@@ -88,7 +88,7 @@ def _fill(
     table.zone_codes[rows] = table.zone_code(shape.zone)
     for index in range(start, stop):
         table.set_agent(HostIndex(index), AGENT)
-        table.see_facts(HostIndex(index), NOW_S)
+        table.set_facts_seen(HostIndex(index), NOW_S)
         if shape.capabilities:
             table.set_capabilities(HostIndex(index), shape.capabilities)
 

@@ -50,7 +50,7 @@ class BootExecutor:
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
         """Decide on and write all requests."""
-        self.follower.hear(tx, requests[0].now)
+        self.follower.read_heartbeats(tx, requests[0].now)
         # A claim proves amounts. That a host was closed, moved to another zone or given room
         # back by another process, no claim would notice.
         self.follower.catch_up(tx)
@@ -68,7 +68,7 @@ class BootExecutor:
 
     def explain(self, tx: Tx, question: Question) -> Told:
         """Decide without writing, and tell why; raises what booting would refuse with."""
-        self.follower.hear(tx, question.request.now)
+        self.follower.read_heartbeats(tx, question.request.now)
         self.follower.catch_up(tx)
         with _failures_logged():
             return explanations.answer(tx, self._context, question)
@@ -78,7 +78,7 @@ class BootExecutor:
 
         The work leaves the table as it is, and what it writes is read by the next decision.
         """
-        self.follower.hear(tx, now)
+        self.follower.read_heartbeats(tx, now)
         self.follower.catch_up(tx)
         with _failures_logged():
             return work(tx, self._context)
