@@ -84,7 +84,7 @@ def table_of(fleet: Fleet) -> HostTable:
         table.ensure_class(name)
     table.ensure_rows((ProviderId(i + 1), host_name(i)) for i in range(fleet.hosts))
     table.zone_code("nova")
-    table.hear(AgentId(AGENT_ID), NOW_S)
+    table.set_heartbeat(AgentId(AGENT_ID), NOW_S)
     table.is_open[:] = True
     capacity = np.array(fleet.shapes(), dtype=np.float64)
     used = np.zeros_like(capacity)

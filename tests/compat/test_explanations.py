@@ -39,7 +39,7 @@ def test_administrators_see_hosts_by_name_in_a_fault(service: Started) -> None:
     boot(service, "vast", "wall")
     fault = service.ask("server", "show", "wall")["fault"]
     assert "CapacityFilter removed 3" in fault["message"]
-    assert "The nearest host is refused by CapacityFilter (DISK_GB:" in fault["message"]
+    assert "The nearest host is rejected by CapacityFilter (DISK_GB:" in fault["message"]
     assert "host-" not in fault["message"]
     assert "The nearest hosts:\nhost-" in fault["details"]
 
@@ -55,7 +55,7 @@ def test_users_see_no_host_names_in_a_fault(service: Started) -> None:
         login=alice,
     )
     fault = service.ask("server", "show", "mine", login=alice)["fault"]
-    assert "The nearest host is refused by CapacityFilter (DISK_GB:" in fault["message"]
+    assert "The nearest host is rejected by CapacityFilter (DISK_GB:" in fault["message"]
     assert "details" not in fault
     told = service.ask("server", "explain", "mine", login=alice)
     assert "CapacityFilter (DISK_GB:" in told["nearest"]
@@ -83,7 +83,7 @@ def test_a_servers_decision_is_shown(service: Started) -> None:
     assert told["decided_by"] == "all_at_once"
     refused = service.ask("server", "explain", "wall")
     assert refused["servers"] == 0
-    assert refused["removed"].startswith("3 by CapacityFilter: the host has not enough left")
+    assert refused["removed"].startswith("3 by CapacityFilter: the host has too little left")
     assert "host-" in refused["nearest"]
 
 

@@ -119,7 +119,7 @@ def update(number: int, vcpus: int, consumer_type: str = "INSTANCE") -> list[All
 @pytest.mark.timeout(600)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=st.lists(asked, min_size=1, max_size=3))
-# Whoever waits because of the same consumer is not overtaken by those behind.
+# An update that waits for another one of the same consumer is not overtaken by later ones.
 @example(batches=[[update(0, 0, "no type"), update(0, 4), update(1, 3)]])
 def test_together_is_as_one_by_one(batches: list[list[list[AllocationUpdate]]]) -> None:
     with tempfile.TemporaryDirectory(prefix="innkeeper-wishes-") as folder:

@@ -159,7 +159,7 @@ def claim_and_let_go(tx: Tx, candidate: Candidate) -> None:
         raise Undo
 
 
-def test_who_follows_finds_what_who_comes_later_finds_often(store: Store) -> None:
+def test_a_follower_finds_what_a_new_table_finds_often(store: Store) -> None:
     for seed in range(FOLLOWED):
         thrown = Random(seed)  # noqa: S311 - to be repeated, not to be secret
         follow_changes(store, thrown)
@@ -167,7 +167,7 @@ def test_who_follows_finds_what_who_comes_later_finds_often(store: Store) -> Non
 
 @unhurried(40)
 @given(dice)
-def test_who_follows_finds_what_who_comes_later_finds(store: Store, dice: Random) -> None:
+def test_a_follower_finds_what_a_new_table_finds(store: Store, dice: Random) -> None:
     follow_changes(store, dice)
 
 
@@ -198,7 +198,7 @@ def follow_changes(store: Store, dice: Random) -> None:
 def compare_with_newcomer(
     tx: Tx, executor: CandidateSearcher, forest: Forest, query: CandidateQuery
 ) -> None:
-    """Who has followed finds what is right, and that in the order of who just came."""
+    """A follower finds the correct candidates, in the order in which a new table finds them."""
     found = find(executor, tx, query, 0)
     judge(forest, query, found)
     assert find(CandidateSearcher(BREADTH_FIRST), tx, query, 0) == found

@@ -265,9 +265,7 @@ def test_a_filter_leaves_the_hosts_that_its_rule_allows(
 @pytest.mark.parametrize("name", WEIGHER_RULES)
 @settings(max_examples=60)
 @given(CLOUDS, SPECS)
-def test_a_weigher_gives_what_its_rule_says(
-    name: str, cloud: PlainCloud, spec: RequestSpec
-) -> None:
+def test_a_weigher_follows_its_rule(name: str, cloud: PlainCloud, spec: RequestSpec) -> None:
     table, weigher, rule = table_for(cloud), WEIGHERS[name], WEIGHER_RULES[name]
     column = weigher.column(table, spec, WHOLE)
     assert column.tolist() == pytest.approx([rule(host, spec, cloud) for host in cloud.hosts])
@@ -300,7 +298,7 @@ class Watched:
 @pytest.mark.parametrize("chooser", [*FILTERS.values(), *WEIGHERS.values()], ids=str)
 @settings(max_examples=25)
 @given(CLOUDS, SPECS)
-def test_nobody_reads_of_a_request_what_he_does_not_say_he_reads(
+def test_choosers_read_only_the_declared_fields(
     chooser: Any, cloud: PlainCloud, spec: RequestSpec
 ) -> None:
     """Otherwise what is remembered of one request would be told to another."""
@@ -310,6 +308,6 @@ def test_nobody_reads_of_a_request_what_he_does_not_say_he_reads(
     else:
         chooser.column(table, watched, WHOLE)
         chooser.scale(table, watched)
-    # Who reads the clock tells what he makes of it with his stamp.
+    # A filter or weigher that reads the clock has a stamp.
     clock = {"now_s", "silence_max_s"} if hasattr(chooser, "stamp") else set()
     assert watched.read <= {*chooser.READS, "amounts"} | clock

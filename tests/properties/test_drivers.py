@@ -1,7 +1,7 @@
-"""All at once comes out as one by one with commits in between, for drivers that promise it.
+"""Servers requested together get the same hosts as servers requested one by one.
 
-Between one and the next the table is made anew of what was taken so far, as if it had been
-read from the store, and whoever decides remembers nothing.
+This holds for the drivers that promise it. Between two single requests, the table is rebuilt from
+the amounts taken so far, as if it was read from the store, and the driver has no cache.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def check_alternates(made: BuildPlan, spec: RequestSpec) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(SKETCHES, SPECS, st.sampled_from([1, 1, 3]))
-def test_nobody_who_is_left_out_is_better_than_an_alternate(
+def test_alternates_are_the_best_of_the_rest(
     sketches: list[Sketch], spec: RequestSpec, subset_size: int
 ) -> None:
     spec = replace(spec, count=1, group=None)

@@ -1,4 +1,4 @@
-"""Whatever is written, by whom, and whether it comes to be: the table is what the store is."""
+"""The table equals the store after any writes of any process, committed or rolled back."""
 
 from __future__ import annotations
 

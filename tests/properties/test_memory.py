@@ -110,12 +110,12 @@ class World:
         self.table.remove_row(ProviderId(1 + NAMES.index(name)))
 
     def hear(self, agent: str, moment: int) -> None:
-        self.table.hear(AgentId(agent), NOW_S - 50 + moment)
+        self.table.set_heartbeat(AgentId(agent), NOW_S - 50 + moment)
 
     def tell(self, name: str, moment: int) -> None:
         index = self._index(name)
         if index is not None:
-            self.table.see_facts(index, NOW_S - 50 + moment)
+            self.table.set_facts_seen(index, NOW_S - 50 + moment)
 
     def plan(self, spec: RequestSpec, count: int) -> None:
         wanted = RequestSpec(**{**_fields(spec), "count": count})
@@ -158,7 +158,7 @@ PIPELINE = Pipeline(
 
 @settings(max_examples=400, deadline=None)
 @given(POOLS, st.booleans(), STEPS)
-def test_what_is_remembered_is_what_looking_anew_would_find(
+def test_the_cache_equals_a_new_evaluation(
     pools: list[Pool], knows_servers: bool, steps: list[tuple[str, Any, Any]]
 ) -> None:
     world = World(pools, Memories(PIPELINE), knows_servers=knows_servers)

@@ -1,16 +1,14 @@
-"""Whatever administrators, owners, tenants and agents do, whole hosts stay with whom they are.
+"""Whole hosts keep their owners, whatever administrators, owners, users and agents do.
 
-After every step the tables are read anew and judged by rules of this test's own: whose host is
-which, who is on it, what is paid for it, what it gives out, and what is shown of it. A step
-that was refused has changed nothing. Booted and moved servers are where the seed's rule lets
-them be, and a request that could have had a host has had one. Entries of plans are worth
-what is true when they are brought.
+After every step the database is read again and checked by independent rules: owners, residents,
+billing, capacity, and what the API shows. A rejected step has changed nothing. Servers are only
+where the dedication allows them, and a request that could get a host has got one. Entries of
+plans are checked at the time they are used.
 
-Who acts next is Hypothesis's to say, and with which seed. What is done then, dice decide: of
-thirty kinds of steps with four arguments each Hypothesis would try few, and those again and
-again.
+Hypothesis chooses the actor and a seed; a random generator chooses the step. Hypothesis would try
+few of thirty kinds of steps with four arguments each.
 
-``PCLOUDS_EXAMPLES`` says how many times a cloud is begun; more find more, and take longer.
+``PCLOUDS_EXAMPLES`` is the number of clouds to try.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is served by whom, and who has nothing himself, is the same wherever it is asked."""
+"""All implementations agree on which pools serve a host, and which classes a host borrows."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def make(cloud: Cloud, tx: Tx, world: World) -> None:
 
 
 def by_hand(tx: Tx, world: World) -> dict[int, set[int]]:
-    """The pools that serve each host, from what was drawn and from who is whose root."""
+    """The pools that serve each host, from the generated world and the roots of providers."""
     roots = [providers.get(tx, uuid_of(each)).root_uuid for each in range(len(world.members))]
     near: dict[str, set[str]] = {}
     for root, each in zip(roots, world.members, strict=True):

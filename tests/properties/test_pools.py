@@ -274,7 +274,7 @@ def deed(verb: str, which: int = 0, **more: Any) -> Deed:
         Batch(True, [deed("share", 3, flag=True), deed("boot", number=6)]),
     ]
 )
-# Hosts below hosts: whoever of a tree joins or leaves, all its hosts do.
+# Hosts below hosts: if any provider of a tree joins or leaves an aggregate, all its hosts do.
 @example(
     [
         Batch(False, [deed("nest", 1, number=1, flag=True)]),

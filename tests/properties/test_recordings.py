@@ -209,23 +209,23 @@ def test_what_is_no_recording_is_called_so() -> None:
     empty = io.BytesIO()
     with zipfile.ZipFile(empty, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    assert refusal_of(b"") == "This is no recording of a decision: File is not a zip file."
+    assert refusal_of(b"") == "This is not a recording of a decision: File is not a zip file."
     assert refusal_of(empty.getvalue()) == (
-        "This is no recording of a decision: it has no recording.json."
+        "This is not a recording of a decision: it has no recording.json."
     )
     assert refusal_of(rewritten(lambda head: head.update(format="another"))) == (
-        "This is no recording of a decision."
+        "This is not a recording of a decision."
     )
 
 
-def test_a_newer_file_says_who_can_read_it() -> None:
+def test_the_error_for_a_newer_file_names_the_version() -> None:
     assert refusal_of(rewritten(lambda head: head.update(version=5))) == (
         "The recording is of version 5, and this program reads those up to 4. "
         "A newer Innkeeper wrote it, and can replay it."
     )
 
 
-def test_an_older_file_says_who_can_read_it() -> None:
+def test_the_error_for_an_older_file_names_the_version() -> None:
     assert refusal_of(rewritten(lambda head: head.update(version=3))) == (
         "The recording is of version 3, and lacks what this program keeps with hosts from "
         "version 4 on. The Innkeeper that wrote it can replay it."

@@ -1,8 +1,7 @@
-"""A reshape does all that it says, or nothing; and nobody gains or loses a unit by accident.
+"""A reshape is applied completely or not at all, and no allocation changes by accident.
 
-The store is compared, whole, with a model in plain dictionaries that says what Placement's
-reshape means: first the providers have what they had and what they are to have, then the
-consumers hold what they wish, and then what nobody is to have any more goes.
+The whole store is compared with a model in plain dictionaries. A reshape first adds the new
+inventories, then replaces allocations, and then removes the old inventories.
 """
 
 from __future__ import annotations

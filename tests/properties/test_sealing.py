@@ -1,4 +1,4 @@
-"""Entries of build plans open for whom they were made, and for nobody and nothing else."""
+"""Entries of build plans open only for the project and request that they were made for."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_keys_take_turns(
 
 
 @given(KEYS, st.lists(DESTINATIONS, min_size=2, max_size=2), TERMS, NONCES, NONCES)
-def test_an_entry_tells_nothing(
+def test_an_entry_reveals_nothing(
     key: bytes, places: list[Destination], scope: EntryScope, nonce: bytes, another: bytes
 ) -> None:
     """Neither by its bytes, nor by their number, nor by being like another one."""

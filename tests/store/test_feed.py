@@ -12,7 +12,7 @@ import pytest
 
 from innkeeper.domain.ids import BEGINNING, Bookmark, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import ConsumerClaim
-from innkeeper.snapshot import feed, provider_loader
+from innkeeper.snapshot import feed, provider_follower
 from innkeeper.snapshot.providers import ProviderTable
 from innkeeper.store import changes
 from innkeeper.store.queries.placement import names
@@ -37,7 +37,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 def table_of(cloud: Cloud) -> ProviderTable:
     """The providers there are, in columns."""
     with cloud.store.read() as tx:
-        return provider_loader.load_all(tx)
+        return provider_follower.load_all(tx)
 
 
 def tell(cloud: Cloud, times: int) -> None:

@@ -206,7 +206,7 @@ def heard_at(cloud: Cloud, moment: datetime, agent_id: AgentId = AGENT.id) -> No
 def hear(cloud: Cloud, now: datetime = LATER) -> float:
     """Have the table take over the heartbeats; give the agent's moment there."""
     with cloud.store.read() as tx:
-        cloud.executor.follower.hear(tx, now)
+        cloud.executor.follower.read_heartbeats(tx, now)
     table = cloud.table
     return float(table.agent_seen_s[table.agents[AGENT.id]])
 

@@ -14,7 +14,7 @@ from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.scheduling.facts.masks import named, nowhere, row_count
 from innkeeper.scheduling.pipeline import Pipeline
 from innkeeper.scheduling.reading import Reads
-from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.catalogue import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable

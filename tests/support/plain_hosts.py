@@ -60,7 +60,7 @@ def table_for(cloud: PlainCloud) -> HostTable:
     for uuid, (projects, taken_in) in PCLOUDS.items():
         table.dedications.set_facts(uuid, projects, taken_in)
     for name, each in named.items():
-        table.see_facts(table.index_by_name[name], each.seen_s)
+        table.set_facts_seen(table.index_by_name[name], each.seen_s)
     return table
 
 

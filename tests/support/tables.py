@@ -14,7 +14,7 @@ from innkeeper.domain.placing import BuildPlan, Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.catalogue import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from innkeeper.snapshot.amounts import AmountTable
@@ -119,8 +119,8 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     table.is_open[index] = each.is_open
     table.zone_codes[index] = table.zone_code(each.zone)
     table.set_agent(index, AgentId(each.agent))
-    table.hear(AgentId(each.agent), each.heard_s)
-    table.see_facts(index, each.heard_s)
+    table.set_heartbeat(AgentId(each.agent), each.heard_s)
+    table.set_facts_seen(index, each.heard_s)
     table.set_capabilities(index, each.capabilities)
     table.membership_codes[index] = table.pools.code(each.aggregates)
     code = GENERAL if each.pcloud is None else POOLED

@@ -1,4 +1,4 @@
-"""Arithmetic of inventories: what is the capacity, and which amounts are given out.
+"""Arithmetic of inventories: capacity and unit rules.
 
 Source: the seed *Resource Providers*, which defines ``reserved``, ``min_unit``, ``max_unit``,
 ``step_size`` and ``allocation_ratio``.
@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 
 UNIT_MAX = 2**31 - 1
-"""Largest amount that fits the seed's ``INT`` columns on every database."""
+"""The largest amount that fits an ``INT`` column on every database."""
 RATIO_MAX = 3.40282e38
-"""Largest ratio that fits a single-precision ``FLOAT`` column."""
+"""The largest ratio that fits a single-precision ``FLOAT`` column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """One provider's total, reserved, units and ratio for one resource class."""
+    """Total, reserved, unit rules and ratio of one resource class of one provider."""
 
     total: int
     reserved: int = 0
@@ -28,27 +28,27 @@ class Inventory:
 
     @property
     def capacity(self) -> float:
-        """How much may be allocated in all, not rounded: (total - reserved) x ratio."""
+        """The amount that may be allocated: (total - reserved) x ratio, not rounded."""
         return (self.total - self.reserved) * self.allocation_ratio
 
     @property
     def capacity_units(self) -> int:
-        """The whole units within :attr:`capacity`; never negative, and at most 2**62.
+        """:attr:`capacity` rounded down, between 0 and 2**62.
 
-        Allocations are whole numbers, so comparing with this is comparing with the product.
+        Allocations are whole numbers, so a comparison with this equals one with the product.
         """
         return max(0, math.floor(min(self.capacity, float(2**62))))
 
     def gives(self, amount: int) -> bool:
-        """Tell whether a single allocation of ``amount`` is allowed, however much is free."""
+        """Whether the unit rules allow one allocation of ``amount``; free capacity is ignored."""
         return gives(self.min_unit, self.max_unit, self.step_size, amount)
 
 
 def gives(min_unit: int, max_unit: int, step_size: int, amount: int) -> bool:
-    """Tell whether the unit rules allow one allocation of ``amount``.
+    """Whether the unit rules allow one allocation of ``amount``.
 
-    The step counts for amounts *greater* than ``min_unit``: with a minimum of 5 and a step of
-    10 the seed allows 5, 10 and 20, and neither 6 nor 15.
+    The step applies to amounts greater than ``min_unit``: a minimum of 5 and a step of 10 allow
+    5, 10 and 20, but neither 6 nor 15.
     """
     if not min_unit <= amount <= max_unit:
         return False

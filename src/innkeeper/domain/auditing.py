@@ -1,4 +1,4 @@
-"""What an audit finds: a broken invariant, said so that a person can act on it."""
+"""Invariants, and the findings of an audit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Something that is always true of a room, and what follows where it is not.
+    """Something that is always true of a room.
 
-    ``kind`` names it on the command line and in documents. ``advice`` is what a person does
-    about a finding; ``repair`` what ``audit --repair`` does, where that is safe.
+    ``kind`` is its name on the command line and in documents. ``advice`` says what the operator
+    does about a finding, and ``repair`` what ``audit --repair`` does if a repair is safe.
     """
 
     room: str
@@ -21,13 +21,13 @@ class Invariant:
     repair: str | None = None
 
     def broken(self, key: object, text: str) -> Finding:
-        """A finding. ``key`` names what it is about, and is what a repair is given."""
+        """Create a finding. ``key`` identifies the object, and is passed to the repair."""
         return Finding(self, str(key), text)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken invariant. ``text`` tells where and how."""
+    """One broken invariant. ``text`` says where and how."""
 
     invariant: Invariant
     key: str
@@ -35,12 +35,12 @@ class Finding:
 
     @property
     def rule(self) -> str:
-        """What should be true."""
+        """The rule that is broken."""
         return self.invariant.rule
 
     @property
     def advice(self) -> str:
-        """What to do, in one sentence."""
+        """What the operator should do, in one sentence."""
         if self.invariant.repair is None:
             return self.invariant.advice
         return f"`innkeeper audit --repair` {self.invariant.repair}."
@@ -49,7 +49,7 @@ class Finding:
         return f"{self.invariant.room}: {self.invariant.kind}: {self.text}. {self.advice}"
 
     def as_mapping(self) -> Mapping[str, str | None]:
-        """For programs."""
+        """The finding as a JSON object."""
         return {
             "room": self.invariant.room,
             "kind": self.invariant.kind,
@@ -63,7 +63,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Something that was put right."""
+    """A finding that was repaired."""
 
     kind: str
     text: str

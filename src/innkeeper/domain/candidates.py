@@ -1,4 +1,4 @@
-"""Words of allocation candidates: what a client asks of a tree, and what it may claim.
+"""Queries for allocation candidates, and their results.
 
 Source: the Placement API reference, ``GET /allocation_candidates``.
 """
@@ -14,18 +14,18 @@ import msgspec
 from innkeeper.domain.ids import ProviderUuid
 
 UNSUFFIXED = ""
-"""The suffix of the one group whose classes may come from several providers."""
+"""The suffix of the group whose classes may come from several providers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
-    """What is asked for together.
+    """A group of resources and conditions.
 
-    The unsuffixed group's classes may come from different providers of one tree, and of those
-    that share with it; each class as a whole comes from one of them. A suffixed group comes
-    from one provider. Conditions read as in :class:`innkeeper.domain.placement.ProviderQuery`:
-    of every set in ``required`` one trait, of every set in ``member_of`` one aggregate.
-    Without ``resources`` a (suffixed) group only finds a provider for the mappings.
+    The classes of the unsuffixed group may come from different providers: those of one tree, and
+    those that share with it. One provider supplies the whole amount of a class. All resources of
+    a suffixed group come from one provider. The provider must have one trait of every set in
+    ``required``, and be in one aggregate of every set in ``member_of``. A suffixed group without
+    ``resources`` only adds a provider to the mappings.
     """
 
     suffix: str = UNSUFFIXED
@@ -39,13 +39,13 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """All that one search is about; ``groups`` have different suffixes.
+    """A query for allocation candidates; ``groups`` have distinct suffixes.
 
-    ``is_isolated`` keeps the suffixed groups on different providers. Each set in
-    ``same_subtrees`` names suffixes whose providers must all be below (or be) one of them.
-    ``root_required`` and ``root_forbidden`` are traits of the root that the candidate hangs
-    on. ``takes_one_of_a_tree`` is for clients who know nothing of trees: no two providers of
-    the same one. ``limit`` ends the search, not only the answer.
+    ``is_isolated`` requires different providers for the suffixed groups. Each set in
+    ``same_subtrees`` has suffixes whose providers must be one of these providers or below it.
+    ``root_required`` and ``root_forbidden`` are traits of the root provider.
+    ``takes_one_of_a_tree`` is for clients without support for trees: candidates then use at most
+    one provider of each tree. The search stops at ``limit``.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -58,9 +58,9 @@ class CandidateQuery:
 
 
 class Candidate(NamedTuple):
-    """One way to serve the request: amounts by provider and class, ready to be claimed.
+    """One allocation candidate: amounts by provider and class.
 
-    ``mappings`` names the providers that serve each group, by the group's suffix.
+    ``mappings`` has the providers of each group, by suffix.
     """
 
     allocations: dict[ProviderUuid, dict[str, int]]
@@ -68,10 +68,9 @@ class Candidate(NamedTuple):
 
 
 class ClassSummary(msgspec.Struct, frozen=True, gc=False):
-    """How much a provider can give of a class in all, and how much is held of that.
+    """Capacity and usage of one class of a provider.
 
-    An answer holds thousands; the garbage collector need not look at them, since nothing in
-    them leads anywhere.
+    A response has thousands of them. They hold no references, so the collector can skip them.
     """
 
     capacity: int
@@ -79,7 +78,7 @@ class ClassSummary(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
-    """What a provider is and has, for a client who chooses between candidates."""
+    """A provider's resources, traits and position in its tree."""
 
     resources: dict[str, ClassSummary]
     traits: tuple[str, ...]
@@ -89,10 +88,10 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class FoundCandidates:
-    """The answer: candidates, and every provider of each tree that one of them takes from.
+    """The candidates, and a summary of every provider in the trees that they use.
 
-    ``is_cut`` tells that the search ended at one of its own bounds (not at the query's
-    ``limit``), so that there may be more.
+    ``is_cut`` says that the search stopped at an internal bound (not at the query's ``limit``),
+    so there may be more candidates.
     """
 
     candidates: list[Candidate]

@@ -1,4 +1,4 @@
-"""Words of the compute room: flavors, images, hosts, servers, and the orders to agents."""
+"""Types of the compute room: flavors, images, hosts, servers, and orders to agents."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from innkeeper.domain.zones import Destination
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """Shape of a server. ``flavor_id`` is its public id; ``id`` is the row's.
+    """The shape of a server. ``flavor_id`` is its public id; ``id`` is the row's.
 
-    ``extra_specs`` may ask for more than the shape: ``trait:X`` required or forbidden,
-    ``resources:CLASS`` amounts, ``capabilities:name`` comparisons.
+    ``extra_specs`` may set ``trait:X`` to required or forbidden, ``resources:CLASS`` amounts and
+    ``capabilities:name`` comparisons.
     """
 
     id: int
@@ -39,13 +39,13 @@ class Flavor:
 
     @property
     def all_disk_gb(self) -> int:
-        """Disk that a server of this flavor takes on its host: root, ephemeral and swap."""
+        """Disk that a server of this flavor uses on its host: root, ephemeral and swap."""
         return self.disk_gb + self.ephemeral_gb + -(-self.swap_mb // 1024)
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image as the catalogue knows it; scheduling reads its minima and properties."""
+    """An image of the catalogue; scheduling reads its minima and properties."""
 
     id: str
     name: str | None
@@ -69,7 +69,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A program that speaks for hosts. ``user_id`` is who registered it."""
+    """A program that reports hosts and runs orders. ``user_id`` is the user that registered it."""
 
     id: AgentId
     name: str
@@ -80,14 +80,14 @@ class Agent:
 
 
 class Heard:
-    """What has an agent that speaks for it, now and then."""
+    """Mixin for anything that is alive as long as its agent sends heartbeats."""
 
     __slots__ = ()
     is_forced_down: bool
     last_seen_at: datetime
 
     def is_up(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the agent spoke lately and nobody declared the host down."""
+        """Whether the last heartbeat is recent, and no operator forced the host down."""
         silent_s = (now - self.last_seen_at).total_seconds()
         return not self.is_forced_down and silent_s <= service_down_time_s
 
@@ -96,11 +96,10 @@ class Heard:
 class Host(Heard):
     """A machine with an agent: a provider that can hold servers, and its compute service.
 
-    ``last_seen_at`` is when its agent last spoke; whether it is up depends on the moment one
-    asks, see :meth:`is_up`. ``availability_zone`` is the one in force: an aggregate's, if the
-    host is in one that names a zone, else the ``reported_zone``. ``dedication`` is one of
-    :class:`innkeeper.domain.hosts.Dedication`, and ``dedicated_to`` names for whom.
-    ``kept_ratios`` are those that are in force, by resource class, because of for whom it is.
+    ``availability_zone`` is the effective zone: that of an aggregate of the host, if any has one,
+    and else the ``reported_zone``. ``dedication`` is one of
+    :class:`innkeeper.domain.hosts.Dedication`; ``dedicated_to`` is the id of the pcloud or
+    reservation. ``kept_ratios`` are the ratios that the dedication sets, by resource class.
     """
 
     id: int
@@ -131,7 +130,7 @@ class Host(Heard):
 
 @dataclass(frozen=True, slots=True)
 class HostStatus(Heard):
-    """How a host is, and no more."""
+    """Whether a host is enabled and up."""
 
     name: str
     is_disabled: bool
@@ -140,7 +139,7 @@ class HostStatus(Heard):
 
 
 class Status:
-    """What a server is when nothing is being done to it, as the Compute API spells it."""
+    """Statuses of servers, as the Compute API spells them."""
 
     BUILD = "BUILD"
     ACTIVE = "ACTIVE"
@@ -148,16 +147,16 @@ class Status:
     PAUSED = "PAUSED"
     SUSPENDED = "SUSPENDED"
     VERIFY_RESIZE = "VERIFY_RESIZE"
-    """Moved or resized, and not yet confirmed: it may still go back."""
+    """Moved or resized, and not confirmed: it can still be reverted."""
     SHELVED = "SHELVED"
     SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
-    """Shelved, and on no host."""
+    """Shelved, without a host."""
     ERROR = "ERROR"
     DELETED = "DELETED"
 
 
 class Task:
-    """What is being done to a server at present, as the Compute API spells it."""
+    """Task states of servers, as the Compute API spells them."""
 
     SPAWNING = "spawning"
     DELETING = "deleting"
@@ -177,14 +176,14 @@ class Task:
     RESIZE_REVERTING = "resize_reverting"
     MIGRATING = "migrating"
     REBUILDING = "rebuilding"
-    """Built anew on another host, because its own is lost."""
+    """Evacuation: rebuilt on another host, because its own is lost."""
     SHELVING = "shelving"
     SHELVING_OFFLOADING = "shelving_offloading"
     UNSHELVING = "unshelving"
 
 
 class Power:
-    """Power states as the Compute API counts them."""
+    """Power states, as the Compute API numbers them."""
 
     NO_STATE = 0
     RUNNING = 1
@@ -194,7 +193,7 @@ class Power:
 
 
 class Locker:
-    """Whose lock is on a server: its owner's, or an administrator's, which stays for owners."""
+    """Who locked a server. An owner cannot remove the lock of an administrator."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -202,7 +201,7 @@ class Locker:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What users boot. ``batch_id`` is Nova's reservation id: the servers of one request.
+    """What users boot. ``batch_id`` is Nova's reservation id, shared by the servers of a request.
 
     ``locked_by`` is one of :class:`Locker` while ``is_locked``.
     """
@@ -250,15 +249,15 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class BootRequest:
-    """One request for servers, checked for form; nothing in it was looked up yet.
+    """One validated request for servers; the objects that it names are not looked up yet.
 
-    ``count_min`` to ``count_max`` servers: as many as quota and hosts have room for between
-    the two; where that is less than the least, none is placed. ``forced_host`` names the one
-    host that will do; who may name one is a matter of policy, decided before. ``seed`` makes
-    the decision's random choices; ``server_ids`` holds ``count_max`` fresh ids. A request that
-    brings an entry of a build plan has its ``destination``: one server, whose id is not fresh,
-    and the one host that will do. It is made there, or refused, and leaves nothing in ERROR.
-    From ``expires_at`` on it is refused.
+    As many servers are placed as quota and hosts allow, up to ``count_max``; with less room than
+    ``count_min`` none is. ``forced_host`` is the only acceptable host; policy was checked before.
+    ``seed`` determines the random choices. ``server_ids`` has ``count_max`` new ids.
+
+    A request with an entry of a build plan has its ``destination``: one server with a known id,
+    and the only acceptable host. Such a request fails without leaving a server in ERROR, and is
+    rejected from ``expires_at`` on.
     """
 
     project_id: str
@@ -292,11 +291,11 @@ class BootRequest:
 
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """How a boot request ended: the servers' rows exist, placed or with a fault.
+    """The result of a boot request: the servers' rows exist, placed or with a fault.
 
-    Without a valid host, ``refused`` tells why, and ``refused_by`` names the filter that
-    removed the last host, or the plug-in that failed. Administrators read ``counted_fault``,
-    with numbers of hosts, and ``details`` where there is no ``refused``.
+    Without a valid host, ``refused`` has the reasons, and ``refused_by`` is the filter that
+    removed the last host, or the plugin that failed. For administrators there are
+    ``counted_fault``, with numbers of hosts, and ``details`` if ``refused`` is missing.
     """
 
     batch_id: str
@@ -309,7 +308,7 @@ class Booted:
 
 
 class OrderKind:
-    """What an agent can be told to do with a server."""
+    """Kinds of orders to agents."""
 
     BUILD = "build"
     DESTROY = "destroy"
@@ -324,32 +323,31 @@ class OrderKind:
     REBUILD = "rebuild"
 
     DEPART = "depart"
-    """Make ready to leave this host: shut down, and keep the disks to be fetched."""
+    """Cold migration, source: shut the server down, and keep its disks for the destination."""
     ARRIVE = "arrive"
-    """Come from another host, where the server has made itself ready."""
+    """Cold migration, destination: fetch the server from its source."""
     RETURN = "return"
-    """Be on this host again as before having made ready to leave."""
+    """Cold migration, source: undo ``DEPART``."""
     RESIZE = "resize"
-    """Have another size on the same host."""
+    """Resize the server on the same host."""
     EXPECT = "expect"
-    """Make ready for a server that will be sent while it runs."""
+    """Live migration, destination: prepare for the server."""
     SEND = "send"
-    """Send a running server to the host that expects it."""
+    """Live migration, source: transfer the running server."""
     ABORT = "abort"
-    """Stop sending, and keep the server."""
+    """Live migration, source: stop the transfer and keep the server."""
     HURRY = "hurry"
-    """Send to the end, whatever that costs the server."""
+    """Live migration, source: force the transfer to complete."""
     EVACUATE = "evacuate"
-    """Be built anew here, because the host from which it comes is lost."""
+    """Rebuild the server here, because its host is lost."""
     SHELVE = "shelve"
     OFFLOAD = "offload"
-    """Free the host of a server that is shelved."""
+    """Remove a shelved server from its host."""
     UNSHELVE = "unshelve"
 
 
 class OrderStatus:
-    """How far an order is. An order that is handed out stays ``waiting`` until it is reported:
-    an agent that dies with it is given it again, and agents know orders by their ids."""
+    """Statuses of orders. An order is ``waiting``, and sent again, until its result is reported."""
 
     WAITING = "waiting"
     DONE = "done"
@@ -358,7 +356,7 @@ class OrderStatus:
 
 @dataclass(frozen=True, slots=True)
 class WorkOrder:
-    """A durable order to an agent. Carrying it out twice has the effect of once."""
+    """A durable order to an agent. Orders are idempotent."""
 
     id: int
     agent_id: AgentId
@@ -372,7 +370,7 @@ class WorkOrder:
 
 @dataclass(frozen=True, slots=True)
 class Keypair:
-    """A user's public key, put into servers that name it."""
+    """A user's public key, injected into servers that name it."""
 
     user_id: str
     name: str
@@ -384,12 +382,12 @@ class Keypair:
 
 
 UNLIMITED = -1
-"""A limit that is none."""
+"""The value of a limit that does not limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a project may have at most; -1 is without limit."""
+    """The quotas of a project; -1 is unlimited."""
 
     servers: int
     vcpus: int

@@ -1,7 +1,7 @@
-"""What can go wrong, as the rooms say it; ``api/faults.py`` turns it into statuses.
+"""Errors of the rooms; ``api/faults.py`` maps them to HTTP statuses.
 
-Always true: the message of a :class:`Refusal` is a full sentence that may be shown to
-whoever asked, and holds nothing that they may not see.
+Always true: the message of a :class:`Refusal` is a full sentence for the client, and contains
+nothing that the client may not see.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ BROKEN_IMPORT = (
     ValueError,
     Warning,
 )
-"""What is raised at import by a package that is not there, damaged, or made for another one."""
+"""Errors at the import of a package that is missing, damaged or incompatible."""
 
 
 class Refusal(Exception):
-    """A request that was understood and is not carried out. Nothing was changed."""
+    """A request that is rejected. Nothing was changed."""
 
     code = "undefined_code"
-    """Stable word for programs, as Placement's errors carry it from 1.23 on."""
+    """Stable identifier for programs, as in Placement's errors since 1.23."""
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -39,34 +39,31 @@ class Refusal(Exception):
 
 
 class Invalid(Refusal):
-    """The request itself is wrong, whatever the state of the cloud."""
+    """The request is malformed, regardless of the state of the cloud."""
 
 
 class Unauthenticated(Refusal):
-    """Nobody vouches for the caller: no token, or one that is wrong, expired or revoked."""
+    """The caller has no token, or an invalid, expired or revoked one."""
 
 
 class Forbidden(Refusal):
-    """The caller is known and may not do this."""
+    """The caller is authenticated but not authorized."""
 
 
 class QuotaExceeded(Forbidden):
-    """The project's quota does not allow as much."""
+    """The request exceeds a quota of the project."""
 
 
 class NotFound(Refusal):
-    """There is no such thing, or none that the caller may know of."""
+    """The object does not exist, or the caller may not see it."""
 
 
 class Conflict(Refusal):
-    """The request does not fit the present state."""
+    """The request conflicts with the present state."""
 
 
 class WrongState(Conflict):
-    """A server is not in a state in which that can be done to it.
-
-    ``fact`` is the field of the server that is in the way, and ``value`` what it is.
-    """
+    """The state of a server forbids the action: its field ``fact`` has the value ``value``."""
 
     def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
         super().__init__(f"Server {server_uuid} does not allow that: its {fact} is {value}.")
@@ -76,36 +73,35 @@ class WrongState(Conflict):
 
 
 class Locked(Conflict):
-    """A server is locked against changes."""
+    """The server is locked."""
 
 
 class AlreadyExists(Conflict):
-    """A thing with that name or id is there already."""
+    """An object with that name or id already exists."""
 
     code = "duplicate_name"
 
 
 class InUse(Conflict):
-    """The thing is still used by others and cannot go."""
+    """The object is in use and cannot be deleted."""
 
 
 class CapacityExceeded(Conflict):
-    """A provider has not enough left, or does not give out such amounts."""
+    """A provider has too little capacity left, or its unit rules forbid the amount."""
 
 
 class ConcurrentUpdate(Conflict):
-    """Somebody else was faster: a generation is not what the caller believed."""
+    """A generation is not the one that the caller named: another writer changed the object."""
 
     code = "concurrent_update"
 
 
 class Overtaken(ConcurrentUpdate):
-    """Another writer came between the look and the write. Whoever looks again, in a
-    transaction of its own, may find everything in order."""
+    """Another writer committed between the read and the write. Retry in a new transaction."""
 
 
 class ProviderChanged(Overtaken):
-    """A provider moved on since it was looked at. Look again and repeat the claim."""
+    """A provider changed since it was read. Read it again and retry the claim."""
 
     def __init__(self, provider_id: int, seen: int) -> None:
         super().__init__(f"Resource provider {provider_id} is no longer at generation {seen}.")
@@ -114,11 +110,11 @@ class ProviderChanged(Overtaken):
 
 
 class TooLarge(Refusal):
-    """The request's body is larger than is accepted."""
+    """The body of the request exceeds the limit."""
 
 
 class TooManyAttempts(Refusal):
-    """Somebody tried too often; after a while they may try again."""
+    """The caller failed too often and must wait before the next attempt."""
 
     def __init__(self, message: str, *, retry_after_s: int) -> None:
         super().__init__(message)
@@ -126,7 +122,7 @@ class TooManyAttempts(Refusal):
 
 
 class Unavailable(Refusal):
-    """Something this service needs does not answer at the moment; trying again may help."""
+    """A dependency of the service does not answer; a retry may succeed."""
 
     def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
         super().__init__(message)
@@ -134,9 +130,9 @@ class Unavailable(Refusal):
 
 
 class PluginFailed(Refusal):
-    """A filter, weigher or driver of the operator's own raised an error or gave no answer.
+    """A filter, weigher or driver of the operator raised an error or returned no result.
 
-    Nothing was decided. ``plugin`` is its ``NAME``; ``why`` is for operators alone.
+    No decision was made. ``plugin`` is its ``NAME``; only operators may see ``why``.
     """
 
     code = "plugin_failed"
@@ -149,25 +145,23 @@ class PluginFailed(Refusal):
 
 
 class Doubtful(Unavailable):
-    """A commit was asked for, and its answer never came: it happened, or it did not.
+    """A commit without an acknowledgement: it may or may not have happened.
 
-    Nobody repeats it but who can recognize their own work: what is found done is refused.
+    A retry is rejected if the first write was committed, so the caller must recognize its own.
     """
 
 
 class Busy(Unavailable):
-    """Others were in the way for as long as it was worth waiting."""
+    """Other writers held the database for longer than the timeout."""
 
 
 class Collided(Busy):
-    """Another write was in the way. Nothing happened, and the same may be tried at once."""
+    """A conflict with another write rolled this one back. It may be retried at once."""
 
 
 class NotLetIn(Unavailable):
-    """The database is there and does not know who asks, or what is asked for: a wrong password,
-    no such user or database. That does not pass by itself."""
+    """The database rejects the login: a wrong password, user or database name. Not transient."""
 
 
 class Unreachable(Unavailable):
-    """The database was not there to be asked. Nothing happened, and the same may be tried
-    again on another connection."""
+    """No connection to the database. Nothing happened; retry on another connection."""

@@ -1,7 +1,7 @@
-"""Words of explanations: what became of all hosts, how near the rest came, and who decided.
+"""Explanations of scheduling decisions: filters, near misses, weights and the driver.
 
-Always true: hosts are named in the fields ``host`` and ``alternates`` and nowhere else; whoever
-may not read names is shown all but these.
+Always true: only the fields ``host`` and ``alternates`` contain names of hosts. Callers without
+the right to see names get everything else.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Deciders:
-    """What made a decision: given the same and the same table, it comes out the same.
+    """The configuration and seed of a decision; with the same table, the result is the same.
 
-    ``weighers`` are named with their multipliers.
+    ``weighers`` are pairs of a name and a multiplier.
     """
 
     driver: str
@@ -26,11 +26,11 @@ class Deciders:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one filter did to all hosts.
+    """The number of hosts that one filter rejects.
 
-    ``removed`` of those that the filters before it had left; ``refused`` of all; and
-    ``alone``: so many hosts would pass if this one filter were left out, since no other
-    refuses them. ``counted`` is ``missing`` with numbers of hosts, for administrators.
+    ``removed`` counts those that passed all earlier filters, ``refused`` all that it rejects, and
+    ``alone`` those that no other filter rejects. ``counted`` is ``missing`` with numbers of
+    hosts, for administrators.
     """
 
     filter_name: str
@@ -44,7 +44,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why one filter refuses one host, and what that host lacks, as far as one can say."""
+    """Why one filter rejects one host, and what the host lacks if the filter can tell."""
 
     filter_name: str
     reason: str
@@ -53,8 +53,10 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A host that is refused, and by whom. ``shortage`` is how much of the amounts is missing
-    there: 0.25 is a quarter of one of them."""
+    """A rejected host, with the filters that reject it.
+
+    ``shortage`` is the sum of the missing shares of all amounts: 0.25 is a quarter of one.
+    """
 
     host: str
     objections: tuple[Objection, ...]
@@ -63,8 +65,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one filter says of one host; ``is_asked`` is whether the request asks anything of
-    the kind."""
+    """The result of one filter for one host. ``is_asked`` says whether the filter applies."""
 
     filter_name: str
     is_asked: bool
@@ -73,10 +74,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class HostAnswer:
-    """What became of one host: every filter's verdict, and its place among the candidates.
+    """The result for one host: the verdict of every filter, and its rank among the candidates.
 
-    ``rank`` counts from 1, over those of greater weight; it, ``weight`` and ``parts`` are of
-    a host that no filter refuses.
+    ``rank`` counts from 1. ``rank``, ``weight`` and ``parts`` are set if no filter rejects the
+    host.
     """
 
     host: str
@@ -88,9 +89,9 @@ class HostAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The place of one server: what its host weighed when it was picked, and by weigher.
+    """The place of one server: the weight of its host when it was picked, and by weigher.
 
-    ``pools`` are those that lend to it, by class; ``alternates`` come next if the host fails.
+    ``pools`` are the lending pools by class. ``alternates`` are tried if the host fails.
     """
 
     host: str
@@ -102,7 +103,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A host that passed all filters, with its weight and what each weigher gave to it."""
+    """A host that passed all filters, with its weight, and the weight by weigher."""
 
     host: str
     weight: float
@@ -111,13 +112,12 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where servers would go, or why nowhere.
+    """The hosts that servers would get, or why there is none.
 
-    ``tallies`` and ``nearest`` are of the moment at which the first server was looked for.
-    Where only some of several find a place, ``then`` has the same for the first that does not,
-    with the places of those before it taken. ``has_dedicated`` says that some hosts are kept
-    for somebody. ``unread`` has hints of which nothing is known, and what is said of each.
-    ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
+    ``tallies`` and ``nearest`` describe the search for the first server. If only some of the
+    servers find a host, ``then`` describes the search for the first one that does not.
+    ``has_dedicated`` says that the cloud has dedicated hosts. ``unread`` maps unknown hints to a
+    reason. ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
 
     hosts: int
@@ -139,7 +139,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why no host takes a server."""
+    """Why no host was found for a server."""
 
     tallies: tuple[Tally, ...]
     nearest: tuple[NearMiss, ...]

@@ -1,4 +1,4 @@
-"""Words for sets of hosts, which are aggregates, and for sets of servers, which are groups."""
+"""Host aggregates and server groups."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.placing import GroupRule
 
 ZONE_KEY = "availability_zone"
-"""The key of an aggregate's metadata that puts its hosts into an availability zone."""
+"""The metadata key that puts the hosts of an aggregate into an availability zone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A named set of hosts with metadata. ``hosts`` are their names, the oldest host first.
 
-    ``kind`` says who keeps it; ``None`` stands for whoever edits it.
+    ``kind`` is set if a room manages the aggregate, and ``None`` if operators do.
     """
 
     id: int
@@ -31,7 +31,7 @@ class Aggregate:
 
     @property
     def availability_zone(self) -> str | None:
-        """The zone that its hosts are in because of it."""
+        """The availability zone that the aggregate sets for its hosts."""
         return self.metadata.get(ZONE_KEY)
 
 
@@ -39,7 +39,7 @@ class Aggregate:
 class ServerGroup:
     """Servers of one project under one policy, see :class:`placing.GroupPolicy`.
 
-    ``servers_per_host_max`` is for anti-affinity alone, where ``None`` means one.
+    ``servers_per_host_max`` applies to anti-affinity only, where ``None`` means one.
     """
 
     uuid: str
@@ -54,10 +54,10 @@ class ServerGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A server group at one moment, as booting into it needs it.
+    """A server group at the time of a boot.
 
-    ``rule`` counts its members by host; ``members`` counts all that are not deleted, those
-    included that have no host.
+    ``rule`` counts members by host. ``members`` counts all members that are not deleted, with or
+    without a host.
     """
 
     group_id: int
@@ -66,4 +66,4 @@ class GroupState:
 
 
 Members = Mapping[int, tuple[ServerId, ...]]
-"""Servers that are not deleted, by the row of their group."""
+"""The servers of groups that are not deleted, by the group's row."""

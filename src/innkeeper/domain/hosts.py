@@ -1,4 +1,4 @@
-"""What agents report of their hosts, and what is made of it."""
+"""Reports of agents about their hosts, and the dedications of hosts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
 class Dedication:
-    """For whom a host is that is not for everybody; ``None`` stands for everybody.
+    """The dedication of a host that is not for general use; ``None`` is general use.
 
-    ``POOLED`` hosts wait for somebody to take them whole, and take no servers. The others are
-    a pcloud's: ``OPEN`` ones take the servers that name it, ``CLOSED`` ones none.
+    ``POOLED`` hosts are in a host flavor's pool and take no servers. ``OPEN`` and ``CLOSED`` ones
+    belong to a pcloud: ``OPEN`` ones take servers that name the pcloud, ``CLOSED`` ones none.
 
-    Likewise with leases: ``FREEPOOL`` hosts are kept for those to come, and take no servers.
-    ``LEASED`` ones take the servers that name the running reservation; ``ENDED`` ones were
-    one's that is over, take none, and are the freepool's again when they are empty.
+    ``FREEPOOL`` hosts are kept for future leases and take no servers. ``LEASED`` hosts take
+    servers that name the running reservation. ``ENDED`` hosts belonged to a reservation that is
+    over: they take no servers, and return to the freepool once they are empty.
     """
 
     POOLED = "pooled"
@@ -33,14 +33,14 @@ class Dedication:
 OF_PCLOUDS = frozenset({Dedication.POOLED, Dedication.CLOSED, Dedication.OPEN})
 OF_LEASES = frozenset({Dedication.FREEPOOL, Dedication.LEASED, Dedication.ENDED})
 TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
-"""Dedications of hosts that nobody in particular has."""
+"""Dedications of hosts that no pcloud or reservation has."""
 
 
 class KeptRatio(NamedTuple):
-    """The ratio that is in force for one class of a dedicated host, and the host's own.
+    """The effective ratio of one class of a dedicated host, and the host's own values.
 
-    ``ratio`` is ``None`` while the host has nothing of the class, and ``max_unit`` is
-    :data:`WHOLE` where the host gives out all that it has in one piece.
+    ``ratio`` is ``None`` while the host has no inventory of the class. ``max_unit`` is
+    :data:`WHOLE` if one allocation may take all of the inventory.
     """
 
     in_force: float
@@ -53,10 +53,10 @@ WHOLE = 0
 
 @dataclass(frozen=True, slots=True)
 class InventoryReport:
-    """One resource class of a host, as its agent reports it.
+    """One resource class in an agent's report.
 
-    What is ``None`` is left to whoever decided it before: an operator through Placement, or
-    the defaults of this service for a host that is new.
+    Fields of ``None`` keep their present value, which an operator may have set through
+    Placement. A new host gets the defaults of this service.
     """
 
     total: int
@@ -67,10 +67,10 @@ class InventoryReport:
     allocation_ratio: float | None = None
 
     def onto(self, present: Inventory | None, default_ratio: float) -> Inventory:
-        """The inventory after this report, which comes to ``present`` or to nothing."""
+        """Apply this report to the present inventory, if there is one."""
         if present is None:
             present = Inventory(self.total, max_unit=self.total, allocation_ratio=default_ratio)
-        # A largest amount that was the whole of it goes on being the whole of it.
+        # A max_unit that was the total follows the total.
         is_whole = present.max_unit == present.total
         return Inventory(
             total=self.total,
@@ -82,18 +82,17 @@ class InventoryReport:
         )
 
 
-def _first(given: Any, otherwise: Any) -> Any:
-    return otherwise if given is None else given
+def _first(reported: Any, present: Any) -> Any:
+    return present if reported is None else reported
 
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """One host, as its agent reports it.
+    """One host in an agent's report.
 
-    ``servers`` are the ids of the servers that are on it at present; ``None`` says nothing
-    about them. ``not_running`` has the power states of those that do not run; ``None`` says
-    nothing about that. A capability is a fact with its unit in the name: a number, a text, a
-    list.
+    ``servers`` are the ids of the servers on the host, and ``not_running`` the power states of
+    those that do not run; ``None`` means not reported. A capability is a number, a text or a
+    list, with its unit in the name.
     """
 
     name: str
@@ -113,10 +112,10 @@ class HostReport:
 
 @dataclass(frozen=True, slots=True)
 class ProviderReport:
-    """What a host's report says about its provider.
+    """The part of a host's report that concerns its provider.
 
-    ``provider_id`` is known for a host that was reported before. ``gone_classes`` and
-    ``gone_traits`` were in the last report and are in this one no more.
+    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` were in the last
+    report and are missing in this one.
     """
 
     name: str
@@ -130,7 +129,7 @@ class ProviderReport:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A provider after its report: where it is, and whether it is new."""
+    """The provider of a reported host, and whether it was created."""
 
     provider_id: ProviderId
     provider_uuid: ProviderUuid
@@ -139,9 +138,9 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class HostDefaults:
-    """What holds for a new host where its agent does not say otherwise.
+    """Defaults for new hosts, where the agent reports nothing else.
 
-    What was reported longer ago than ``capabilities_max_age_s`` counts as unknown.
+    Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     """
 
     availability_zone: str
@@ -152,10 +151,7 @@ class HostDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What became of a host's report.
-
-    ``unknown_servers`` are on the host, and nobody here has ever heard of them.
-    """
+    """The result of a host's report. ``unknown_servers`` are not in the database."""
 
     name: str
     provider_uuid: ProviderUuid

@@ -1,7 +1,7 @@
-"""Who asks: users, projects, roles, and the context that every request carries.
+"""Users, projects, roles, and the context of a request.
 
-Always true: a :class:`RequestContext` is made once, at the edge, from a checked token, and is
-never widened on the way down.
+Always true: a :class:`RequestContext` is created once, at the edge, from a validated token. Its
+rights are never extended.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from datetime import datetime
 DEFAULT_DOMAIN_ID = "default"
 DEFAULT_DOMAIN_NAME = "Default"
 ROLES = ("admin", "member", "reader", "service")
-"""Roles that exist from the first start on; more can be created."""
+"""Roles that the first start creates; more can be added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """An agent that called with a credential of its own: its name, and of which hosts it may
-    speak, by patterns of their names. Without patterns those are all that nobody else has.
+    """An agent with its own credential. ``hosts`` are patterns of the host names it may report.
+
+    Without patterns, it may report any host that no other agent reports.
     """
 
     agent_name: str
     hosts: tuple[str, ...] = ()
 
     def may_report(self, host_name: str) -> bool:
-        """Whether the patterns let a host in."""
+        """Whether the patterns allow a host."""
         return not self.hosts or any(
             fnmatch.fnmatchcase(host_name, pattern) for pattern in self.hosts
         )
@@ -34,10 +35,9 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The caller of one request, as the token says, and the request's own id.
+    """The caller of one request, according to its token, and the id of the request.
 
-    ``speaker`` is set for agents with a credential of their own, who may do nothing else than
-    what agents do.
+    ``speaker`` is set for agents with their own credential, which may use the agent API only.
     """
 
     request_id: str
@@ -51,13 +51,13 @@ class RequestContext:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the caller has the administrator's role."""
+        """Whether the caller has the role ``admin``."""
         return "admin" in self.roles
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Who owns and pays."""
+    """The owner of resources."""
 
     id: str
     name: str
@@ -68,10 +68,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody, or a program, that can ask for a token.
+    """A person or program that can request tokens.
 
-    ``tokens_valid_from`` is a stamp that every token carries; it moves on when a password or a
-    right is taken away, and leaves the tokens behind it void.
+    ``tokens_valid_from`` is part of every token. It advances when a password changes or a right
+    is removed, which revokes all earlier tokens.
     """
 
     id: str
@@ -87,7 +87,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A named right that a user can have on a project."""
+    """A role that users can have on projects."""
 
     id: str
     name: str
@@ -96,7 +96,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A role that a user has on a project."""
+    """The assignment of a role to a user on a project."""
 
     user_id: str
     user_name: str
@@ -107,9 +107,9 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class TokenOwner:
-    """Whom a token stands for now: the user, and the roles on the project it is scoped to.
+    """The user of a token, and the user's present roles on the project of its scope.
 
-    Without a project there are no roles either.
+    An unscoped token has no project and no roles.
     """
 
     user: User
@@ -119,7 +119,7 @@ class TokenOwner:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address of a service. ``interface`` is ``public``, ``internal`` or ``admin``."""
+    """One URL of a service. ``interface`` is ``public``, ``internal`` or ``admin``."""
 
     id: str
     service_id: str
@@ -129,7 +129,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CatalogService:
-    """An API in the service catalog; ``path`` is where it begins on this service's address."""
+    """An API in the service catalog; ``path`` is its prefix under the address of this service."""
 
     id: str
     name: str
@@ -139,7 +139,7 @@ class CatalogService:
 
 @dataclass(frozen=True, slots=True)
 class AgentCredential:
-    """What one agent proves with that it is that agent; of its secret only a hash is kept."""
+    """The credential of one agent; only a hash of its secret is stored."""
 
     id: str
     agent_name: str

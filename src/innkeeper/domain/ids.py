@@ -1,7 +1,7 @@
-"""Typed identifiers, and the sources of new ones that the core is handed.
+"""Typed identifiers, and the sources of new ids and times.
 
-Always true: the core never invents an id or reads a clock by itself. Whoever calls it hands
-in an :class:`IdSource` and the present moment, so that a decision can be replayed.
+Always true: the core generates no ids and reads no clock. The caller passes an :class:`IdSource`
+and the present time, so that a decision can be replayed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple, NewType, Protocol
 
 ProviderId = NewType("ProviderId", int)
-"""Row id of a resource provider; never leaves the store and the snapshot."""
+"""Row id of a resource provider; internal, and not part of any API."""
 ProviderUuid = NewType("ProviderUuid", str)
 ClassId = NewType("ClassId", int)
 TraitId = NewType("TraitId", int)
@@ -23,41 +23,38 @@ ChangeId = NewType("ChangeId", int)
 ServerId = NewType("ServerId", str)
 AgentId = NewType("AgentId", str)
 HostIndex = NewType("HostIndex", int)
-"""Row of a host in the host table; only meaningful together with that table."""
+"""Row of a host in one host table; valid for that table only."""
 
 
 class Bookmark(NamedTuple):
-    """Up to where somebody has read the change feed: the number of the last row, its moment."""
+    """A position in the change feed: number and time of the last row that was read."""
 
     id: ChangeId
     told_at: datetime | None
 
 
 BEGINNING = Bookmark(ChangeId(0), None)
-"""Before the first row of the change feed."""
+"""The position before the first row."""
 
 Clock = Callable[[], datetime]
-"""Gives the present moment as a naive datetime in UTC."""
+"""Returns the present time as a naive datetime in UTC."""
 
 UUID_PATTERN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _LOOSE_UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class IdSource(Protocol):
-    """Makes new identifiers. Production draws them at random; a simulation counts."""
+    """Generates identifiers: at random in production, by counting in simulations."""
 
     def uuid(self) -> str:
-        """Give a new UUID in its usual form, with dashes; later ones sort behind earlier."""
+        """Return a new UUID in canonical form; later UUIDs sort behind earlier ones."""
 
     def seed(self) -> int:
-        """Give a new seed for a decision's random generator: 63 bits."""
+        """Return a new 63-bit seed for the random choices of a decision."""
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Bring a UUID to its usual form; ``None`` if it is none.
-
-    It may lack its dashes, stand in braces, or be written as a URN.
-    """
+    """Normalize a UUID without dashes, in braces or as a URN; ``None`` for other texts."""
     if UUID_PATTERN.fullmatch(text) is not None:
         return text
     bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "")
@@ -68,5 +65,5 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether ``text`` is a UUID, in any form that :func:`canonical_uuid` takes."""
+    """Whether ``text`` is a UUID in any form that :func:`canonical_uuid` accepts."""
     return canonical_uuid(text) is not None

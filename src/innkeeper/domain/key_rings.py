@@ -1,11 +1,10 @@
-"""Key rings, which seal boxes: the first key seals, and every key opens.
+"""Key rings seal build plan entries and stored secrets: the first key seals, every key opens.
 
-Build plan entries and stored secrets are sealed with one. Each room says how the id of its key
-and the box stand in a text, what a box is bound to, and what it says when a box does not open.
+Each room defines its text format, what it binds a box to, and its error for a box that does not
+open.
 
-Always true: a box is AES-256-GCM with its nonce in front. It opens with the key that sealed it
-and with the same bound bytes. If any bit of the two differs, it does not open. The id of a key
-tells nothing about the key.
+Always true: a box is an AES-256-GCM ciphertext behind its nonce. It opens only with the key that
+sealed it and the same bound bytes. The id of a key reveals nothing about the key.
 """
 
 from __future__ import annotations
@@ -18,24 +17,21 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_BYTES = 32
-"""As many as AES-256 takes."""
+"""The key size of AES-256."""
 KEY_ID_BYTES = 8
 NONCE_BYTES = 12
-"""As many as AES-GCM takes."""
+"""The nonce size of AES-GCM."""
 
 
 class NotOpened(Exception):
-    """No key of the ring opens this box.
-
-    It was changed, is bound to something else, or never was a box.
-    """
+    """The box is damaged, bound to other bytes, or sealed with a key that is not in the ring."""
 
 
 class KeyRing:
-    """Keys by their ids, in the order in which the operator names them."""
+    """Keys by id, in the order of the settings."""
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
-        assert keys, "a key ring without a key seals nothing"
+        assert keys, "a key ring has at least one key"
         assert all(len(key) == KEY_BYTES for key in keys.values()), "AES-256 takes 32 bytes"
         self._by_id = {each: AESGCM(key) for each, key in keys.items()}
         self.first_id = next(iter(keys))
@@ -45,12 +41,12 @@ class KeyRing:
         return used_id in self._by_id
 
     def seal(self, content: bytes, nonce: bytes, bound: bytes) -> bytes:
-        """Seal with the first key. ``nonce`` is random, and no other box has it."""
-        assert len(nonce) == NONCE_BYTES, "as many as AES-GCM takes"
+        """Seal with the first key. ``nonce`` must be random and used only once."""
+        assert len(nonce) == NONCE_BYTES, "AES-GCM takes 12 bytes"
         return nonce + self._by_id[self.first_id].encrypt(nonce, content, bound)
 
     def open(self, used_id: str, box: bytes, bound: bytes) -> bytes:
-        """The content of a box. Raises :class:`NotOpened`."""
+        """Return the content of a box, or raise :class:`NotOpened`."""
         nonce, sealed = box[:NONCE_BYTES], box[NONCE_BYTES:]
         try:
             return self._by_id[used_id].decrypt(nonce, sealed, bound)
@@ -60,7 +56,7 @@ class KeyRing:
 
 
 def key_id(key: bytes, purpose: bytes) -> str:
-    """The id of a key among those for one purpose, as hexadecimal digits."""
+    """The id of a key that serves this purpose, in hexadecimal digits."""
     return hmac.digest(key, purpose, "sha256")[:KEY_ID_BYTES].hex()
 
 
@@ -70,9 +66,9 @@ def text_of(raw: bytes) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes of such a text. Raises :class:`NotOpened` for what is no base64.
+    """Decode URL-safe base64, or raise :class:`NotOpened`.
 
-    Several texts read alike: characters that base64 does not have are passed over.
+    Characters outside the alphabet are ignored, so several texts decode to the same bytes.
     """
     try:
         return base64.urlsafe_b64decode(text)

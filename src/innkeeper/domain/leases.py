@@ -1,6 +1,6 @@
-"""Words of the leases room: hosts that are kept for a window of time.
+"""Types of the leases room: whole hosts that are reserved for a window of time.
 
-Source: the seed about reservations, of which only whole hosts are here so far.
+Source: the seed about reservations, of which only those of hosts are implemented.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid
 
 NAME_MAX = 80
 HOSTS_MAX = 100
-"""That one lease may ask for: all of them change hands in one transaction, for which all other
-writers wait."""
+"""Per lease. All hosts of a lease change hands in one transaction, which blocks other writers."""
 RESERVATIONS_MAX = HOSTS_MAX
-"""Of one lease; each has a host at least."""
+"""Per lease. Every reservation has at least one host."""
 
 
 class LeaseEventKind:
-    """What happens to a lease at a time."""
+    """The events of a lease."""
 
     START = "start"
     END = "end"
 
 
 class LeaseEventState:
-    """How far an event has come. What is ``BEGUN`` is gone on with until it is ``DONE``."""
+    """The state of an event. A worker retries a ``BEGUN`` event until it is ``DONE``."""
 
     WAITING = "waiting"
     BEGUN = "begun"
@@ -35,20 +34,20 @@ class LeaseEventState:
 
 
 class LeaseStatus:
-    """What a lease is at present; it follows from its two events, and is written nowhere."""
+    """The status of a lease; computed from its two events, and not stored."""
 
     PENDING = "pending"
     STARTING = "starting"
-    """Its time has come, and some of its hosts are still others' servers'."""
+    """The window has begun, and some of the hosts still run other projects' servers."""
     ACTIVE = "active"
     ENDING = "ending"
-    """It is over, and not all of its hosts are empty yet."""
+    """The window is over, and some of the hosts still run servers."""
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time, from ``start`` on and before ``end``."""
+    """A half-open interval of time: ``start`` belongs to it, ``end`` does not."""
 
     start: datetime
     end: datetime
@@ -56,7 +55,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class LeaseEvent:
-    """A lease's start or end, due at a time."""
+    """The start or end of a lease, due at a time."""
 
     uuid: str
     kind: str
@@ -67,7 +66,7 @@ class LeaseEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """One line of a lease: at least and at most so many whole hosts."""
+    """One line of a lease: between ``hosts_min`` and ``hosts_max`` whole hosts."""
 
     id: int
     uuid: str
@@ -77,7 +76,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A window of time, and what is reserved in it. ``ended_at`` is when its end began."""
+    """A window of time and its reservations. ``ended_at`` is when the end event began."""
 
     id: int
     uuid: str
@@ -112,7 +111,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class HostReservationRequest:
-    """Whole hosts that are wanted, under the id that the reservation is to have."""
+    """A request for whole hosts. ``uuid`` is the id of the reservation to create."""
 
     uuid: str
     hosts_min: int
@@ -121,7 +120,7 @@ class HostReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A lease that is wanted, with the ids that it and its events are to have."""
+    """A request for a lease, with the ids of the lease and events to create."""
 
     uuid: str
     name: str
@@ -135,10 +134,7 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class Lendable:
-    """A host of the freepool that is in order, held or not.
-
-    ``dedication`` tells whether somebody has it at present.
-    """
+    """A usable host of the freepool. ``dedication`` says whether a reservation has it now."""
 
     host_id: int
     provider_uuid: ProviderUuid
@@ -147,7 +143,7 @@ class Lendable:
 
 @dataclass(frozen=True, slots=True)
 class FreepoolHost(Heard):
-    """A host of the freepool, as administrators see it."""
+    """A host of the freepool in the administrators' view. ``amounts`` are totals by class."""
 
     host_id: int
     name: str
@@ -162,4 +158,3 @@ class FreepoolHost(Heard):
     created_at: datetime
     updated_at: datetime
     amounts: dict[str, int] = field(default_factory=dict)
-    """What it has in all, by resource class."""

@@ -1,7 +1,6 @@
-"""What somebody wants to see of servers, flavors and images: filters, order, page.
+"""Filters, sort order and paging for lists of servers, flavors and images.
 
-Always true: a selection names columns by the words of this house; the words of an
-API's query were translated before.
+Always true: a selection uses the internal names of columns, not those of an API.
 """
 
 from __future__ import annotations
@@ -14,29 +13,26 @@ from typing import Any
 from innkeeper.domain.compute import Image
 
 WILDCARDS_MAX = 8
-"""Parts of any length in one pattern. Each more multiplies the ways to match a long name."""
+"""Gaps per pattern. Every gap multiplies the number of ways to match a long name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Text to find in a column: literal parts with gaps of any length between them.
+    """A text pattern: literal parts with gaps of any length between them.
 
-    ``None`` within a part stands for exactly one character, whichever.
+    ``None`` within a part matches any one character. With ``starts`` the first part must match at
+    the beginning of the text, and with ``ends`` the last part at its end.
     """
 
     parts: tuple[tuple[str | None, ...], ...]
     starts: bool = False
-    """Whether the first part stands at the beginning of the text."""
     ends: bool = False
-    """Whether the last part stands at its end."""
 
 
 def parse_pattern(text: str) -> Pattern | None:
-    """Read a small, harmless piece of the language of regular expressions.
+    """Parse a safe subset of regular expressions: ``^``, ``$``, ``.*``, ``.`` and escapes.
 
-    ``^`` at the beginning, ``$`` at the end, ``.*``, ``.`` and a backslash before a character
-    that stands for itself mean what they always mean; everything else stands for itself.
-    Gives ``None`` for a pattern with more than ``WILDCARDS_MAX`` gaps.
+    All other characters are literal. Returns ``None`` for more than ``WILDCARDS_MAX`` gaps.
     """
     starts = text.startswith("^")
     at = 1 if starts else 0
@@ -63,7 +59,7 @@ def parse_pattern(text: str) -> Pattern | None:
 
 @dataclass(frozen=True, slots=True)
 class TagCondition:
-    """Which tags a server must have, all or any of them, and which it must not."""
+    """The tags that a server must and must not have, all or any of them."""
 
     every: tuple[str, ...] = ()
     some: tuple[str, ...] = ()
@@ -73,7 +69,7 @@ class TagCondition:
 
 @dataclass(frozen=True, slots=True)
 class StateCondition:
-    """A status, with one of ``tasks`` being done, or none of ``without_tasks``."""
+    """A status together with one of ``tasks``, or with none of ``without_tasks``."""
 
     status: str
     tasks: tuple[str, ...] = ()
@@ -82,13 +78,13 @@ class StateCondition:
 
 @dataclass(frozen=True, slots=True)
 class ServerSelection:
-    """Which servers, in what order, and how many of them from where on.
+    """Filters, order and page for a list of servers.
 
-    ``exact`` holds for a column the values of which it must have one; ``like`` the pattern
-    it must match. Of each tuple in ``states`` one wish must be fulfilled.
-    ``availability_zone`` is where a server is, or asked to be if it is nowhere. ``sort`` names
-    columns, each with whether it descends; the newest row settles ties. ``marker`` is the last
-    server of the page before.
+    A column must have one of its values in ``exact``, and match its pattern in ``like``. A server
+    must meet one condition of each tuple in ``states``. ``availability_zone`` is the zone of the
+    server's host, or the requested zone for a server without a host. ``sort`` has columns and
+    whether each descends; ties are broken by the newest row. ``marker`` is the last server of the
+    previous page.
     """
 
     limit: int
@@ -107,10 +103,10 @@ class ServerSelection:
 
 @dataclass(frozen=True, slots=True)
 class FlavorSelection:
-    """Which flavors to list, and in which order.
+    """Filters and order for a list of flavors.
 
-    ``is_public`` of ``None`` means both kinds; public ones come together with the private
-    ones of ``project_id``, where that is given. ``sort_key`` names a field of a flavor.
+    ``is_public`` of ``None`` selects public and private flavors. With a ``project_id``, public
+    flavors are joined by those that are shared with the project.
     """
 
     is_public: bool | None = True
@@ -124,12 +120,12 @@ class FlavorSelection:
 
 @dataclass(frozen=True, slots=True)
 class ImageSelection:
-    """Which images to list, and in which order.
+    """Filters and order for a list of images.
 
-    ``exact`` holds for a field the values of which it must have one. ``viewer`` is the project
-    that looks; ``None`` sees everything. Others' community images are listed
-    ``with_community`` only. ``accepts`` judges what no column has: tags and properties.
-    ``sort`` names fields, each with whether it descends; the id is the last of them.
+    A field must have one of its values in ``exact``. Only images that the project ``viewer`` may
+    see are listed; ``None`` sees all. Community images of other projects are listed
+    ``with_community`` only. ``accepts`` filters by tags and properties, which have no column.
+    ``sort`` has fields and whether each descends; the id is the last of them.
     """
 
     exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Words of what is done to servers after their boot: actions, moves between hosts, events."""
+"""Types for actions on servers, their events, and migrations between hosts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid, ServerI
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks for something, and the request by which it is known afterwards.
+    """The caller of an action, and the id of its request.
 
-    ``may_override`` lets whoever asks stand above locks. ``is_admin`` lets them use flavors and
-    images that are not theirs.
+    ``may_override`` lets the caller ignore locks. ``is_admin`` lets it use flavors and images of
+    other projects.
     """
 
     request_id: str
@@ -27,9 +27,9 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How asking for a move ended: with a migration under way, or with no host for it.
+    """The result of a request to move a server: a migration, or a fault if no host was found.
 
-    With a ``fault`` the server stays as it is and where it is, and nothing is held for it.
+    With a ``fault`` the server is unchanged and nothing is allocated for the move.
     ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
 
@@ -39,7 +39,7 @@ class Moved:
 
 
 class MigrationKind:
-    """Why a server goes from one host to another, as the Compute API spells it."""
+    """Kinds of migrations, as the Compute API spells them."""
 
     RESIZE = "resize"
     MIGRATION = "migration"
@@ -48,30 +48,30 @@ class MigrationKind:
 
 
 class MigrationStatus:
-    """How far a migration is, as the Compute API spells it."""
+    """Statuses of migrations, as the Compute API spells them."""
 
     ACCEPTED = "accepted"
-    """An evacuation: the server is being built on its new host."""
+    """Evacuation: the new host builds the server."""
     MIGRATING = "migrating"
-    """The source makes the server ready to leave."""
+    """The source shuts the server down and prepares its disks."""
     POST_MIGRATING = "post-migrating"
-    """The destination takes it."""
+    """The destination fetches the server."""
     FINISHED = "finished"
-    """It is there, and may still go back."""
+    """The server is on the destination, and can still be reverted."""
     CONFIRMING = "confirming"
-    """It stays; the source still has to clear away what it left."""
+    """The server stays; the source still has to clean up."""
     REVERTING = "reverting"
-    """It goes back; the destination still has to clear away what it left."""
+    """The server returns; the destination still has to clean up."""
     PREPARING = "preparing"
-    """A live migration: the destination makes itself ready."""
+    """Live migration: the destination prepares."""
     RUNNING = "running"
-    """A live migration: the source sends."""
+    """Live migration: the source transfers the server."""
     DONE = "done"
-    """An evacuated server is there; its lost host has not come back to clear away its own."""
+    """Evacuation: the server is on its new host; the lost host still has to clean up."""
     CANCELLING = "cancelling"
-    """It is given up; the destination still has to clear away what it has of the server."""
+    """Cancelled; the destination still has to clean up."""
     FAILING = "failing"
-    """It did not work; the destination still has to clear away what it has of the server."""
+    """Failed; the destination still has to clean up."""
 
     CONFIRMED = "confirmed"
     REVERTED = "reverted"
@@ -81,62 +81,26 @@ class MigrationStatus:
     ERROR = "error"
 
 
-MAY_CHANGE_HOSTS = frozenset(
-    {
-        MigrationStatus.ACCEPTED,
-        MigrationStatus.MIGRATING,
-        MigrationStatus.POST_MIGRATING,
-        MigrationStatus.FINISHED,
-        MigrationStatus.REVERTING,
-        MigrationStatus.PREPARING,
-        MigrationStatus.RUNNING,
-    }
-)
-"""The statuses in which a server may be on the other one of its two hosts soon."""
-OPEN = frozenset(
-    {
-        MigrationStatus.ACCEPTED,
-        MigrationStatus.MIGRATING,
-        MigrationStatus.POST_MIGRATING,
-        MigrationStatus.FINISHED,
-        MigrationStatus.CONFIRMING,
-        MigrationStatus.REVERTING,
-        MigrationStatus.PREPARING,
-        MigrationStatus.RUNNING,
-        MigrationStatus.DONE,
-        MigrationStatus.CANCELLING,
-        MigrationStatus.FAILING,
-    }
-)
-"""The statuses of migrations that may still hold something; all others hold nothing."""
-LEFT_AT_DESTINATION = frozenset(
-    {MigrationStatus.REVERTING, MigrationStatus.CANCELLING, MigrationStatus.FAILING}
-)
-"""The statuses in which what is left of the server is on the destination, not the source."""
-IN_FLIGHT = frozenset(
-    {
-        MigrationStatus.ACCEPTED,
-        MigrationStatus.MIGRATING,
-        MigrationStatus.POST_MIGRATING,
-        MigrationStatus.PREPARING,
-        MigrationStatus.RUNNING,
-    }
-)
-"""The server is still on its source, as far as is known, and holds its destination."""
-COUNTED_TWICE = frozenset(
-    {MigrationStatus.MIGRATING, MigrationStatus.POST_MIGRATING, MigrationStatus.FINISHED}
-)
-"""The statuses in which a resized server counts against its quota with the larger one of its
-two flavors, in each resource."""
+_S = MigrationStatus
+IN_FLIGHT = frozenset({_S.ACCEPTED, _S.MIGRATING, _S.POST_MIGRATING, _S.PREPARING, _S.RUNNING})
+"""The server is on its source as far as is known, and has allocations on its destination."""
+MAY_CHANGE_HOSTS = IN_FLIGHT | {_S.FINISHED, _S.REVERTING}
+"""The server may soon be on the other one of its two hosts."""
+LEFT_AT_DESTINATION = frozenset({_S.REVERTING, _S.CANCELLING, _S.FAILING})
+"""The host that still has to clean up is the destination, not the source."""
+OPEN = MAY_CHANGE_HOSTS | LEFT_AT_DESTINATION | {_S.CONFIRMING, _S.DONE}
+"""The migration may still have allocations; in all other statuses it has none."""
+COUNTED_TWICE = frozenset({_S.MIGRATING, _S.POST_MIGRATING, _S.FINISHED})
+"""A resized server counts against its quota with the larger of its two flavors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A server's move from one host to another, or to another size.
+    """A move of a server to another host or to another flavor.
 
-    ``uuid`` is also a consumer: it holds what the server has on the host that is not its own
-    for the moment. ``old_state`` is what was true of the server before. Flavors are as servers
-    keep them.
+    ``uuid`` is also a consumer: it has the allocations on the host where the server is not at
+    the moment. ``old_state`` is the server's state before the move. Flavors have the form in
+    which servers keep them.
     """
 
     id: int
@@ -160,28 +124,28 @@ class Migration:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to come of it."""
+        """Whether the migration is not over, cleanup included."""
         return self.status in OPEN
 
     @property
     def left_on(self) -> str:
-        """The host that has something of the server, and is not the server's own."""
+        """The host that has to clean up."""
         if self.status not in LEFT_AT_DESTINATION:
             return self.source_host
-        assert self.dest_host is not None, "it was there, or on its way there"
+        assert self.dest_host is not None, "these statuses follow the choice of a destination"
         return self.dest_host
 
     @property
     def stays(self) -> bool:
-        """Whether a server is resized on the host that it is on."""
+        """Whether this is a resize on the same host."""
         return self.source_host == self.dest_host
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationSelection:
-    """Which migrations, newest first, at most ``limit`` behind the one with ``marker``.
+    """Filters for a list of migrations: newest first, at most ``limit``, after ``marker``.
 
-    ``host`` is either end. What is ``None`` does not narrow the answer.
+    ``host`` matches source and destination. A filter of ``None`` matches everything.
     """
 
     limit: int | None = None
@@ -198,7 +162,7 @@ class MigrationSelection:
 
 
 class ActionName:
-    """What was done to a server, as the Compute API spells it."""
+    """Actions on servers, as the Compute API spells them."""
 
     CREATE = "create"
     DELETE = "delete"
@@ -229,9 +193,9 @@ class ActionName:
 
 @dataclass(frozen=True, slots=True)
 class ActionEvent:
-    """One step of an action on one host. ``result`` is ``None`` while it is under way.
+    """One step of an action on one host. ``result`` is ``None`` while it runs.
 
-    ``provider_uuid`` is the host's, ``None`` if it is forgotten.
+    ``provider_uuid`` is the host's, or ``None`` if the host was deleted.
     """
 
     name: str
@@ -248,9 +212,9 @@ class ActionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that was done to a server. ``message`` is there if it did not work.
+    """An action on a server. ``message`` is set if it failed.
 
-    ``counted`` is the message with numbers of hosts, for administrators, if there is such.
+    ``counted`` is the message with numbers of hosts, for administrators, if it differs.
     """
 
     server_uuid: ServerId

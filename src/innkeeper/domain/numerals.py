@@ -1,7 +1,6 @@
-"""Numbers in texts: what operators write where a number is meant.
+"""Parsing of numbers in texts of operators.
 
-Always true: what is read is finite, and was written with the digits 0 to 9 and without the
-underscores of programs.
+Always true: only finite numbers are accepted, in ASCII digits and without underscores.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import math
 
 
 def number_of(text: str) -> float | None:
-    """A text as a number; None if it is none."""
+    """Parse a number; None for any other text."""
     try:
         number = float(text)
     except ValueError:
@@ -19,7 +18,7 @@ def number_of(text: str) -> float | None:
 
 
 def whole_of(text: str) -> int | None:
-    """A text as a whole number, however large; None if it is none."""
+    """Parse a whole number of any size; None for any other text."""
     try:
         number = int(text)
     except ValueError:
@@ -28,7 +27,7 @@ def whole_of(text: str) -> int | None:
 
 
 def is_boundless(text: str) -> bool:
-    """Whether a text is what programs write for infinity, or for what is no number at all."""
+    """Whether a text is a spelling of infinity or of NaN."""
     try:
         return not math.isfinite(float(text))
     except ValueError:
@@ -36,5 +35,5 @@ def is_boundless(text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    # Python reads the digits of every script; people mostly cannot, and see a slip.
+    # Python parses the digits of every script; most readers would take them for a typo.
     return text.isascii() and "_" not in text

@@ -1,4 +1,4 @@
-"""Words of the pclouds room: host flavors, their pools, and projects' sets of whole hosts.
+"""Types of the pclouds room: host flavors, their pools, and projects' dedicated hosts.
 
 Source: the seed *Whole Host Allocation*.
 """
@@ -12,33 +12,33 @@ from datetime import datetime
 
 from innkeeper.domain.compute import Heard
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
+from innkeeper.domain.usage import hours_between
 
 HOST_FLAVOR_KIND = "host_flavor"
 PCLOUD_KIND = "pcloud"
 """Kinds of aggregates; see :class:`innkeeper.domain.grouping.Aggregate`."""
 HOST_NAME_MAX = 243
-"""With what stands before it, a name is a key of 255 characters."""
+"""With its prefix, a name is a key of at most 255 characters."""
 HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
-"""In the form that schemas take too. A name is a part of a key, which ``:`` divides, and of a
-path, where dots alone are a direction: nobody could name such a host again."""
+"""Also used in schemas. A name is part of a key, where ``:`` separates, and of a URL path, where
+``.`` and ``..`` have a meaning."""
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
-"""Of how many times hosts give out what they have. With less, no machine gives out anything."""
+"""Bounds of allocation ratios. With a smaller ratio, no machine has any capacity."""
 SILENT_S = 600.0
-"""So long a host's agent may be silent before the host counts as full. Agents that are started
-anew and networks that fail for a moment are back by then; another host would stay, and be paid
-for."""
+"""A host counts as full if its agent is silent for longer. Restarts of agents and short network
+failures take less time, and must not add a host, which stays and costs money."""
 AUTO_MARK = "~auto-"
-"""Stands in the names of hosts that nobody named, behind their pcloud's name and before a
-number. No machine's name has a ``~``, so such a name is never that of a machine."""
+"""Separates the pcloud's name from a number in the names of hosts that were added automatically.
+The name of a machine contains no ``~``, so the two cannot collide."""
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 _NOT_IN_HOST_NAMES = re.compile(r"[:/\u0000-\u001f\u007f-\u009f]")
 
 
 @dataclass(frozen=True, slots=True)
 class HostFlavor:
-    """Type of a whole host. ``id`` is the row's, ``flavor_id`` the public one.
+    """A type of whole hosts. ``id`` is the row's, ``flavor_id`` the public one.
 
-    ``units`` is what a host of it takes of its owner's quota from its allocation on.
+    An allocated host uses ``units`` of its owner's quota.
     """
 
     id: int
@@ -52,17 +52,16 @@ class HostFlavor:
 
 @dataclass(frozen=True, slots=True)
 class SizePolicy:
-    """How many hosts a pcloud keeps without being told.
+    """The automatic size of a pcloud.
 
-    There are at least ``hosts_min``; one is added when all are full, up to ``hosts_max``; one
-    that was empty for ``idle_s`` is released, as long as another one has room that servers can
-    come to now. ``None`` releases none.
+    The pcloud has at least ``hosts_min`` hosts. A host is added when all are full, up to
+    ``hosts_max``. A host that was empty for ``idle_s`` is released if another host has room for
+    new servers; an ``idle_s`` of ``None`` never releases a host.
 
-    A host is full when it could not take one more of each of the pcloud's servers: in some
-    class it has less left than the largest amount that one server in the pcloud holds, or it
-    has fewer than ``vcpus_min`` left. A host of which nobody holds anything is not full. One
-    that is closed, disabled, declared down or in maintenance counts as full; one whose agent is
-    silent, after :data:`SILENT_S`.
+    A host is full if it has fewer than ``vcpus_min`` vcpus left. It is also full if it has less
+    left of some class than the largest amount that one server of the pcloud uses. A host without
+    allocations is not full. A host that is closed, disabled, forced down or in maintenance
+    counts as full, and so does one whose agent is silent for :data:`SILENT_S`.
     """
 
     hosts_min: int
@@ -75,11 +74,11 @@ class SizePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Pcloud:
-    """A project's set of dedicated hosts. ``project_id`` is its owner's.
+    """A project's set of dedicated hosts. ``project_id`` is the owner.
 
-    Ratios of ``None`` leave the hosts' own in force. ``is_automatic`` lets plain requests come
-    to its hosts as well: those of its owner, and of who else wants it; see :func:`consenting`.
-    Up to the row ``rolled_out_to`` its hosts have its ratios; ``None`` says that all have.
+    Ratios of ``None`` keep the hosts' own. With ``is_automatic``, requests that name no pcloud
+    may use the hosts as well; :func:`consenting` gives the projects. The ratios were applied to
+    hosts up to the row ``rolled_out_to``, or to all hosts if that is ``None``.
     """
 
     id: int
@@ -97,22 +96,22 @@ class Pcloud:
 
     @property
     def is_rolling_out(self) -> bool:
-        """Whether some of its hosts may still have the ratios from before."""
+        """Whether some of the hosts may still have the previous ratios."""
         return self.rolled_out_to is not None
 
     @property
     def ratios(self) -> dict[str, float]:
-        """The ratios that its hosts have, by resource class."""
+        """The ratios that the pcloud sets, by resource class."""
         pairs = {"VCPU": self.cpu_ratio, "MEMORY_MB": self.ram_ratio}
         return {name: ratio for name, ratio in pairs.items() if ratio is not None}
 
 
 def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
-    """The projects whose plain requests may come to a pcloud, if it is automatic.
+    """The projects whose requests may use an automatic pcloud without naming it.
 
-    ``projects`` are those that may use it, and whether each has accepted that. An owner says so
-    by making it automatic. Nobody else's servers are taken in without a word of their own:
-    whoever owns hosts sees which servers are there, and decides how they fare.
+    ``projects`` maps the projects that may use the pcloud to whether they accepted. The owner
+    needs no acceptance. Other projects do, because the owner of the hosts sees their servers and
+    controls the hosts.
     """
     return frozenset(
         project_id
@@ -122,29 +121,26 @@ def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
 
 
 def is_host_name(text: str) -> bool:
-    """Whether a host of a pcloud can be called so."""
+    """Whether this is a valid name for a host of a pcloud."""
     return len(text) <= HOST_NAME_MAX and _HOST_NAME.match(text) is not None
 
 
 def beginning_of_host_names(pcloud_name: str) -> str:
-    """How the names begin of hosts that nobody named: as their pcloud is called.
-
-    What may not be in a host's name becomes a ``-``.
-    """
+    """The prefix of generated host names: the pcloud's name, with ``-`` for invalid characters."""
     return _NOT_IN_HOST_NAMES.sub("-", pcloud_name)
 
 
 def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> bool:
-    """Whether the pcloud's side lets new servers come to a host of it."""
+    """Whether the pcloud allows new servers on a host."""
     return is_enabled and not is_replaced and maintenance is None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolHost(Heard):
-    """A host in the pool of a host flavor; ``pcloud_uuid`` and ``name`` say where it is used.
+    """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set if it is in use.
 
-    ``maintenance`` is why nothing new may come to it; ``None`` lets it. One that was replaced
-    comes back from its pcloud as soon as it is empty.
+    ``maintenance`` is the reason why the host takes no new servers, or ``None``. A replaced host
+    leaves its pcloud as soon as it is empty.
     """
 
     host_id: int
@@ -165,10 +161,9 @@ class PoolHost(Heard):
 class PcloudHost(Heard):
     """A host of a pcloud, under the name that its owner gave it.
 
-    ``hostname`` and the ids are for this program and administrators; no user sees them.
-    ``units`` are those of its flavor when it was allocated. ``is_replaced`` hosts gave their
-    name to another one, and go back to the pool once they are empty. They take no units as long
-    as they are out of order.
+    ``hostname`` and the ids are not shown to users. ``units`` are those of the flavor at the time
+    of the allocation. An ``is_replaced`` host gave its name to another host, and returns to the
+    pool once it is empty. It uses no units while it is out of order.
     """
 
     host_id: int
@@ -198,18 +193,18 @@ class PcloudHost(Heard):
 
     @property
     def is_paid(self) -> bool:
-        """Whether its owner pays for it at present."""
+        """Whether the owner pays for the host now."""
         return not self.is_replaced or self.units > 0
 
     def is_in_order(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether nothing but its owner's will keeps servers from it."""
+        """Whether the host is up, enabled and not in maintenance."""
         is_up = self.is_up(now, service_down_time_s)
         return is_up and not self.is_disabled and self.maintenance is None
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A server on a pcloud's host, as far as the pcloud's owner may know of it."""
+    """What the owner of a pcloud may see of a server on its hosts."""
 
     server_uuid: ServerId
     project_id: str
@@ -217,7 +212,7 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class BillingPeriod:
-    """One host's time in a pcloud, from its allocation to its release; what is paid for."""
+    """The time of one host in a pcloud, from allocation to release, as it is billed."""
 
     id: int
     pcloud_uuid: str
@@ -229,17 +224,15 @@ class BillingPeriod:
     ended_at: datetime | None
 
     def hours_in(self, start: datetime, stop: datetime) -> float:
-        """How long it ran within a period, in hours."""
-        begin = max(self.started_at, start)
-        end = stop if self.ended_at is None else min(self.ended_at, stop)
-        return max(0.0, (end - begin).total_seconds() / 3600)
+        """Hours of this period between ``start`` and ``stop``."""
+        return hours_between(self.started_at, self.ended_at, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
 class PcloudAction:
-    """Something that was done to a pcloud: by whom, what, and to which of its hosts.
+    """An action on a pcloud or on one of its hosts.
 
-    ``owner_id`` is whose the pcloud was afterwards; older programs did not write it down.
+    ``owner_id`` is the owner after the action; rows of older versions lack it.
     """
 
     id: int

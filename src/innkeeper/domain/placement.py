@@ -1,18 +1,16 @@
-"""Words of the placement room: providers, allocations, consumers, and the claim.
+"""Types of the placement room: providers, allocations, consumers and claims.
 
-Source: the seed *Resource Providers*; where it is silent, the Placement API reference.
+Source: the seed *Resource Providers*, and the Placement API reference for what it leaves open.
 
-Always true of pools, and proved in the tests to be the same wherever it is worked out:
+Always true of pools:
 
-- A *pool* is a provider with the trait :data:`SHARES` that holds no servers. A provider that
-  can hold some is no pool, whatever its traits say.
+- A *pool* is a provider that has the trait :data:`SHARES` and cannot hold servers.
 - A pool *serves* a host if any provider of the host's tree is in one of the pool's aggregates.
-- A host has *nothing itself* of a class if its capacity of it is less than one unit, however
-  much is held of it. It borrows the class of the pools that serve it, and nothing that it has
-  itself.
+- A host *borrows* a class from the pools that serve it if its own capacity of the class is less
+  than one unit, whatever is allocated from it. It borrows no other class.
 
-Three places work it out, each of what it has at hand: the host table for decisions, the
-systems for a page of hosts, and one query for the sums over all of them.
+Three places implement this: the host table for decisions, the systems for a page of hosts, and
+one query for sums over all hosts. Tests prove that they agree.
 """
 
 from __future__ import annotations
@@ -26,12 +24,12 @@ from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, 
 
 CUSTOM_PREFIX = "CUSTOM_"
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The standard trait of a provider that serves every tree with a member in its aggregates."""
+"""The standard trait of a provider that serves all trees with a member in its aggregates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Anything that has inventory. Where ``can_host`` is false (a pool) no server lands."""
+    """Anything that has inventory. Only a provider with ``can_host`` can hold servers."""
 
     id: ProviderId
     uuid: ProviderUuid
@@ -46,7 +44,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class NamedThing:
-    """A resource class or a trait: a name with a row, and when the row was made."""
+    """A resource class or a trait."""
 
     id: int
     name: str
@@ -55,13 +53,13 @@ class NamedThing:
 
     @property
     def is_custom(self) -> bool:
-        """Whether an operator made it; standard ones come from the libraries of names."""
+        """Whether an operator created it; standard names come from OpenStack's libraries."""
         return self.name.startswith(CUSTOM_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """What allocations belong to: a server, a reservation, a volume."""
+    """The owner of allocations: a server, a reservation or a volume."""
 
     uuid: ConsumerUuid
     project_id: str
@@ -72,7 +70,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A committed record: so much of a class of a provider belongs to a consumer."""
+    """A committed amount of one class of one provider that belongs to a consumer."""
 
     consumer_uuid: ConsumerUuid
     provider_id: ProviderId
@@ -86,7 +84,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class InventoryLine:
-    """What a provider has of one resource class, and when that was last written."""
+    """A provider's inventory of one resource class."""
 
     class_id: ClassId
     class_name: str
@@ -96,11 +94,11 @@ class InventoryLine:
 
 @dataclass(frozen=True, slots=True)
 class ProviderQuery:
-    """Which providers are asked for; whatever is left out does not narrow the answer.
+    """Filters for a list of providers; an empty filter matches all.
 
-    A provider is in an aggregate of *every* set in ``member_of``, and in none of
-    ``not_member_of``; likewise for traits with ``required`` and ``forbidden``. ``resources``
-    holds amounts that must fit beside what is held already.
+    A provider must be in one aggregate of *every* set in ``member_of``, and in none of
+    ``not_member_of``; the same holds for traits with ``required`` and ``forbidden``. The amounts
+    in ``resources`` must fit into the free capacity.
     """
 
     name: str | None = None
@@ -115,7 +113,7 @@ class ProviderQuery:
 
 @dataclass(frozen=True, slots=True)
 class TypeUsage:
-    """How much the consumers of one type hold, by resource class, and how many they are."""
+    """The number of consumers of one type, and their allocations by resource class."""
 
     consumers: int
     used: Mapping[str, int]
@@ -123,10 +121,10 @@ class TypeUsage:
 
 @dataclass(frozen=True, slots=True)
 class ProviderView:
-    """One provider as it was at one generation: what it has, and how much of it is held.
+    """The inventories and usages of one provider at one generation.
 
-    The generation and the amounts were read in one transaction, or lie in one row of the host
-    table; a claim that proves the generation proves the amounts with it.
+    All of it was read in one transaction, or from one row of the host table. A claim that finds
+    the generation unchanged therefore proves the amounts as well.
     """
 
     id: ProviderId
@@ -137,16 +135,16 @@ class ProviderView:
 
 
 Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
-"""What one consumer takes: provider -> resource class -> whole units, each at least 1."""
+"""One consumer's allocations: provider -> resource class -> whole units, each at least 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerClaim:
-    """The complete new set of one consumer's allocations; an empty one lets all of it go.
+    """The complete new allocations of one consumer; empty amounts delete all of them.
 
-    ``seen`` is the consumer's generation as the claimant knows it: ``None`` for a consumer
-    that is not to exist yet. ``is_new_id`` promises that the id was made for this very claim,
-    so that there is nothing to look up or to replace.
+    ``seen`` is the consumer's expected generation, or ``None`` if it must not exist yet.
+    ``is_new_id`` promises that the id was generated for this claim, so that there is nothing to
+    look up or to replace.
     """
 
     uuid: ConsumerUuid
@@ -160,10 +158,10 @@ class ConsumerClaim:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One or more consumers' new allocations: all of them are committed, or none.
+    """New allocations of one or more consumers, committed together or not at all.
 
-    ``seen`` holds the generation of *every* provider that the claim touches, those included
-    whose allocations only go away. The claimant has checked capacity at these generations.
+    ``seen`` has the generation of *every* provider that the claim touches, including those that
+    only lose allocations. The caller has checked capacity at these generations.
     """
 
     consumers: tuple[ConsumerClaim, ...]

@@ -1,7 +1,6 @@
-"""What is asked of the scheduler, and what it answers.
+"""Requests to the scheduler, and its build plans.
 
-Always true: a decision is a function of the host table, the request spec and its seed; given
-the same three it comes out the same.
+Always true: a decision is a pure function of the host table, the request spec and its seed.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from innkeeper.domain.ids import Generation, HostIndex, ProviderId
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A demand on one capability: its name, an operator, and what it is compared with.
+    """A condition on one capability: its name, an operator, and the operands.
 
-    Operators are those of the field's flavor extra specs: ``=`` (at least), ``==``, ``!=``,
-    ``>=``, ``<=``, ``s==`` and alike on text, ``<in>``, ``<all-in>``, ``<or>``, ``<is>``.
+    The operators are those of Nova's flavor extra specs: ``=`` (at least), ``==``, ``!=``,
+    ``>=``, ``<=``, ``s==`` and other text operators, ``<in>``, ``<all-in>``, ``<or>``, ``<is>``.
     """
 
     name: str
@@ -28,10 +27,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What filters and weighers are told by the settings; alike for all requests.
+    """Settings of filters and weighers; the same for all requests.
 
-    ``capabilities_max_age_s`` is after how long what an agent reported counts as unknown.
-    ``capability_multipliers`` weigh capabilities by their names.
+    Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
+    ``capability_multipliers`` are pairs of a capability's name and its multiplier.
     """
 
     servers_per_host_max: int = 50
@@ -45,7 +44,7 @@ class Rules:
 
 
 class GroupPolicy:
-    """How the servers of a group relate, as the Compute API spells it."""
+    """Policies of server groups, as the Compute API spells them."""
 
     AFFINITY = "affinity"
     ANTI_AFFINITY = "anti-affinity"
@@ -55,11 +54,11 @@ class GroupPolicy:
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """A server group as a decision needs it: its policy, and how many members are where.
+    """A server group in a request spec: its policy, and the number of members by host.
 
-    ``members`` are counted by host; those that this very request adds are not among them, the
-    scheduler counts them as it picks. ``servers_per_host_max`` is for anti-affinity alone.
-    ``is_moving`` says that a member is between two hosts, and may end up on either.
+    ``members`` excludes the servers of this request; the scheduler counts them while it picks.
+    ``servers_per_host_max`` applies to anti-affinity only. ``is_moving`` says that a member is
+    migrating, and may end up on either of two hosts.
     """
 
     policy: str
@@ -70,7 +69,7 @@ class GroupRule:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A range of addresses: where hosts must be. ``version`` is 4 or 6."""
+    """The address range that hosts must be in. ``version`` is 4 or 6."""
 
     version: int
     address: int
@@ -78,27 +77,26 @@ class Network:
 
 
 Expression = tuple[Any, ...]
-"""A query of the JSON filter, parsed: see :mod:`innkeeper.scheduling.expressions`."""
+"""A parsed query of the JSON filter, see :mod:`innkeeper.scheduling.expressions`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSpec:
-    """What is asked: amounts per server, how many servers, and what their hosts must be.
+    """A request: amounts per server, the number of servers, and conditions on their hosts.
 
-    ``amounts`` are keyed by the resource class's name. ``now_s`` is the moment of asking in
-    seconds; a host whose agent was silent since ``now_s - silence_max_s`` counts as down.
-    ``flavor_specs`` are the flavor's extra specs as they are, for filters that compare them
-    with the metadata of aggregates. ``turn`` is where the draws of this decision begin: a
-    request that is decided one by one counts it up, and comes out as all at once.
+    ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds; a
+    host whose agent is silent since before ``now_s - silence_max_s`` counts as down.
+    ``flavor_specs`` are the flavor's extra specs, unparsed, for filters that compare them with
+    aggregate metadata. ``turn`` numbers the first random draw: servers that are requested one by
+    one, with ``turn`` counted up, get the same hosts as servers that are requested together.
 
-    Hosts are named: ``same_hosts`` are where the servers of the hint of that name are (``None``
-    if there is no such hint), ``different_hosts`` likewise; ``refused_hosts`` are those that
-    are out of the question for another reason: the server is there already, or failed there.
+    Hosts are given by name. ``same_hosts`` and ``different_hosts`` are the hosts of the servers
+    in the hints of those names; without a ``same_host`` hint, ``same_hosts`` is ``None``.
+    ``refused_hosts`` are excluded because the server is already there, or failed there.
 
-    ``pclouds`` are those of which one is wanted, by their ids, and ``pcloud_host`` the name of
-    a host in it. A request for new servers that names none may also come to hosts of the
-    ``automatic_pclouds``, which take such requests of its project. ``reservation`` is the one
-    on whose hosts it is to be, by its id.
+    ``pclouds`` are the ids of the acceptable pclouds, and ``pcloud_host`` is the name of a host
+    in one of them. A request for new servers without ``pclouds`` may also use the hosts of the
+    ``automatic_pclouds``. ``reservation`` is the id of the reservation whose hosts to use.
     """
 
     amounts: Mapping[str, int]
@@ -133,13 +131,13 @@ class RequestSpec:
 
     @property
     def names_dedicated(self) -> bool:
-        """Whether hosts of a pcloud or of a reservation are wanted, and no others."""
+        """Whether only hosts of a pcloud or of a reservation are acceptable."""
         return bool(self.pclouds) or self.reservation is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What one filter did: how many hosts it removed, why, and what would have been needed.
+    """The hosts that one filter removed: how many, why, and what they lacked.
 
     ``counted`` is ``missing`` with numbers of hosts, for administrators.
     """
@@ -153,9 +151,9 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """What a server takes of a pool, since its host has nothing of that class itself.
+    """An amount that a server takes from a pool, because its host has none of that class.
 
-    ``index`` is the row in the table of pools.
+    ``index`` is the row in the pool table.
     """
 
     index: HostIndex
@@ -166,7 +164,11 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One server's place: the row in the host table, who that is, and what pools add."""
+    """The place of one server: a host, and loans from pools. ``index`` is the row of the host.
+
+    ``alternates`` are the next best hosts, in order, in case a build on this one fails. ``parts``
+    are the weights by weigher, where they were requested.
+    """
 
     index: HostIndex
     provider_id: ProviderId
@@ -174,17 +176,15 @@ class Entry:
     weight: float
     loans: tuple[Loan, ...] = ()
     alternates: tuple[str, ...] = ()
-    """Hosts that are next best, in order, for when this one fails."""
     parts: Mapping[str, float] | None = None
-    """What each weigher gave to the host when it was picked, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """One entry per server that found a place, in order, and what became of all hosts.
+    """One entry per placed server, in order, and the counts of hosts and filters.
 
-    ``seen`` holds, for every provider in the plan, pools included, the generation at which it
-    was found to have enough; a claim proves it.
+    ``seen`` holds the generation at which each provider of the plan, pools included, had enough
+    capacity; a claim compares it.
     """
 
     entries: tuple[Entry, ...]

@@ -1,9 +1,8 @@
-"""The settings as the rooms are handed them: typed slices, without a trace of files.
+"""The settings in typed slices, one for each consumer.
 
-``innkeeper.settings`` reads them, ``wiring`` hands them down; whoever needs some takes their
-slice as a value.
+``innkeeper.settings`` reads them, and ``wiring`` passes each slice to the rooms that need it.
 
-Always true: every number has a least and a greatest value, which refuses ``nan`` as well.
+Always true: every number has a minimum and a maximum, which also rejects ``nan``.
 """
 
 from __future__ import annotations
@@ -18,37 +17,36 @@ from innkeeper.domain.amounts import UNIT_MAX
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 YEAR_S = 366 * 24 * 3600
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
-"""More than a year is a slip of the pen, and sooner or later more than a clock can show."""
+"""At most a year: a longer time is a typo, and may overflow a datetime."""
 Days = Annotated[int, msgspec.Meta(ge=0, le=100 * 366)]
-"""How long something is kept; without an end where that is 0."""
+"""How long rows are kept; 0 keeps them forever."""
 FEW_MAX = 1000
 MANY_MAX = 1_000_000
 Few = Annotated[int, msgspec.Meta(ge=1, le=FEW_MAX)]
-"""Threads, and how often something is tried."""
+"""Threads, processes and attempts."""
 Many = Annotated[int, msgspec.Meta(ge=1, le=MANY_MAX)]
-"""Rows, hosts, servers and files: more than this is more than there are."""
+"""Rows, hosts, servers and files."""
 Bytes = Annotated[int, msgspec.Meta(ge=1, le=2**30)]
-"""Of something that is held in memory."""
+"""Sizes of objects that are held in memory."""
 Quota = Annotated[int, msgspec.Meta(ge=-1, le=UNIT_MAX)]
 Multiplier = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
 Ratio = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 
 
 class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the service is reached, and what it accepts.
+    """The HTTP server and its limits.
 
-    ``apis`` names the APIs to serve; each has a prefix, which may be empty for one of them.
-    ``public_url`` is the address that clients use, where it is not the one they called.
-    With ``tls_cert`` and ``tls_key`` TLS is spoken, and with ``tls_client_ca`` to those only
-    who have a certificate of that authority. ``trusted_proxies`` are the networks of whoever
-    may say, in ``X-Forwarded-For``, for whom they call.
-    ``image_bytes_max`` is for uploads of images, which are measured and not kept; every other
-    body ends at ``body_bytes_max``. ``requests_max``, ``bodies_bytes_max`` and
-    ``connections_max`` bound what one process holds at a time. ``client_timeout_s`` is for the
-    head of a request, and for each wait for more of a body. ``cors_allowed_origins`` opens the
-    APIs to pages of these origins; the settings beside it say how. With several ``workers``, so
-    many processes serve the same port; one that does nothing for ``worker_timeout_s`` is killed
-    and started again.
+    Each of the ``apis`` has a prefix; one of the prefixes may be empty. ``public_url`` replaces
+    the URL of the request in links. ``tls_cert`` and ``tls_key`` enable TLS; ``tls_client_ca``
+    also requires a client certificate of that authority. ``X-Forwarded-For`` is accepted from the
+    networks in ``trusted_proxies`` only.
+
+    ``image_bytes_max`` limits uploads of images, which are measured and not stored;
+    ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
+    ``connections_max`` apply to one process. ``client_timeout_s`` applies to the head of a
+    request, and to each read of its body. CORS is enabled for ``cors_allowed_origins``. With
+    several ``workers``, that many processes share the port; a process that makes no progress for
+    ``worker_timeout_s`` is killed and restarted.
     """
 
     host: str = "127.0.0.1"
@@ -101,11 +99,12 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the store is. Without ``database_url`` it is a SQLite file in ``data_dir``; without
-    ``encryption_key_file`` that one lies there too. ``database_is_shared`` says whether other
-    processes serve the same database. ``busy_timeout_s`` is how long the database is waited
-    for; a transaction in which a process has asked nothing for ``idle_timeout_s`` is ended by
-    the database's server. A start waits ``database_wait_s`` for a database that is not there.
+    """The database and its timeouts.
+
+    By default the database is a SQLite file in ``data_dir``, and the encryption key another file
+    there. ``database_is_shared`` says whether other processes use the same database.
+    ``busy_timeout_s`` limits the wait for locks. The database server ends a transaction that is
+    idle for ``idle_timeout_s``. A start waits ``database_wait_s`` for a missing database.
     """
 
     data_dir: str = "innkeeper-data"
@@ -118,19 +117,19 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_file(self) -> bool:
-        """Whether the database is a file of this machine."""
+        """Whether the database is a local file."""
         return self.database_url is None or self.database_url.startswith("sqlite")
 
 
 class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who is believed.
+    """Authentication and policy.
 
     ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
-    this service) or ``keystone`` (tokens are validated by a Keystone at ``keystone_url``,
-    asked as ``keystone_user``). Without ``enforce_new_defaults`` the legacy defaults of policy
-    rules let in as well, and without ``enforce_scope`` a token for the whole system does.
-    After ``login_failures_free`` wrong passwords in a row, the next attempt has to wait, each
-    time twice as long, up to ``login_wait_max_s``.
+    this service) or ``keystone`` (a Keystone at ``keystone_url`` validates tokens, and this
+    service logs in there as ``keystone_user``). Without ``enforce_new_defaults`` the legacy
+    defaults of policy rules also grant access; without ``enforce_scope`` a system token does.
+    After ``login_failures_free`` failed logins in a row, each further attempt must wait, twice
+    as long every time, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
@@ -150,19 +149,18 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 DecisionWish = Literal["off", "brief", "full"]
-"""How much is kept with a server of what the scheduler thought of it."""
+"""How much of a decision's explanation is stored with a server."""
 RecordWish = Literal["none", "failed", "all"]
-"""Which decisions are written into files."""
+"""Which decisions are recorded in files."""
 
 
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How hosts are chosen; higher weights win.
+    """The scheduler; higher weights win.
 
-    ``scheduler_driver``, filters and weighers are named as the catalogues name them, or as
-    ``package.module:name`` where they are one's own; a set of weighers goes by its name.
-    ``weigher_multipliers`` weigh the weighers, ``capability_multipliers`` what agents report.
-    ``build_attempts_max`` counts the first attempt too. ``explain_decisions`` is about what is
-    kept with servers, ``record_decisions`` about files from which decisions can be replayed.
+    Drivers, filters, weighers and sets of weighers are given by their names in the catalogues;
+    plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
+    attempt. ``explain_decisions`` controls what is stored with servers, and ``record_decisions``
+    the files from which decisions can be replayed.
     """
 
     scheduler_driver: str = "all_at_once"
@@ -204,10 +202,9 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Quotas' defaults (-1 is without limit), how agents are listened to, and what may be done
-    to servers.
+    """Default quotas (-1 is unlimited), timeouts of agents, and server actions.
 
-    A shelved server keeps its host for ``shelved_offload_time`` seconds; with -1 for good.
+    A shelved server keeps its host for ``shelved_offload_time`` seconds; -1 is forever.
     """
 
     quota_instances: Quota = 10
@@ -225,14 +222,13 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How whole hosts are given to projects.
+    """Dedicated hosts.
 
-    A project may hold ``quota_pcloud_units`` units of hosts unless it has a quota of its own,
-    own ``quota_pclouds`` pclouds, and let ``quota_pcloud_projects`` projects into each (-1 is
-    without limit). ``host_allocation_attempts`` is how many free hosts are tried for one
-    that is wanted. With ``show_free_hosts`` everybody may see how many are left, by host flavor
-    and availability zone. What was done to pclouds can be read for
-    ``pcloud_actions_kept_days``; with 0 for good.
+    The default quotas of a project are ``quota_pcloud_units`` units of hosts and
+    ``quota_pclouds`` pclouds, each shared with ``quota_pcloud_projects`` projects; -1 is
+    unlimited. An allocation tries up to ``host_allocation_attempts`` free hosts. With
+    ``show_free_hosts``, all users may see the number of free hosts by host flavor and
+    availability zone. Actions on pclouds are kept for ``pcloud_actions_kept_days``; 0 is forever.
     """
 
     quota_pcloud_units: Quota = 10
@@ -244,10 +240,10 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What this zone is called, and how the entries of its build plans are sealed.
+    """The name of this zone, and the keys of its build plans.
 
-    The first of ``build_plan_encryption_key`` seals, all of them open; without any, no plans
-    are made for others. An entry can be carried out for ``build_plan_lifetime_s``.
+    The first ``build_plan_encryption_key`` seals entries, and all of them open entries. Without a
+    key, this zone makes no plans for other zones. Entries expire after ``build_plan_lifetime_s``.
     """
 
     zone_name: str = "nova"
@@ -256,12 +252,11 @@ class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How allocation candidates are searched for, and allocations written; names are those of
-    OpenStack's Placement.
+    """Search for allocation candidates, and retries; named as in OpenStack's Placement.
 
-    A search ends at ``max_allocation_candidates``. ``depth-first`` takes all that one tree
-    gives before it looks at the next, ``breadth-first`` one of each tree before the second of
-    any. ``allocation_conflict_retry_count`` counts the first attempt too.
+    A search stops at ``max_allocation_candidates``. ``depth-first`` returns all candidates of one
+    tree before those of the next; ``breadth-first`` returns one of each tree in turn.
+    ``allocation_conflict_retry_count`` includes the first attempt.
     """
 
     max_allocation_candidates: Many = 100_000
@@ -273,7 +268,7 @@ class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """All settings, by slice. Each key belongs to exactly one slice."""
+    """All settings. Each key belongs to exactly one slice."""
 
     serving: Serving = Serving()
     storing: Storing = Storing()
@@ -286,23 +281,16 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def is_one_of_several(self) -> bool:
-        """Whether other processes write what this one remembers.
+        """Whether other processes may write rows that this one caches.
 
-        Unless it is said, a database server is there for several, and a file for one.
+        By default, a database server is taken to be shared, and a file is not.
         """
-        said = self.storing.database_is_shared
-        if said is not None:
-            return said or self.serving.workers > 1
-        return self.serving.workers > 1 or not self.storing.is_file
+        is_shared = self.storing.database_is_shared
+        if is_shared is None:
+            is_shared = not self.storing.is_file
+        return is_shared or self.serving.workers > 1
 
 
 SLICES: dict[str, type[msgspec.Struct]] = {
-    "serving": Serving,
-    "storing": Storing,
-    "authenticating": Authenticating,
-    "scheduling": Scheduling,
-    "placing": Placing,
-    "computing": Computing,
-    "dedicating": Dedicating,
-    "zoning": Zoning,
+    field.name: type(field.default) for field in msgspec.structs.fields(Settings)
 }

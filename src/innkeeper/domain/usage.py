@@ -1,4 +1,4 @@
-"""How long servers ran in a time, and what that adds up to."""
+"""Usage of servers over a period of time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from datetime import datetime
 SECONDS_PER_HOUR = 3600
 
 
+def hours_between(
+    began_at: datetime, ended_at: datetime | None, start: datetime, stop: datetime
+) -> float:
+    """Hours of a run that lie between ``start`` and ``stop``. ``ended_at`` is None if it runs."""
+    end = stop if ended_at is None else min(ended_at, stop)
+    return max(0.0, (end - max(began_at, start)).total_seconds() / SECONDS_PER_HOUR)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerRun:
-    """A server as far as its usage goes."""
+    """What usage reports need of a server."""
 
     row: int
     uuid: str
@@ -26,17 +34,15 @@ class ServerRun:
     deleted_at: datetime | None
 
     def hours_in(self, start: datetime, stop: datetime) -> float:
-        """Hours between ``start`` and ``stop`` in which the server was there."""
+        """Hours between ``start`` and ``stop`` in which the server existed."""
         if self.launched_at is None:
             return 0.0
-        begin = max(self.launched_at, start)
-        end = stop if self.deleted_at is None else min(self.deleted_at, stop)
-        return max(0.0, (end - begin).total_seconds() / SECONDS_PER_HOUR)
+        return hours_between(self.launched_at, self.deleted_at, start, stop)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerUsage:
-    """What servers add up to: hours, and hours times what they had."""
+    """Hours of servers, and the same hours multiplied by their vcpus, memory and disk."""
 
     hours: float = 0.0
     vcpu_hours: float = 0.0
@@ -45,7 +51,7 @@ class ServerUsage:
 
 
 def total(runs: Sequence[ServerRun], start: datetime, stop: datetime) -> ServerUsage:
-    """Add up these runs between two moments."""
+    """Add up the usage of these runs between two moments."""
     hours = [run.hours_in(start, stop) for run in runs]
     pairs = list(zip(runs, hours, strict=True))
     return ServerUsage(

@@ -1,4 +1,4 @@
-"""Microversions, as every API here and every API that is called numbers its changes."""
+"""Microversions of APIs, our own and those that are called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Version(NamedTuple):
-    """A microversion; compares as numbers do, so 1.10 is after 1.9."""
+    """A microversion. It compares by number: 1.10 is newer than 1.9."""
 
     major: int
     minor: int

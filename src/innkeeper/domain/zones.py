@@ -1,4 +1,4 @@
-"""Words of the zones room: what an entry of a build plan says, and what it is bound to."""
+"""Types of the zones room: entries of build plans, and what they are bound to."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 from innkeeper.domain.ids import ServerId
 
 KEY_DIGITS = (32, 64)
-"""128 bits, as the keys of the design for the distributed scheduler have, or 256."""
+"""128 bits, as in the seed *Distributed Scheduler*, or 256."""
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Which server is to be made, and where: what only the zone reads that has planned it.
+    """The server to create and its host. Only the zone that made the plan can read it.
 
-    The server's id is made with the plan, so whoever carries an entry out a second time finds
-    the server. ``provider_uuid`` tells a host from another one that got its name later.
+    The server's id is part of the plan, so a second execution of the entry finds the server.
+    ``provider_uuid`` detects that the host's name was reused for another host.
     """
 
     server_id: ServerId
@@ -32,9 +32,9 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class EntryScope:
-    """For whom and for what an entry is good, beside its zone and its time.
+    """The project and the request that an entry is valid for.
 
-    They are not in the entry: whoever opens one works them out from the request at hand.
+    They are not part of the entry: the zone computes them from the request that brings it.
     """
 
     project_id: str
@@ -43,7 +43,7 @@ class EntryScope:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What an entry says, and the moment from which on it is too late."""
+    """The content of an entry. It is invalid from ``expires_at`` on."""
 
     destination: Destination
     expires_at: datetime
@@ -51,7 +51,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One server of a plan as this zone sees it; a higher weight is better."""
+    """One server of a plan inside this zone; a higher weight is better."""
 
     destination: Destination
     weight: float
@@ -59,26 +59,20 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One server of a plan as others see it: how good its place is, and a sealed entry."""
+    """One server of a plan as it is returned to the parent zone: a weight and a sealed entry."""
 
     weight: float
     sealed: str
 
 
-def digest(asked: Mapping[str, Any]) -> str:
-    """A short text that is the same for the same wishes, and for no others.
-
-    The order in which somebody wrote the keys of an object is no part of what they mean.
-    """
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+def digest(request: Mapping[str, Any]) -> str:
+    """A hash of a request; the order of keys does not matter."""
+    text = json.dumps(request, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plan_key(text: str) -> bytes:
-    """A key for entries, as settings write it; raises ``ValueError`` for what is none.
-
-    What the error says may be shown to anybody: nothing of the text is in it.
-    """
+    """Parse a key from the settings. The ``ValueError`` for an invalid key does not contain it."""
     lengths = " or ".join(map(str, KEY_DIGITS))
     if len(text) not in KEY_DIGITS:
         raise ValueError(f"a key is {lengths} hexadecimal digits, and not {len(text)}")

@@ -1,8 +1,7 @@
-"""Demands on capabilities, in the small language of flavor extra specs.
+"""Comparisons of capabilities, in the syntax of Nova's flavor extra specs.
 
-Numbers are compared with numbers on the whole column at once; text is compared once per
-distinct value, of which a cloud has few. A capability that a host does not report meets no
-demand: what is unknown is not promised.
+Numbers are compared column by column, and texts once per distinct value. A capability that a
+host does not report meets no comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn
 
 NUMERIC: dict[str, Callable[[Any, float], Any]] = {
-    # The field's own meaning: "=" on a number is "at least".
+    # As in Nova, "=" on a number is "at least".
     "=": operator.ge,
     "==": operator.eq,
     "!=": operator.ne,
@@ -38,11 +37,11 @@ TEXT: dict[str, Callable[[str, str], bool]] = {
 IN, ALL_IN, OR, IS = "<in>", "<all-in>", "<or>", "<is>"
 WORDS = frozenset({*NUMERIC, *TEXT, IN, ALL_IN, OR, IS})
 PLAIN = "plain"
-"""No operator at all: the text must be equal."""
+"""Without an operator: the text must be equal."""
 
 
 def parse(name: str, text: str) -> Comparison:
-    """Read the value of an extra spec; :class:`Invalid` for an operator without operand."""
+    """Parse the value of an extra spec; :class:`Invalid` for an operator without operand."""
     words = text.split()
     if not words or words[0] not in WORDS:
         return Comparison(name, PLAIN, (text,))
@@ -52,21 +51,21 @@ def parse(name: str, text: str) -> Comparison:
     if not rest:
         raise Invalid(f"The extra spec {name!r} has the operator {first} without an operand.")
     if first in NUMERIC and number_of(rest[0]) is None:
-        raise Invalid(f"The extra spec {name!r} compares with {rest[0]!r}, which is no number.")
+        raise Invalid(f"The extra spec {name!r} compares with {rest[0]!r}, which is not a number.")
     return Comparison(name, first, tuple(rest))
 
 
 def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
-    """True where a host's capability meets the demand."""
+    """True where a host's capability meets the comparison."""
     if comparison.operator in NUMERIC:
         number = number_of(comparison.operands[0])
-        assert number is not None, "parse refuses what is no number"
+        assert number is not None, "parse rejects operands that are not numbers"
         numbers = column.numbers[rows]
-        # A comparison with nan is false, but "!=" is true; the unknown must meet nothing.
+        # "!=" is true for nan, but an unknown value must not meet any comparison.
         compared: Mask = NUMERIC[comparison.operator](numbers, number) & ~np.isnan(numbers)
         return compared
     verdicts = [_meets(value, comparison) for value in column.values]
-    # One more at the end: NO_CODE is -1, and picks it.
+    # One more at the end for NO_CODE, which is -1.
     by_code = np.array([*verdicts, False], dtype=np.bool_)
     met: Mask = by_code[column.codes[rows]]
     return met
@@ -74,7 +73,7 @@ def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
 
 def _meets(value: Any, comparison: Comparison) -> bool:
     operands = comparison.operands
-    text = _text(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
     if comparison.operator in TEXT:
         return TEXT[comparison.operator](text, operands[0])
     if comparison.operator == IN:
@@ -89,9 +88,3 @@ def _meets(value: Any, comparison: Comparison) -> bool:
 
 
 _TRUE = frozenset({"true", "1", "yes", "on", "y", "t"})
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

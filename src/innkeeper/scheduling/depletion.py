@@ -1,4 +1,4 @@
-"""Taking what a server holds off the table, its host's part and its pools', and giving it back.
+"""Virtual depletion: taking a server's amounts from its host and pools, and giving them back.
 
 Always true: :func:`give_back` is the exact inverse of :func:`take`.
 """
@@ -13,33 +13,32 @@ from innkeeper.scheduling.dice import draw
 from innkeeper.snapshot.columns import HostTable
 
 POOL_TURNS = 2**32
-"""Where the turns of draws among pools begin: behind those among hosts, so that which host a
-server gets does not depend on whether pools were drawn."""
+"""The first turn of draws among pools, beyond those among hosts: pools do not affect hosts."""
 
 
 def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> tuple[Loan, ...]:
-    """What a server on this host takes of pools: of each class, the pool that has most left.
+    """The loans of a server on this host: for each class, from the pool with the most left.
 
-    Pools that have equally much are equally likely. The host passed the filters.
+    Pools with equal amounts are equally likely. The host has passed the filters.
     """
     if not hosts.pools.row_count:
         return ()
     row = slice(index, index + 1)
-    made: list[Loan] = []
+    result: list[Loan] = []
     for number, (name, amount) in enumerate(spec.amounts.items()):
         if not hosts.borrows(name, row)[0]:
             continue
         best = hosts.pools.best(name, amount, int(hosts.membership_codes[index]))
-        # Each server may draw once for each class.
+        # One draw per server and class.
         place = draw(spec.seed, POOL_TURNS + turn * len(spec.amounts) + number, len(best))
         pool = best[place]
         provider_id = ProviderId(int(hosts.pools.provider_ids[pool]))
-        made.append(Loan(pool, provider_id, name, amount))
-    return tuple(made)
+        result.append(Loan(pool, provider_id, name, amount))
+    return tuple(result)
 
 
 def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
-    """What a server takes of its host itself."""
+    """The amounts that a server takes from its host itself."""
     if not lent:
         return spec.amounts
     names = {each.class_name for each in lent}
@@ -47,7 +46,7 @@ def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
 
 
 def take(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
-    """Deplete the host and the pools of an entry, and count the server in."""
+    """Deplete the host and the pools of an entry, and count the server."""
     hosts.take(entry.index, own(spec, entry.loans))
     for each in entry.loans:
         hosts.pools.take(each.index, {each.class_name: each.amount})
@@ -63,15 +62,13 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 
 
 class Aside:
-    """The table as it would be without some entries, for a look at it: for ``with``.
+    """Context manager: the table without some entries, which are taken again at the end.
 
-    What is put back is taken again at the end, whatever happens. The rows are noted as edited,
-    though they are what they were: somebody may have looked in between.
+    The rows count as edited afterwards, since their intermediate state may have been cached.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
-        self._hosts, self._spec = hosts, spec
-        self._entries = entries
+        self._hosts, self._spec, self._entries = hosts, spec, entries
 
     def __enter__(self) -> Aside:
         for entry in self._entries:
@@ -83,7 +80,7 @@ class Aside:
             take(self._hosts, self._spec, entry)
 
 
-def undo(hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> None:
-    """Put back what a plan took off the table."""
-    for entry in made.entries:
+def undo(hosts: HostTable, spec: RequestSpec, plan: BuildPlan) -> None:
+    """Give back everything that a plan took."""
+    for entry in plan.entries:
         give_back(hosts, spec, entry)

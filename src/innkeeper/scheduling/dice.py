@@ -1,7 +1,7 @@
-"""Random choices that anybody can repeat: the seed and the turn decide.
+"""Reproducible random choices: functions of a seed and a turn.
 
-Making a generator takes a good part of the time of a decision; a choice among equals needs
-no more than a well-mixed number.
+A choice among equals needs one well-mixed number. A random generator would take a considerable
+part of the time of a decision to set up.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SECOND = 0x94D049BB133111EB
 
 
 def draw(seed: int, turn: int, faces: int) -> int:
-    """Give a number from 0 to ``faces`` - 1, the same for the same seed and turn."""
+    """Return a number from 0 to ``faces`` - 1, the same for the same seed and turn."""
     assert faces >= 1
     mixed = (seed + (turn + 1) * _STEP) & _MASK
     mixed = ((mixed ^ (mixed >> 30)) * _FIRST) & _MASK
@@ -24,14 +24,14 @@ def draw(seed: int, turn: int, faces: int) -> int:
 
 
 class Shuffler:
-    """Puts lists into random order, each in its turn; the seed decides them all."""
+    """Shuffles lists; one seed determines the results of all calls."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._turn = 0
 
     def __call__(self, items: list[int]) -> None:
-        """Put ``items`` into random order, in place (Fisher and Yates)."""
+        """Shuffle ``items`` in place (Fisher and Yates)."""
         for last in range(len(items) - 1, 0, -1):
             at = draw(self._seed, self._turn, last + 1)
             self._turn += 1

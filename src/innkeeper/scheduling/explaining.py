@@ -1,11 +1,12 @@
-"""Why servers go where they go: an explanation of one decision, made only when it is asked for.
+"""Explanations of decisions, made on request only.
 
-Always true: the table is afterwards as it was; what is told is a function of table, spec, seed
+Always true: the table is unchanged afterwards. The explanation is a function of table, spec, seed
 and plan.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from innkeeper.domain.explaining import Chosen, Deciders, Explanation, HostAnswer, Ranked, Refused
 from innkeeper.domain.ids import HostIndex
-from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
+from innkeeper.domain.placing import BuildPlan, Removal, RequestSpec
 from innkeeper.scheduling import depletion, refusals
 from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.pipeline import ALL_ROWS, Pipeline, Weights, parts, weigh
@@ -22,13 +23,13 @@ from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.columns import HostTable
 
 BEST_SHOWN = 10
-"""Candidates that an explanation names."""
+"""Candidates in an explanation."""
 NEAREST_SHOWN = 5
-"""Near misses that an explanation names."""
+"""Near misses in an explanation."""
 
 
 def deciders(scheduler: Scheduler, subset_size: int, seed: int) -> Deciders:
-    """Who decides: what the driver itself goes by, which need not be all that it was given."""
+    """The driver with the filters and weighers that it uses, perhaps not all configured ones."""
     pipeline = scheduler.pipeline
     return Deciders(
         scheduler.NAME,
@@ -43,67 +44,66 @@ def explain(
     pipeline: Pipeline,
     hosts: HostTable,
     spec: RequestSpec,
-    made: BuildPlan,
+    plan: BuildPlan,
     deciders: Deciders,
-    asked: HostIndex | None = None,
+    host: HostIndex | None = None,
 ) -> Explanation:
-    """Explain a plan, whose amounts are back on the table.
+    """Explain a plan, after its amounts were given back to the table.
 
-    ``asked`` is the row of a host about which somebody wants to know why not that one.
+    ``host`` is the row of a host to explain as well.
     """
     found = refusals.look(pipeline.filters, hosts, spec)
     weights = _weights(pipeline, hosts, spec, found)
-    chosen, then = _replayed(pipeline, hosts, spec, made)
+    chosen, then = _replayed(pipeline, hosts, spec, plan)
     return Explanation(
         hosts=hosts.host_count,
         candidates=int(np.count_nonzero(found.counts == 0)),
         wanted=spec.count,
-        placed=len(made.entries),
+        placed=len(plan.entries),
         deciders=deciders,
         tallies=refusals.tallies(found, hosts, spec),
         nearest=refusals.nearest(found, hosts, spec, NEAREST_SHOWN),
         best=best(pipeline, hosts, spec, weights, BEST_SHOWN),
         chosen=chosen,
         then=then,
-        host=None if asked is None else _answer(pipeline, hosts, spec, weights, asked),
+        host=None if host is None else _answer(pipeline, hosts, spec, weights, host),
         has_dedicated=masks.has_dedicated(hosts),
     )
 
 
-def refused(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan) -> Refused:
-    """Why the first server without a place has none; the plan's amounts are on the table."""
-    now = spec
-    known = {each.filter_name: each for each in made.removals}
+def refused(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan) -> Refused:
+    """Why the first unplaced server has no host, after the plan's amounts were given back."""
+    current = spec
+    known = {each.filter_name: each for each in plan.removals}
     with ExitStack() as undoing:
-        for entry in made.entries:
+        for entry in plan.entries:
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
-            now = _with_member(now, entry.host)
-        found = refusals.look(pipeline.filters, hosts, now)
-        return Refused(
-            refusals.tallies(found, hosts, now, known),
-            refusals.nearest(found, hosts, now, NEAREST_SHOWN),
-        )
+            current = _with_member(current, entry.host)
+        return _refused(refusals.look(pipeline.filters, hosts, current), hosts, current, known)
 
 
-def _refused(found: Refusals, hosts: HostTable, spec: RequestSpec) -> Refused:
+def _refused(
+    found: Refusals, hosts: HostTable, spec: RequestSpec, known: Mapping[str, Removal] | None = None
+) -> Refused:
     return Refused(
-        refusals.tallies(found, hosts, spec), refusals.nearest(found, hosts, spec, NEAREST_SHOWN)
+        refusals.tallies(found, hosts, spec, known),
+        refusals.nearest(found, hosts, spec, NEAREST_SHOWN),
     )
 
 
 def before(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
-    """Who was refused and who was best before a plan, whose amounts are off the table now."""
-    with depletion.Aside(hosts, spec, made.entries):
+    """The rejected and the best hosts before a plan, whose amounts are taken from the table."""
+    with depletion.Aside(hosts, spec, plan.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
         return (_refused(found, hosts, spec), best(pipeline, hosts, spec, weights, BEST_SHOWN))
 
 
 def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Refusals) -> Weights:
-    """The weights of all hosts; of those that are refused, less than any."""
+    """The weights of all hosts, -inf for rejected ones."""
     given = weigh(pipeline.weighers, hosts, spec, ALL_ROWS)
     if given is None:
         given = np.zeros(hosts.host_count)
@@ -113,7 +113,7 @@ def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Ref
 def best(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, most: int
 ) -> tuple[Ranked, ...]:
-    """The hosts of greatest weight, with each weigher's part; equals in the order of rows."""
+    """The hosts of greatest weight, with the weight by weigher; ties in the order of rows."""
     size = min(most, int(np.count_nonzero(weights > -np.inf)))
     if size < 1:
         return ()
@@ -127,53 +127,50 @@ def best(
 
 
 def _answer(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, asked: HostIndex
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, host: HostIndex
 ) -> HostAnswer:
-    verdicts = refusals.verdicts(pipeline.filters, hosts, spec, asked)
+    verdicts = refusals.verdicts(pipeline.filters, hosts, spec, host)
     if any(each.objection is not None for each in verdicts):
-        return HostAnswer(hosts.names[asked], verdicts)
+        return HostAnswer(hosts.names[host], verdicts)
     return HostAnswer(
-        hosts.names[asked],
+        hosts.names[host],
         verdicts,
-        rank=1 + int(np.count_nonzero(weights > weights[asked])),
-        weight=float(weights[asked]),
-        parts=parts(pipeline, hosts, spec, asked),
+        rank=1 + int(np.count_nonzero(weights > weights[host])),
+        weight=float(weights[host]),
+        parts=parts(pipeline, hosts, spec, host),
     )
 
 
 def _replayed(
-    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, made: BuildPlan
+    pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[tuple[Chosen, ...], Refused | None]:
-    """The places of a plan with their parts, and why the first server without one has none."""
+    """The entries of a plan with weights, and why the first unplaced server has no host."""
     chosen: list[Chosen] = []
-    now = spec
+    current = spec
     with ExitStack() as undoing:
-        for entry in made.entries:
-            chosen.append(_chosen(pipeline, hosts, now, entry))
+        for entry in plan.entries:
+            chosen.append(
+                Chosen(
+                    entry.host,
+                    entry.weight,
+                    parts(pipeline, hosts, current, entry.index),
+                    {each.class_name: hosts.pools.uuids[each.index] for each in entry.loans},
+                    entry.alternates,
+                )
+            )
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
-            now = _with_member(now, entry.host)
-        is_short = 0 < len(made.entries) < spec.count
-        if not is_short:
+            current = _with_member(current, entry.host)
+        if not 0 < len(plan.entries) < spec.count:
             return tuple(chosen), None
-        found = refusals.look(pipeline.filters, hosts, now)
-        return tuple(chosen), _refused(found, hosts, now)
+        found = refusals.look(pipeline.filters, hosts, current)
+        return tuple(chosen), _refused(found, hosts, current)
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
-    """The request for the next server, whose group has one more member."""
+    """The request for the next server, with one more member in its group."""
     group = spec.group
     if group is None:
         return spec
     members = {**group.members, host: group.members.get(host, 0) + 1}
     return replace(spec, group=replace(group, members=members))
-
-
-def _chosen(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, entry: Entry) -> Chosen:
-    return Chosen(
-        entry.host,
-        entry.weight,
-        parts(pipeline, hosts, spec, entry.index),
-        {each.class_name: hosts.pools.uuids[each.index] for each in entry.loans},
-        entry.alternates,
-    )

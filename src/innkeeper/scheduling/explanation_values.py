@@ -1,12 +1,12 @@
-"""Explanations in plain values, for JSON.
+"""Explanations as JSON values.
 
-Always true: without ``are_hosts_named``, no host is named; nor are hosts counted where some are
-kept for somebody, pclouds' or leases'. With it, hosts are named and counted in numbers.
+Always true: without ``are_hosts_named`` the result contains no name of a host, and no numbers of
+hosts if any host is dedicated. With it, the result contains both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from innkeeper.domain.explaining import (
@@ -25,39 +25,38 @@ from innkeeper.scheduling.filters import dedication
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
-"""What tells of numbers of hosts: of an explanation, and of what one filter did."""
+"""Keys with numbers of hosts, in an explanation and in a tally."""
 
 
-def explanation(told: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
-    """An explanation in plain values; without the names of hosts, unless they may be told."""
+def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
+    """An explanation as a JSON object."""
     plain: dict[str, Any] = {
-        "hosts": told.hosts,
-        "candidates": told.candidates,
-        "removed": tallies(told.tallies, is_counted=are_hosts_named),
-        "nearest": near_misses(told.nearest, are_hosts_named=are_hosts_named),
-        "wanted": told.wanted,
-        "room": told.placed,
-        "servers": 0 if told.fault is not None else told.placed,
-        "fault": told.counted_fault if are_hosts_named else told.fault,
+        "hosts": value.hosts,
+        "candidates": value.candidates,
+        "removed": tallies(value.tallies, is_counted=are_hosts_named),
+        "nearest": near_misses(value.nearest, are_hosts_named=are_hosts_named),
+        "wanted": value.wanted,
+        "room": value.placed,
+        "servers": 0 if value.fault is not None else value.placed,
+        "fault": value.counted_fault if are_hosts_named else value.fault,
         "then": None
-        if told.then is None
-        else refused(told.then, are_hosts_named=are_hosts_named, is_counted=are_hosts_named),
-        "chosen": [_chosen(each, are_hosts_named=are_hosts_named) for each in told.chosen],
-        "best": ranked(told.best, are_hosts_named=are_hosts_named),
-        "unread_hints": unread_hints(told.unread),
-        "decided_by": deciders(told.deciders),
+        if value.then is None
+        else refused(value.then, are_hosts_named=are_hosts_named, is_counted=are_hosts_named),
+        "chosen": [_chosen(each, are_hosts_named=are_hosts_named) for each in value.chosen],
+        "best": ranked(value.best, are_hosts_named=are_hosts_named),
+        "unread_hints": unread_hints(value.unread),
+        "decided_by": deciders(value.deciders),
     }
-    if told.host is not None and are_hosts_named:
-        plain["host"] = _host(told.host)
-    return uncounted(plain) if told.has_dedicated and not are_hosts_named else plain
+    if value.host is not None and are_hosts_named:
+        plain["host"] = _host(value.host)
+    return uncounted(plain) if value.has_dedicated and not are_hosts_named else plain
 
 
 def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """An explanation for those who may not know how many hosts are dedicated, as some are.
+    """Remove all numbers of hosts from an explanation, because some hosts are dedicated.
 
-    No hosts are counted: what one filter left, the next one removed, so any number would give
-    away the others, whichever filter it was that removed them. Nor can they be counted among
-    the nearest: one stands there for all.
+    One number would reveal the others, since each filter counts what the previous ones left. Of
+    the dedicated hosts among the nearest, only the first stays, so that they cannot be counted.
     """
     then = plain.get("then")
     shown = {**plain, **_refused_uncounted(plain), **dict.fromkeys(COUNTS)}
@@ -67,61 +66,49 @@ def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refused_uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = {"removed": _without_counts(plain.get("removed", []))}
-    if "nearest" in plain:
-        shown["nearest"] = _one_for_all(plain["nearest"])
-    return shown
-
-
-def _one_for_all(nearest: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The nearest hosts, with the first of the dedicated ones in place of all of these."""
-    told: list[Mapping[str, Any]] = []
-    is_told = False
-    for each in nearest:
-        is_dedicated = _names_one_of(dedication.NAMES, each["refused_by"])
-        if not (is_dedicated and is_told):
-            told.append(each)
-        is_told |= is_dedicated
-    return told
-
-
-def _names_one_of(filters: Set[str], said: Iterable[Mapping[str, Any]]) -> bool:
-    return not filters.isdisjoint(each["filter"] for each in said)
-
-
-def _without_counts(removed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {name: None if name in TALLY_COUNTS else thing for name, thing in each.items()}
-        for each in removed
+    removed = [
+        {name: None if name in TALLY_COUNTS else value for name, value in each.items()}
+        for each in plain.get("removed", [])
     ]
+    if "nearest" not in plain:
+        return {"removed": removed}
+    nearest: list[Mapping[str, Any]] = []
+    has_dedicated = False
+    for each in plain["nearest"]:
+        filters = {objection["filter"] for objection in each["refused_by"]}
+        is_dedicated = not dedication.NAMES.isdisjoint(filters)
+        if not (is_dedicated and has_dedicated):
+            nearest.append(each)
+        has_dedicated |= is_dedicated
+    return {"removed": removed, "nearest": nearest}
 
 
-def unread_hints(told: Mapping[str, str]) -> list[dict[str, str]]:
-    """Hints of which nothing is known."""
-    return [{"hint": name, "reason": reason} for name, reason in told.items()]
+def unread_hints(unread: Mapping[str, str]) -> list[dict[str, str]]:
+    """Unknown hints, with the reason."""
+    return [{"hint": name, "reason": reason} for name, reason in unread.items()]
 
 
-def deciders(told: Deciders) -> dict[str, Any]:
-    """Who decided."""
+def deciders(value: Deciders) -> dict[str, Any]:
+    """The configuration and seed of a decision."""
     return {
-        "driver": told.driver,
-        "filters": list(told.filters),
-        "weighers": dict(told.weighers),
-        "subset_size": told.subset_size,
-        "seed": told.seed,
+        "driver": value.driver,
+        "filters": list(value.filters),
+        "weighers": dict(value.weighers),
+        "subset_size": value.subset_size,
+        "seed": value.seed,
     }
 
 
-def refused(told: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[str, Any]:
-    """Why no host takes a server."""
+def refused(value: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[str, Any]:
+    """Why no host was found for a server."""
     return {
-        "removed": tallies(told.tallies, is_counted=is_counted),
-        "nearest": near_misses(told.nearest, are_hosts_named=are_hosts_named),
+        "removed": tallies(value.tallies, is_counted=is_counted),
+        "nearest": near_misses(value.nearest, are_hosts_named=are_hosts_named),
     }
 
 
-def tallies(told: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]]:
-    """What filters did; ``is_counted`` is for those who may know how many are dedicated."""
+def tallies(values: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]]:
+    """Tallies of filters, with the numbers of hosts in ``missing`` if ``is_counted``."""
     return [
         {
             "filter": each.filter_name,
@@ -131,31 +118,31 @@ def tallies(told: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]]:
             "reason": each.reason,
             "missing": each.counted if is_counted else each.missing,
         }
-        for each in told
+        for each in values
     ]
 
 
-def near_misses(told: Iterable[NearMiss], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """The refused hosts that come nearest."""
+def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[dict[str, Any]]:
+    """The rejected hosts that came nearest."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),
             "refused_by": [_objection(one) for one in each.objections],
             "shortage": each.shortage,
         }
-        for each in told
+        for each in values
     ]
 
 
-def ranked(told: Iterable[Ranked], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """Hosts with their weights, by weigher."""
+def ranked(values: Iterable[Ranked], *, are_hosts_named: bool) -> list[dict[str, Any]]:
+    """Hosts with their weights, in total and by weigher."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),
             "weight": each.weight,
             "parts": dict(each.parts),
         }
-        for each in told
+        for each in values
     ]
 
 
@@ -172,18 +159,18 @@ def _chosen(each: Chosen, *, are_hosts_named: bool) -> dict[str, Any]:
     return plain
 
 
-def _host(told: HostAnswer) -> dict[str, Any]:
+def _host(value: HostAnswer) -> dict[str, Any]:
     return {
-        "host": told.host,
-        "verdicts": [_verdict(each) for each in told.verdicts],
-        "rank": told.rank,
-        "weight": told.weight,
-        "parts": None if told.parts is None else dict(told.parts),
+        "host": value.host,
+        "verdicts": [_verdict(each) for each in value.verdicts],
+        "rank": value.rank,
+        "weight": value.weight,
+        "parts": None if value.parts is None else dict(value.parts),
     }
 
 
 def _verdict(each: Verdict) -> Mapping[str, Any]:
-    said = "passes" if each.is_asked else "is not asked"
     if each.objection is None:
-        return {"filter": each.filter_name, "verdict": said, "reason": None, "lacks": []}
+        verdict = "passes" if each.is_asked else "is not asked"
+        return {"filter": each.filter_name, "verdict": verdict, "reason": None, "lacks": []}
     return {**_objection(each.objection), "verdict": "refuses"}

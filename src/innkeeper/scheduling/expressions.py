@@ -1,11 +1,11 @@
-"""The JSON filter's small language: parsed once, evaluated on columns.
+"""The query language of the JSON filter: parsed once, evaluated on columns.
 
 A query is ``[operator, argument, ...]``. Comparisons take values and variables (``"$name"``),
 ``and``, ``or`` and ``not`` take queries; an empty query holds everywhere.
 
-Always true: what is not known decides nothing. A comparison with it is neither true nor false,
-and a host is left only where the whole is true whatever the unknown would turn out to be. A
-parsed query is the text it came from, with tuples for lists: parsed again, it is the same.
+Always true: evaluation uses three-valued logic. A comparison with an unknown value is neither true
+nor false, and a host passes only if the query is true for any value of the unknowns. A parsed
+query equals its JSON form with tuples for lists, so parsing it again is the identity.
 """
 
 from __future__ import annotations
@@ -27,34 +27,33 @@ from innkeeper.snapshot.amounts import Mask
 LENGTH_MAX = 16_384
 DEPTH_MAX = 16
 PARTS_MAX = 200
-"""Operators, values and variables in one query; each may take a look at every host."""
+"""Operators, values and variables in one query; each may read all hosts."""
 WHOLE_MAX = 2**53
-"""What hosts have is kept in doubles; of whole numbers beyond it these cannot tell neighbours
-apart."""
+"""Columns are doubles, which are exact for whole numbers up to this one."""
 
 AND, OR, NOT, IN = "and", "or", "not", "in"
 LOGICAL = frozenset({AND, OR, NOT})
 SIGIL = "$"
 
 Lookup = Callable[[str], Operand | None]
-"""Gives a variable by its name, which has no sigil; None for one that nobody knows."""
+"""Returns a variable by its name without the sigil; None for an unknown one."""
 
 
 def parse(text: str) -> Expression:
-    """Read a query from JSON. :class:`Invalid` says what is wrong with it."""
+    """Parse a query from JSON text, or raise :class:`Invalid`."""
     if len(text) > LENGTH_MAX:
         _refuse(f"it is longer than {LENGTH_MAX} characters")
     try:
         given = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        _refuse("it is no JSON")
+        _refuse("it is not JSON")
     return _read(given)
 
 
 def read(given: Any) -> Expression:
-    """Read a query from what JSON came to, lists or tuples alike."""
+    """Parse a query from JSON values, with lists or tuples."""
     query = _read(given)
-    # Texts alone: how long a number was written is not known any more.
+    # Only texts are counted: the written length of numbers is unknown here.
     if sum(len(each) for each in _walk(query) if isinstance(each, str)) > LENGTH_MAX:
         _refuse(f"its texts are longer than {LENGTH_MAX} characters together")
     return query
@@ -96,8 +95,8 @@ def _query(given: Any, depth: int) -> Expression:
 
 def _demand_count(operator: str, count: int, least: int, most: int | None) -> None:
     if count < least or (most is not None and count > most):
-        wanted = f"{least}" if most is not None else f"at least {least}"
-        _refuse(f"the operator {operator!r} takes {wanted} of what it is about, not {count}")
+        bound = f"{least}" if most is not None else f"at least {least}"
+        _refuse(f"the operator {operator!r} takes {bound} arguments, not {count}")
 
 
 def _condition(given: Any, depth: int) -> Any:
@@ -112,7 +111,7 @@ def _value(given: Any) -> Any:
             _refuse("a variable has no name")
         return given
     if not isinstance(given, int | float):
-        _refuse("what is compared is a number, a text, true, false or a variable")
+        _refuse("an operand is a number, a text, true, false or a variable")
     try:
         is_finite = math.isfinite(given)
     except OverflowError:
@@ -134,12 +133,12 @@ def _walk(part: Any) -> Iterator[Any]:
 
 
 def variables(query: Expression) -> list[str]:
-    """The variables of a query by name, each once."""
+    """The distinct variables of a query, by name."""
     return sorted({each.removeprefix(SIGIL) for each in _walk(query) if _is_variable(each)})
 
 
 def mask(query: Expression, lookup: Lookup, rows: int) -> Mask:
-    """True in those of so many rows where the query certainly holds."""
+    """True where the query holds for any value of the unknowns; ``rows`` is the length."""
     holds, _ = _truth(query, lookup)
     return np.broadcast_to(holds, (rows,)).copy()
 
@@ -154,7 +153,7 @@ def _truth(part: Any, lookup: Lookup) -> Truth:
     operator, *arguments = part
     if operator in LOGICAL:
         truths = [_truth(each, lookup) for each in arguments]
-        # Only "not" has one argument by its nature; of the others, one alone is itself.
+        # "and" and "or" with one argument are that argument.
         return truths[0][::-1] if operator == NOT else reduce(_JOINED[operator], truths)
     return _compared(operator, [_operand(each, lookup) for each in arguments])
 

@@ -1,11 +1,11 @@
-"""All hosts as one request sees them: what is remembered of its shape, and what is its own.
+"""The weights of all hosts for one request: cached by shape, plus the parts that are not cached.
 
-Where a filter leaves few rows, such as those of the pcloud that a request names, the field is
-these rows alone, and what is its own costs next to nothing.
+If a filter leaves few rows, such as the hosts of a named pcloud, the field contains these rows
+only, which makes the uncached part cheap.
 
-Always true: :attr:`Field.weights` are those of the table as it is now, after every pick that
-:meth:`Field.took` was told of; a host that a filter removed has ``GONE``. Places in it have the
-order of the rows, so that a draw among equals is the same in a field of few.
+Always true: :attr:`Field.weights` are the weights in the present table, after every pick that was
+reported to :meth:`Field.took`; removed hosts have ``GONE``. Places are in the order of rows, so a
+draw among equals has the same result in a small field.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class Field:
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
         self.rows: Rows = ALL_ROWS
-        """The rows that :attr:`weights` are of."""
+        """The rows of :attr:`weights`."""
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
         self._allowed: Mask | None = None
-        """What filters allow that say the same after every pick."""
+        """The mask of the filters whose result does not change with picks."""
         self._moving: list[Filter] = []
-        allowed = self._ask(pipeline)
+        allowed = self._apply_rare(pipeline)
         self._weighers = active(pipeline.rare_weighers, hosts, spec)
         self.weights: Weights = self._weights(allowed)
 
-    def _ask(self, pipeline: Pipeline) -> Mask | None:
-        """Ask all rare filters, and note how many hosts each of them removes."""
+    def _apply_rare(self, pipeline: Pipeline) -> Mask | None:
+        """Apply all rare filters, and count the hosts that each of them removes."""
         left: Mask | None = None
         allowed: Mask | None = None
         has_group = self.spec.group is not None
@@ -66,8 +66,8 @@ class Field:
                     self._count(each, left)
                 continue
             mask = each.mask(self._hosts, self.spec, self.rows)
-            # Who has nothing to say of this request at first has nothing to say later, except
-            # of a group that gets its first member.
+            # A filter that does not apply at first will not apply later, except if its group
+            # gets a first member.
             if is_moving and (mask is not None or (has_group and reads_group)):
                 self._moving.append(each)
             if mask is None:
@@ -81,35 +81,33 @@ class Field:
         return allowed
 
     def _count(self, each: Filter, left: Mask) -> None:
-        """Note how many hosts a filter removed, of which these are left."""
+        """Record how many hosts a filter removed, given those that are left."""
         after = int(np.count_nonzero(left))
         if after < self.candidates:
             self.taken.append((each, self.candidates - after))
         self.candidates = after
 
     def row(self, place: int) -> HostIndex:
-        """The row that stands at a place of the weights."""
+        """The row at a place of the weights."""
         return HostIndex(place if isinstance(self.rows, slice) else int(self.rows[place]))
 
     def took(self, index: HostIndex, host: str) -> None:
-        """Note a pick, which is off the table already."""
+        """Update the weights after a pick, which is already taken from the table."""
         group = self.spec.group
         if group is not None:
             members = {**group.members, host: group.members.get(host, 0) + 1}
             self.spec = replace(self.spec, group=replace(group, members=members))
         self._memory.follow(self.spec)
-        self.weights = self._weights(_both(self._allowed, self._masks(self._moving)))
+        masks = [each.mask(self._hosts, self.spec, self.rows) for each in self._moving]
+        self.weights = self._weights(_both(self._allowed, masks))
 
     def parts(self, index: HostIndex) -> Mapping[str, float]:
-        """What each weigher gives to one host now."""
+        """The present weight of one host, by weigher."""
         weighers = (*self._memory.weighers, *self._weighers)
         return parts_by(weighers, self._hosts, self.spec, index)
 
-    def _masks(self, filters: Sequence[Filter]) -> list[Mask | None]:
-        return [each.mask(self._hosts, self.spec, self.rows) for each in filters]
-
     def _weights(self, allowed: Mask | None) -> Weights:
-        """Work the weights out from what is remembered and what is this request's own."""
+        """Combine the cached weights with the rare filters and weighers."""
         weights = self._memory.weights[self.rows]
         if allowed is not None:
             weights = np.where(allowed, weights, GONE)

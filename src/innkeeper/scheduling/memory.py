@@ -1,10 +1,10 @@
-"""What the steady filters and weighers said of all hosts, by the shape of the request.
+"""A cache of the results of steady filters and weighers, by the shape of the request.
 
-Most requests have one of few shapes. Their masks and weights are remembered, and of a table
-that was edited only the edited rows are judged again.
+Most requests have one of few shapes. Masks and weights of these are cached, and only rows of the
+table that were edited are evaluated again.
 
-Always true after :meth:`Memories.recall`: each row's weight and the filter that removed it are
-what the pipeline would say now, to the last bit; ``counts`` are those of the rows.
+Always true after :meth:`Memories.recall`: weights and removing filters are what the pipeline
+would compute now, to the last bit, and ``counts`` agree with them.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ Ground = tuple[object, ...]
 GONE = -np.inf
 """The weight of a host that a filter removed."""
 LEFT = 255
-"""Stands for the filter that removed a host where none did."""
+"""The code of hosts that no filter removed."""
 SHAPES_MAX = 32
-"""Shapes that are remembered; of 100,000 hosts each takes a megabyte."""
+"""Cached shapes; each takes a megabyte for 100,000 hosts."""
 ALONE_MAX = 2
-"""So many edited rows are judged one by one; three together take as long as three alone, and
-many hardly longer."""
+"""Up to this number, edited rows are evaluated one by one; for more rows, arrays are faster."""
 
 
 class Memory:
-    """What one shape comes to on one table.
+    """The cached results of one shape on one table.
 
-    ``weights`` has ``GONE`` where a filter removed the host, and is not to be written to.
-    ``counts[i]`` is how many hosts the i-th steady filter removed, the last is who is left.
+    ``weights`` has ``GONE`` for removed hosts, and is read-only for callers. ``counts[i]`` is the
+    number of hosts that the i-th steady filter removed; the last entry is the number that is
+    left. ``weighers`` are the steady weighers that apply to the shape. ``is_whole`` is False if
+    the last update failed, perhaps in a plugin.
     """
 
     def __init__(self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> None:
@@ -59,7 +60,6 @@ class Memory:
         self._place = 0
         self._pool_place = 0
         self.is_whole = True
-        """Whether the last look came to its end; a filter of the operator's own may fail."""
         self._look_at_all(spec)
 
     weights: Weights
@@ -67,20 +67,19 @@ class Memory:
     counts: list[int]
     _able: list[bytes | None]
     weighers: tuple[Active, ...]
-    """The steady ones that have something to weigh for this shape."""
 
     @property
     def left(self) -> int:
-        """How many hosts passed all steady filters."""
+        """The number of hosts that passed all steady filters."""
         return self.counts[-1]
 
     def taken(self) -> Taken:
-        """The filters that removed hosts, and how many each."""
+        """The filters that removed hosts, with the number of hosts of each."""
         numbered = zip(self.pipeline.steady_filters, self.counts, strict=False)
         return [(each, count) for each, count in numbered if count]
 
     def renew(self, hosts: HostTable, spec: RequestSpec) -> None:
-        """Bring this up to what the table shows now, for a request of the same shape."""
+        """Update to the present table, for a request of the same shape."""
         is_other = hosts is not self._hosts or spec.rules != self._rules
         if is_other or self._ground != self._ground_now(hosts, spec):
             self._hosts = hosts
@@ -89,14 +88,14 @@ class Memory:
             self.look_again(spec)
 
     def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
-        """What must be as it was for edits of rows to be all that changed."""
+        """A value that changes if anything but single rows changed."""
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
         known = (len(hosts.traits), len(hosts.free), hosts.aggregates.version)
         return (hosts.epoch, hosts.pools.epoch, known, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
-        """Judge the rows that were edited since the last look, or whose pools were."""
+        """Evaluate the rows that were edited since the last update, or whose pools were."""
         hosts = self._hosts
         rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
@@ -111,9 +110,9 @@ class Memory:
             self._weigh_again(at, spec)
 
     def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
-        """Look at rows, and at the hosts whose pools have more or less left than they had.
+        """Evaluate rows, and the hosts whose pools changed.
 
-        These weigh something else now; most of the time the same filters remove them.
+        The weights of the latter change; the filters that remove them mostly do not.
         """
         hosts = self._hosts
         edited = set(hosts.pools.edits[self._pool_place :])
@@ -121,14 +120,14 @@ class Memory:
         concerned = hosts.served_by(edited)
         at = np.fromiter(rows, dtype=np.intp, count=len(rows))
         concerned[at] = True
-        everybody = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
+        affected = ALL_ROWS if concerned.all() else concerned.nonzero()[0]
         able = self._able_now(spec)
-        self._judge_again(at if able == self._able else everybody, spec)
+        self._judge_again(at if able == self._able else affected, spec)
         self._able = able
-        self._weigh_again(everybody, spec)
+        self._weigh_again(affected, spec)
 
     def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
-        """All that filters may ask of pools: whether they give what is asked for, to whom."""
+        """All that filters may read of pools: which of them can supply the requested amounts."""
         able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
         return [None if each is None else each.tobytes() for each in able]
 
@@ -143,7 +142,7 @@ class Memory:
         self.weights[rows] = self._weigh(spec, rows, self.removed_by[rows])
 
     def follow(self, spec: RequestSpec) -> None:
-        """Bring this up to what a pick left, which changed its host's row, and its pools'."""
+        """Update after a pick, which changed the rows of its host and pools."""
         hosts = self._hosts
         self.is_whole = False
         if (hosts.epoch, hosts.pools.epoch) == self._ground[:2] and not self._is_moved:
@@ -157,15 +156,15 @@ class Memory:
         self._rules = spec.rules
         self._place, self._pool_place = len(hosts.edits), len(hosts.pools.edits)
         self._able = self._able_now(spec)
-        self._asked = tuple(enumerate(pipeline.steady_filters))
+        self._filters = tuple(enumerate(pipeline.steady_filters))
         self.weighers = active(pipeline.steady_weighers, hosts, spec)
-        masks = [each.mask(hosts, spec, ALL_ROWS) for _, each in self._asked]
-        # Who has nothing to say of this shape is not asked again, as long as the ground holds.
-        pairs = zip(self._asked, masks, strict=True)
-        self._asked = tuple(asked for asked, mask in pairs if mask is not None)
-        heard = [*(each for _, each in self._asked), *(each for each, *_ in self.weighers)]
-        self._stamped: list[Any] = [each for each in heard if hasattr(each, "stamp")]
-        # Weighers of which a pick may move more than its host.
+        masks = [each.mask(hosts, spec, ALL_ROWS) for _, each in self._filters]
+        # Filters that do not apply to this shape are skipped as long as the ground is the same.
+        pairs = zip(self._filters, masks, strict=True)
+        self._filters = tuple(numbered for numbered, mask in pairs if mask is not None)
+        used = [*(each for _, each in self._filters), *(each for each, *_ in self.weighers)]
+        self._stamped: list[Any] = [each for each in used if hasattr(each, "stamp")]
+        # With such a weigher, a pick may change the weights of other hosts.
         self._is_moved = any(hasattr(each, "stamp") for each, *_ in self.weighers)
         self._ground = self._ground_now(hosts, spec)
         self.removed_by = self._codes([mask for mask in masks if mask is not None], ALL_ROWS)
@@ -173,8 +172,8 @@ class Memory:
         self._count()
 
     def _look_at(self, index: int, spec: RequestSpec) -> None:
-        """Judge one row: what is done with many, without arrays of one where that saves."""
-        code = self._who_removes(index, spec)
+        """Evaluate one row without arrays of one element, where that is faster."""
+        code = self._removing_filter(index, spec)
         self._recount(int(self.removed_by[index]), code)
         self.removed_by[index] = code
         if code != LEFT:
@@ -189,9 +188,9 @@ class Memory:
             self.counts[was if was != LEFT else -1] -= 1
             self.counts[now if now != LEFT else -1] += 1
 
-    def _who_removes(self, index: int, spec: RequestSpec) -> int:
+    def _removing_filter(self, index: int, spec: RequestSpec) -> int:
         hosts = self._hosts
-        for number, each in self._asked:
+        for number, each in self._filters:
             admits = getattr(each, "admits", None)
             if admits is not None:
                 is_left = admits(hosts, spec, index)
@@ -202,15 +201,15 @@ class Memory:
         return LEFT
 
     def _judge(self, spec: RequestSpec, rows: Rows) -> Codes:
-        masks = [_there(each, each.mask(self._hosts, spec, rows)) for _, each in self._asked]
+        masks = [_there(each, each.mask(self._hosts, spec, rows)) for _, each in self._filters]
         return self._codes(masks, rows)
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
-        """For each row the number of the first filter that removed it, or ``LEFT``."""
+        """For each row, the number of the first filter that removed it, or ``LEFT``."""
         count = self._hosts.row_count if isinstance(rows, slice) else rows.shape[0]
         codes: Codes = np.full(count, LEFT, dtype=np.uint8)
-        # From the last to the first, so that the first has the last word.
-        for (number, _), mask in zip(reversed(self._asked), reversed(masks), strict=True):
+        # In reverse order, so that the first filter overwrites the later ones.
+        for (number, _), mask in zip(reversed(self._filters), reversed(masks), strict=True):
             assert mask.shape == codes.shape
             if not mask.all():
                 codes[~mask] = number
@@ -220,8 +219,8 @@ class Memory:
         given = add_up(self.weighers, self._hosts, spec, rows)
         if given is None:
             given = np.zeros(codes.shape[0])
-        # Not the columns themselves: what is remembered is written to. What is no number, a
-        # weigher of somebody's own has made; it must not make hosts vanish.
+        # A copy, since cached weights are edited. A plugin's weights may be nan or infinite, which
+        # must not remove hosts.
         return np.where(codes == LEFT, numbers(given), GONE)
 
     def _count(self) -> None:
@@ -231,13 +230,13 @@ class Memory:
 
 def _there(each: Filter, mask: Mask | None) -> Mask:
     if mask is None:
-        why = "mask gave None for some rows, and an array for all rows of a request alike"
+        why = "mask returned None for some rows, and an array for all rows of the same request"
         raise PluginFailed("host filter", each.NAME, why)
     return mask
 
 
 class Memories:
-    """The memories of one pipeline, those that were used last."""
+    """The memories of one pipeline; the least recently used ones are evicted."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
@@ -245,17 +244,17 @@ class Memories:
         self._hosts: HostTable | None = None
 
     def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
-        """What a request's shape comes to on this table, as it is now."""
+        """The up-to-date memory for the shape of a request."""
         if hosts is not self._hosts:
-            # Of a table that was read anew nothing is remembered, and the old one may go.
+            # Nothing is cached for a new table, and the old one can be freed.
             self._known.clear()
             self._hosts = hosts
         shape = self.pipeline.shape(spec)
-        # Taken out until it is renewed: one that fails half way is not kept.
+        # Removed during the update, so that a failed update is not cached.
         memory = self._known.pop(shape, None)
         if memory is None or not memory.is_whole:
             if len(self._known) >= SHAPES_MAX:
-                # The first is the one that was used least lately: each use puts one at the end.
+                # The first one is the least recently used: each use moves a memory to the end.
                 del self._known[next(iter(self._known))]
             memory = Memory(self.pipeline, hosts, spec)
         else:

@@ -1,7 +1,7 @@
-"""What a query compares: one value for each row, of whatever kind, or not known.
+"""Operands of queries: one value for each row, of any type, or unknown.
 
-Numbers are compared with numbers, texts with texts; true and false are only equal or not.
-Things of different kinds are not equal, and whether one is before the other is not known.
+Numbers are ordered among numbers, and texts among texts; booleans have no order. Values of
+different types are not equal, and their order is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.vocabulary import FALSE, NO_CODE, TRUE, Ranks, Vocabulary, in_one_order
 
 Truth = tuple[Mask | np.bool_, Mask | np.bool_]
-"""Where something holds, and where it does not; where neither is true, it is not known."""
+"""Where a condition holds, and where it does not; it is unknown where neither is True."""
 UNKNOWN: Truth = (np.False_, np.False_)
 
 EQUAL, UNEQUAL = "=", "!="
@@ -35,11 +35,11 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Values by row: ``numbers``, with ``nan`` where the value is none, or ``values[codes]``.
+    """Values by row: ``numbers``, or ``nan`` for other types; and ``values[codes]``.
 
-    ``NO_CODE`` is where nothing is known or the value is among the numbers alone. A literal has
-    arrays without a dimension. ``find`` is there for names, of which each row has its own: it
-    gives the rows with a name, and a name has no order.
+    A code is ``NO_CODE`` if the value is unknown, or in ``numbers`` only. A literal has arrays
+    without a dimension. For names, which are unique by row and have no order, ``find`` returns
+    the rows with a name.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -49,12 +49,12 @@ class Operand:
 
     @property
     def values(self) -> Sequence[Any]:
-        """The values that codes stand for."""
+        """The values by code."""
         return self.vocabulary.values
 
     @property
     def is_known(self) -> Mask:
-        """Where there is a value of some kind."""
+        """Where there is a value of any type."""
         known: Mask = ~np.isnan(self.numbers) | (self.codes != NO_CODE)
         return known
 
@@ -65,7 +65,7 @@ _FIRST = np.array(0, dtype=np.int32)
 
 
 def literal(value: Any) -> Operand:
-    """A value that stands in the query itself."""
+    """An operand from a literal in the query."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(np.array(float(value)))
     return Operand(_NO_NUMBER, _FIRST, Vocabulary((value,)))
@@ -77,17 +77,17 @@ def number(column: npt.NDArray[np.float64]) -> Operand:
 
 
 def coded(codes: npt.NDArray[np.int32], values: Sequence[Any]) -> Operand:
-    """Something that is no number for each row."""
+    """A value of another type for each row."""
     return Operand(_NO_NUMBER, codes, Vocabulary(values))
 
 
 def name(find: Callable[[str], Mask]) -> Operand:
-    """A name for each row, and how to find the rows of one."""
+    """A name for each row, found by a function."""
     return Operand(_NO_NUMBER, _FIRST, find=find)
 
 
 def only(operand: Operand) -> Any:
-    """The value of the one row that an operand is about; None if there is none."""
+    """The value of an operand with one row; None if it is unknown."""
     code, plain = int(operand.codes.ravel()[0]), float(operand.numbers.ravel()[0])
     if code != NO_CODE and operand.values:
         return operand.values[code]
@@ -95,7 +95,7 @@ def only(operand: Operand) -> Any:
 
 
 def truth(operand: Operand | None) -> Truth:
-    """Where an operand is true, and where false; what is neither decides nothing."""
+    """Where an operand is true, and where false; other values are unknown."""
     if operand is None or operand.find is not None:
         return UNKNOWN
     ranks = operand.vocabulary.ranks()[operand.codes]
@@ -103,7 +103,7 @@ def truth(operand: Operand | None) -> Truth:
 
 
 def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
-    """Where a comparison holds, and where its contrary does."""
+    """Where a comparison holds, and where it does not."""
     if one is None or other is None:
         return UNKNOWN
     if sign == EQUAL:
@@ -117,7 +117,7 @@ def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
 
 
 def is_among(one: Operand | None, other: Operand | None) -> Truth:
-    """Where the first is the second, or an item of it if that is a list."""
+    """Where the first equals the second, or is an item of it if that is a list."""
     if one is None or other is None:
         return UNKNOWN
     holds, fails = _equal(one, other)
@@ -125,7 +125,7 @@ def is_among(one: Operand | None, other: Operand | None) -> Truth:
     if are_lists is None:
         return holds, fails
     if one.find is not None or one.codes.ndim or one.numbers.ndim:
-        # What varies by row is not looked for in what varies by row.
+        # A search for values by row in lists by row is not supported.
         is_list = are_lists[other.codes]
         return holds & ~is_list, fails & ~is_list
     sought = one.values[0] if one.values else float(one.numbers)
@@ -153,7 +153,7 @@ def _named(one: Operand, other: Operand) -> Truth:
 
 def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> Truth:
     mine, its = (np.where(ranks > FALSE, ranks, np.nan) for ranks in _ranks(one, other))
-    # Comparing with nan is false in every order.
+    # Comparisons with nan are False.
     holds = order(one.numbers, other.numbers) | order(mine, its)
     are_numbers = ~(np.isnan(one.numbers) | np.isnan(other.numbers))
     are_texts = ~(np.isnan(mine) | np.isnan(its))
@@ -161,6 +161,6 @@ def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> 
 
 
 def _ranks(one: Operand, other: Operand) -> tuple[Ranks, Ranks]:
-    """By row, texts as numbers in their order, and truths; ``nan`` for what is neither."""
+    """By row, the ranks of texts and booleans; ``nan`` for other values."""
     mine, its = in_one_order(one.vocabulary, other.vocabulary)
     return mine[one.codes], its[other.codes]

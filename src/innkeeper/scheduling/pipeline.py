@@ -1,18 +1,16 @@
-"""Filter, then weigh, over all hosts at once; counts what each filter removed.
+"""Filters and weighers over all hosts at once, with the number of hosts that each filter removes.
 
-A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and
-``missing``; a weigher one with ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and
-``scale``. Both get ``rows``: the whole table, or those that were edited since they were last
-asked.
+A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``;
+a weigher has ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. Both get ``rows``:
+the whole table, or the rows that were edited since the last call.
 
-A host's weight is the sum, over all weighers, of its number divided by the weigher's scale
-and multiplied by the weigher's multiplier. The scale is a fixed number of the table or the
-request, such as the most memory that one host has: it does not depend on who else is a
-candidate. So a weight means the same before and after a pick, and only what was edited is
-weighed again.
+The weight of a host is the sum over all weighers of column / scale x multiplier. The scale is a
+constant of the table or the request, such as the largest memory of one host. It does not depend
+on the candidates, so weights stay comparable after a pick, and only edited rows are weighed
+again.
 
 Always true: hosts with equal columns have equal weights to the last bit, whether they were
-weighed all at once or alone; ties are found by comparing.
+weighed together or alone, so ties can be found by comparison.
 """
 
 from __future__ import annotations
@@ -34,73 +32,75 @@ ALL_ROWS = slice(None)
 
 
 class Filter(Protocol):
-    """Says which hosts may be used at all.
+    """Decides which hosts may be used.
 
-    One that looks at the clock has ``stamp(hosts, spec)`` as well: as long as that is equal,
-    what it says of rows that were not edited stays as it is. One that counts servers has
-    ``NEEDS_SERVERS = True``, and so has a weigher that does. One of which a part reads less
-    than the rest has ``HALVES``, filters of its name that together say what it says. One that
-    hardly any request does without may have ``admits(hosts, spec, index)``: what ``mask`` says
-    of one row, sooner. One that reads what is rare, leaves few hosts and says the same after
-    every pick may have ``few(hosts, spec)``: the rows, in order, of which ``mask`` says True;
-    nobody else is looked at then. And ``lacks(hosts, spec, index)`` says what one host lacks,
-    for people. One whose ``missing`` leaves out numbers of hosts where some are dedicated has
-    ``missing_counted(hosts, spec)`` as well: the same with the numbers, for administrators.
+    Optional attributes:
 
-    One may name the scheduler hints that it reads in ``HINTS``. One that reads ``hints`` and
-    names none may read any of them.
+    - ``stamp(hosts, spec)``, if the filter reads the clock: as long as the value is equal, the
+      mask of rows that were not edited is the same.
+    - ``NEEDS_SERVERS = True``, if it reads the numbers of servers.
+    - ``HALVES``: filters of the same name whose combination equals this one, if one of them can
+      be cached and the other cannot.
+    - ``admits(hosts, spec, index)``: ``mask`` for one row, but faster.
+    - ``few(hosts, spec)``: the ordered rows where ``mask`` is True, for a filter that reads rare
+      fields, leaves few hosts and does not change with picks. Other rows are then skipped.
+    - ``lacks(hosts, spec, index)``: texts about what one host lacks.
+    - ``missing_counted(hosts, spec)``: ``missing`` with numbers of hosts, for administrators, if
+      ``missing`` hides them where some hosts are dedicated.
+    - ``HINTS``: the scheduler hints that it reads. A filter that reads ``hints`` without this
+      attribute may read all of them.
     """
 
     NAME: str
     REASON: str
-    """Why a host is removed, to be read after "N hosts: "."""
+    """Why a host is removed; follows "N hosts: "."""
     READS: Reads
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True where a host may be used; None where the request asks nothing of the kind.
+        """True where a host may be used; None if the filter does not apply to the request.
 
-        Whether it is None depends on the request and on the metadata of aggregates alone; a
-        group may have more to say once it has a member. Of pools it may only ask whether they
-        give what the request asks for.
+        Whether it is None must depend on the request and aggregate metadata only; a group filter
+        may begin to apply once the group has a member. Of pools, a filter may only read whether
+        they can supply the requested amounts.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """What was asked for, and the nearest there is; for people, and naming no host."""
+        """A text about what was requested and what is available; it must not name hosts."""
 
 
 class Weigher(Protocol):
-    """Says how good a host is; higher wins.
+    """Weighs hosts; higher wins.
 
-    One whose numbers depend on other hosts, or on the clock, has ``stamp`` as filters have; and
-    it may have ``HINTS`` as they have.
+    ``NEEDS_SERVERS`` and ``HINTS`` are optional as for filters. ``stamp`` is required if the
+    numbers depend on other hosts or on the clock.
     """
 
     NAME: str
     READS: Reads
     AGGREGATE_KEY: str
-    """Under which aggregates can give their hosts a multiplier of their own."""
+    """The metadata key with which aggregates override the multiplier for their hosts."""
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
         """Any finite numbers, in the weigher's own unit."""
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """The number that weighs 1; 0 where this request has nothing to weigh."""
+        """The number that weighs 1; 0 if the weigher does not apply to the request."""
 
 
 APART = frozenset({"amounts", "rules", "hints"})
-"""Fields that are read otherwise when shapes are compared: a mapping has no hash, and that of
-the rules would take as long as the rest."""
+"""Fields that need special handling in shapes: mappings have no hash, and hashing the rules would
+take as long as the rest."""
 Weighed = tuple[Weigher, float]
 """A weigher and its multiplier."""
 Taken = list[tuple[Filter, int]]
-"""Filters that removed hosts, in order, and how many each."""
+"""Filters that removed hosts, in order, with the number of hosts of each."""
 
 
 class Rare(NamedTuple):
-    """A filter that is asked at every decision, and what need not be found out each time.
+    """A filter whose result is not cached, with precomputed properties.
 
-    One that ``is_moving`` may say something else after every pick; so may one that
-    ``reads_group``, which had nothing to say before, of a group that gets its first member.
+    The result of a filter that ``is_moving`` may change after every pick. A filter that
+    ``reads_group`` may begin to apply when the group gets its first member.
     """
 
     filter: Filter
@@ -109,16 +109,11 @@ class Rare(NamedTuple):
     reads_group: bool
 
 
-def _rare(each: Filter) -> Rare:
-    few = getattr(each, "few", None)
-    return Rare(each, few, not MOVING.isdisjoint(each.READS), "group" in each.READS)
-
-
 class Pipeline:
     """Filters in order, and weighers with their multipliers.
 
-    Those that read what hardly two requests have alike are kept apart: they are ``rare``, and
-    asked each time, behind the ``steady`` ones.
+    Those that read ``RARE`` fields are evaluated for each request, after the ``steady`` ones,
+    whose results are cached.
     """
 
     def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
@@ -126,12 +121,20 @@ class Pipeline:
         self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
         parts = [part for each in filters for part in getattr(each, "HALVES", (each,))]
         self.steady_filters = tuple(each for each in parts if not _is_rare(each))
-        # Who may leave few comes first, so that the others need not look at the rest.
+        # Filters that leave few rows come first, so that the others skip the rest.
         rare = [each for each in parts if _is_rare(each)]
         self.rare_filters = tuple(sorted(rare, key=lambda each: not hasattr(each, "few")))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
         self.rare_weighers = tuple(each for each in self.weighers if _is_rare(each[0]))
-        self.rare = tuple(_rare(each) for each in self.rare_filters)
+        self.rare = tuple(
+            Rare(
+                each,
+                getattr(each, "few", None),
+                is_moving=not MOVING.isdisjoint(each.READS),
+                reads_group="group" in each.READS,
+            )
+            for each in self.rare_filters
+        )
         steady: list[Filter | Weigher] = [
             *self.steady_filters,
             *(each for each, _ in self.steady_weighers),
@@ -139,38 +142,29 @@ class Pipeline:
         fields = sorted({name for each in steady for name in each.READS} - APART)
         self._fields = attrgetter(*fields) if fields else None
         readers = [each for each in steady if "hints" in each.READS]
+        named = [getattr(each, "HINTS", ()) for each in readers]
         self._reads_hints = bool(readers)
-        self._hints = _declared(readers)
+        # None if one of them may read all hints.
+        self._hints = frozenset().union(*named) if all(named) else None
 
     def shape(self, spec: RequestSpec) -> object:
-        """What the steady ones read of a request: alike for requests that they judge alike.
+        """A key of everything that steady filters and weighers read of a request.
 
-        But for the rules, which are alike for all requests of a service.
+        The rules are left out, since they are the same for all requests of a service.
         """
         read = self._fields(spec) if self._fields is not None else None
-        if self._reads_hints:
-            return (*spec.amounts.items(), read, self._hints_read(spec))
-        return (*spec.amounts.items(), read)
-
-    def _hints_read(self, spec: RequestSpec) -> object:
-        hints, names = spec.hints, self._hints
-        if names is None:
-            return frozen(hints)
-        return frozen({name: hints[name] for name in names if name in hints})
+        if not self._reads_hints:
+            return (*spec.amounts.items(), read)
+        hints = spec.hints
+        if self._hints is not None:
+            hints = {name: hints[name] for name in self._hints if name in hints}
+        return (*spec.amounts.items(), read, frozen(hints))
 
     @property
     def needs_servers(self) -> bool:
-        """Whether anybody here counts servers."""
-        asked: list[Any] = [*self.filters, *(each for each, _ in self.weighers)]
-        return any(getattr(each, "NEEDS_SERVERS", False) for each in asked)
-
-
-def _declared(readers: Sequence[Filter | Weigher]) -> frozenset[str] | None:
-    """The hints that these read; ``None`` if one of them may read any."""
-    named = [getattr(each, "HINTS", ()) for each in readers]
-    if not all(named):
-        return None
-    return frozenset(name for names in named for name in names)
+        """Whether any filter or weigher reads the numbers of servers."""
+        users: list[Any] = [*self.filters, *(each for each, _ in self.weighers)]
+        return any(getattr(each, "NEEDS_SERVERS", False) for each in users)
 
 
 def _is_rare(each: Filter | Weigher) -> bool:
@@ -178,19 +172,11 @@ def _is_rare(each: Filter | Weigher) -> bool:
 
 
 def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, Taken]:
-    """Apply all filters: what is left, and what each of them took away."""
+    """Apply all filters: the hosts that are left, and the number that each filter removed."""
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     taken: Taken = []
-    narrow((*pipeline.steady_filters, *pipeline.rare_filters), hosts, spec, left, taken)
-    return left, taken
-
-
-def narrow(
-    filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec, left: Mask, taken: Taken
-) -> None:
-    """Take what these filters remove out of ``left``, and note in ``taken`` how many."""
-    before = int(np.count_nonzero(left))
-    for each in filters:
+    before = hosts.host_count
+    for each in (*pipeline.steady_filters, *pipeline.rare_filters):
         mask = each.mask(hosts, spec, ALL_ROWS)
         if mask is None:
             continue
@@ -200,43 +186,43 @@ def narrow(
         if after < before:
             taken.append((each, before - after))
         before = after
+    return left, taken
 
 
 def removals(
-    taken: Taken, hosts: HostTable, spec: RequestSpec, *, is_wanted_whole: bool
+    taken: Taken, hosts: HostTable, spec: RequestSpec, *, with_missing: bool
 ) -> tuple[Removal, ...]:
-    """What the filters did, in words; what was missing only where that is wanted.
+    """The removals by filter. Without ``with_missing`` the texts about what was missing are empty.
 
-    Looking for the nearest miss reads whole columns again, and nobody asks after a success.
+    These texts read whole columns again, and are not needed after a success.
     """
-    # Two parts of one filter are one to whoever reads it.
+    # The halves of a filter are reported as one.
     counts: dict[str, int] = {}
     for each, count in taken:
         counts[each.NAME] = counts.get(each.NAME, 0) + count
     by_name = {each.NAME: each for each, _ in reversed(taken)}
-    if not is_wanted_whole:
-        return tuple(
-            Removal(name, count, by_name[name].REASON, "", "") for name, count in counts.items()
-        )
+    texts = {
+        name: missing(each, hosts, spec) if with_missing else ("", "")
+        for name, each in by_name.items()
+    }
     return tuple(
-        Removal(name, count, by_name[name].REASON, *missing(by_name[name], hosts, spec))
-        for name, count in counts.items()
+        Removal(name, count, by_name[name].REASON, *texts[name]) for name, count in counts.items()
     )
 
 
 def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
-    """What a filter misses: for everybody, and with numbers of hosts for administrators."""
-    told = by.missing(hosts, spec)
+    """What hosts lack according to a filter, for users and for administrators."""
+    text = by.missing(hosts, spec)
     counted = getattr(by, "missing_counted", None)
-    return told, told if counted is None else counted(hosts, spec)
+    return text, text if counted is None else counted(hosts, spec)
 
 
 Active = tuple[Weigher, float, float]
-"""A weigher that has something to weigh, its multiplier by its scale, and its scale."""
+"""A weigher that applies, its multiplier divided by its scale, and its scale."""
 
 
 def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> tuple[Active, ...]:
-    """The weighers that have something to weigh for this request."""
+    """The weighers that apply to this request."""
     scaled = [(each, multiplier, each.scale(hosts, spec)) for each, multiplier in weighers]
     return tuple((each, by / scale, scale) for each, by, scale in scaled if scale != 0.0)
 
@@ -244,14 +230,14 @@ def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> 
 def weigh(
     weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """The weights of some rows; None if nobody weighs anything."""
+    """The weights of some rows; None if no weigher applies."""
     return add_up(active(weighers, hosts, spec), hosts, spec, rows)
 
 
 def add_up(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """As :func:`weigh`, for who has the active ones at hand."""
+    """:func:`weigh` for active weighers."""
     total: Weights | None = None
     has_aggregates = hosts.has_aggregates
     for weigher, usual, scale in weighers:
@@ -264,9 +250,9 @@ def add_up(
 
 
 def numbers(weights: Weights) -> Weights:
-    """These weights, and 0 for what is no number."""
+    """These weights, with 0 for nan and infinity."""
     if np.isfinite(weights.sum()):
-        # The usual case: had one of them been none, so would be the sum.
+        # The usual case: the sum is finite only if all weights are.
         return weights
     return np.where(np.isfinite(weights), weights, 0.0)
 
@@ -274,7 +260,7 @@ def numbers(weights: Weights) -> Weights:
 def _factor(
     hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
 ) -> float | Weights:
-    """What a weigher's numbers are multiplied by; hosts of some aggregates have their own."""
+    """The factor of a weigher; aggregates may override it for their hosts."""
     by_code = hosts.aggregates.multipliers(weigher.AGGREGATE_KEY)
     if by_code is None:
         return usual
@@ -285,7 +271,7 @@ def _factor(
 def parts(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """What each weigher gives to one host, multiplied; for explanations."""
+    """The weight of one host by weigher, for explanations."""
     ordered = (*pipeline.steady_weighers, *pipeline.rare_weighers)
     return parts_by(active(ordered, hosts, spec), hosts, spec, index)
 
@@ -293,12 +279,12 @@ def parts(
 def parts_by(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """As :func:`parts`, for who has the active ones at hand."""
+    """:func:`parts` for active weighers."""
     row = slice(index, index + 1)
     has_aggregates = hosts.has_aggregates
     found: dict[str, float] = {}
     for weigher, usual, scale in weighers:
-        # As in ``weigh``, without making an array of one.
+        # As in ``weigh``, without arrays of one element.
         by = usual
         if has_aggregates:
             own = _factor(hosts, weigher, usual, scale, row)

@@ -1,7 +1,7 @@
-"""What filters and weighers read of a request, and what of that is seldom alike.
+"""The fields of requests that filters and weighers read.
 
-Always true: two requests that are alike in all fields that a pipeline reads come to the same
-masks and weights on the same table. That is what remembering them rests on.
+Always true: two requests with equal values in all fields that a pipeline reads get the same masks
+and weights on the same table. Caching depends on this.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Reads = tuple[str, ...]
-"""Names of fields of :class:`innkeeper.domain.placing.RequestSpec`. The moment of asking is not
-among them: who reads the clock says with ``stamp`` what it makes of it."""
+"""Names of fields of :class:`innkeeper.domain.placing.RequestSpec`, except the time of the request:
+a filter that reads the time has ``stamp``."""
 
 RARE: frozenset[str] = frozenset(
     {
@@ -27,18 +27,17 @@ RARE: frozenset[str] = frozenset(
         "reservation",
     }
 )
-"""Fields that hardly two requests have alike. Who reads one of them is asked at every decision;
-what the others say is remembered."""
+"""Fields that differ between most requests. The results of filters that read one are not cached."""
 
 MOVING = frozenset({"group", "query"})
-"""Those of which a filter may say something else after every pick: there is one member more,
-and a query may ask for what is left."""
+"""Fields whose filters may change their result after every pick: a group gets a member, and a query
+may read what is left."""
 
 
 def frozen(value: object) -> object:
-    """A key of a value that may hold mappings and lists: equal keys mean equal values.
+    """A hashable key of a value that may contain mappings and lists.
 
-    True, 1 and 1.0 are equal and still read differently, so the key holds the type too.
+    The key includes types, because True, 1 and 1.0 are equal but mean different things.
     """
     if isinstance(value, Mapping):
         return Mapping, frozenset((name, frozen(each)) for name, each in value.items())

@@ -1,7 +1,7 @@
-"""Why there was no valid host, in words: for everybody, and for administrators.
+"""The fault "No valid host was found", for users and for administrators.
 
-Always true: :func:`sentence` names no host. Where some hosts are dedicated, it has no numbers
-of hosts: they would tell how many are dedicated, or how many a pcloud has.
+Always true: :func:`sentence` names no host. If any host is dedicated, it has no numbers of hosts,
+which would reveal how many are dedicated, or the size of a pcloud.
 """
 
 from __future__ import annotations
@@ -12,60 +12,56 @@ from innkeeper.domain.explaining import NearMiss, Objection, Refused
 from innkeeper.domain.placing import BuildPlan
 
 NO_VALID_HOST = "No valid host was found. "
-"""Clients match on this beginning."""
+"""Clients match on this prefix."""
 NO_FILTER = "none"
-"""Who removed the last host where there was none."""
+"""Reported as the removing filter if there are no hosts."""
 
 
 def sentence(
     plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = (), *, has_dedicated: bool
 ) -> str:
-    """Say what became of all hosts, filter by filter, what was missing, and how near it was.
+    """The removals by filter, what was missing, and the nearest miss.
 
-    ``has_dedicated`` says that there are hosts which are kept for somebody. Then there are no
-    numbers: whichever filter removed those, they are among the hosts that were removed.
+    If ``has_dedicated``, the text has no numbers of hosts, since they would include those.
     """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
     is_counted = not has_dedicated
-    told = _passed(plan, is_counted=is_counted)
+    if is_counted:
+        text = f"Of {plan.hosts} hosts, {plan.candidates} passed all filters"
+    else:
+        text = f"{'Some' if plan.candidates else 'None'} of the hosts passed all filters"
     if plan.candidates:
-        told += f", with room for {len(plan.entries)} of {wanted} servers"
+        text += f", with room for {len(plan.entries)} of {wanted} servers"
     parts = [
         f"{each.filter_name} removed {each.removed if is_counted else 'some'} "
         f"({each.reason}; {each.counted if is_counted else each.missing})"
         for each in plan.removals
     ]
     if parts:
-        told += ": " + ", ".join(parts)
-    told += "."
+        text += ": " + ", ".join(parts)
+    text += "."
     if nearest:
-        told += f" The nearest host is refused by {_objections(nearest[0].objections)}."
-    return NO_VALID_HOST + told
+        text += f" The nearest host is rejected by {_objections(nearest[0].objections)}."
+    return NO_VALID_HOST + text
 
 
 def counted(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> str:
-    """The same sentence with numbers of hosts, dedicated or not; for administrators."""
+    """:func:`sentence` with all numbers of hosts, for administrators."""
     return sentence(plan, wanted, nearest, has_dedicated=False)
 
 
-def _passed(plan: BuildPlan, *, is_counted: bool) -> str:
-    if is_counted:
-        return f"Of {plan.hosts} hosts, {plan.candidates} passed all filters"
-    return f"{'Some' if plan.candidates else 'None'} of the hosts passed all filters"
-
-
 def culprit(plan: BuildPlan, refused: Refused) -> str:
-    """The filter that removed the last hosts, those before it having removed the others."""
+    """The filter that removed the last hosts."""
     removing = [each.filter_name for each in refused.tallies if each.removed]
     removing = removing or [each.filter_name for each in plan.removals]
     return removing[-1] if removing else NO_FILTER
 
 
 def details(refused: Refused) -> str:
-    """The nearest misses by name, and what each filter keeps away alone; a line for each."""
+    """Lines with the hosts that each filter alone rejects, and the nearest misses by name."""
     lines = [
-        f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would do."
+        f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would pass."
         for each in refused.tallies
         if each.alone
     ]
@@ -75,7 +71,7 @@ def details(refused: Refused) -> str:
 
 
 def near_misses(refused: Refused) -> list[str]:
-    """The hosts that come nearest, by name, each with what it lacks."""
+    """The nearest misses by name, each with what it lacks."""
     return [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
 
 

@@ -1,10 +1,10 @@
-"""A decision with all that it was made of, as the bytes of a file, and back.
+"""Files with a decision and all of its inputs.
 
-The file is a ZIP archive: ``recording.json`` says what was asked, who decided and what came
-out; every other member is one column of the host table, in NumPy's own format.
+The file is a ZIP archive. ``recording.json`` has the request, the configuration and the plan; every
+other member is one column of the host table in NumPy's format.
 
-Always true: what :func:`read` accepts can be decided again. Whatever else it is given, it
-raises :class:`Invalid` and says what is wrong; nothing in a file is run.
+Always true: a file that :func:`read` accepts can be replayed. For all other files it raises
+:class:`Invalid`. No code in a file is executed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.placing import BuildPlan, Expression, RequestSpec
+from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.scheduling import expressions
 from innkeeper.snapshot import recording
 from innkeeper.snapshot.columns import HostTable
@@ -31,29 +31,29 @@ from innkeeper.snapshot.recording import Column, Moment
 
 FORMAT = "innkeeper-recording"
 VERSION = 4
-"""Counts up when an older program could not read, or would misread, what is written."""
+"""Incremented if older programs cannot read new files."""
 HEAD = "recording.json"
 SUFFIX = ".npy"
 DENSITY = 3
-"""How hard is packed. More takes several times as long and gives a few percent."""
+"""The level of compression. Higher levels take several times as long and save a few percent."""
 MB = 2**20
 BYTES_MAX = 512 * MB
-"""Of all members, unpacked, and of the file. A small file can claim to hold more. With all
-classes and traits that there are by themselves, 100,000 hosts are 123 MiB of columns, and twice
-as much with as many again of their own."""
+"""The limit for the file, and for all members unpacked, which protects against ZIP bombs. With all
+standard classes and traits, 100,000 hosts have 123 MiB of columns; as many custom ones double it.
+"""
 HEAD_BYTES_MAX = 256 * MB
-"""100,000 hosts with servers of 20 projects on each are less than half of it."""
+"""More than twice the size for 100,000 hosts, each with servers of 20 projects."""
 COLUMN_BYTES_MAX = 16 * MB
-"""Two million rows; a column of 100,000 hosts is less than 1 MB."""
+"""Two million rows; a column of 100,000 hosts has less than 1 MB."""
 NUMBERS = "biuf"
-"""The kinds of NumPy's types that columns have: truths, whole numbers and doubles."""
+"""The kinds of NumPy types in columns: booleans, integers and floats."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""Archives date their members. The same recording is the same bytes, so these have one date."""
+"""The date of all members, so that the same recording has the same bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a scheduler is made of, by the names that settings have for it."""
+    """The configuration of a scheduler, by the names in the settings."""
 
     driver: str
     filters: tuple[str, ...]
@@ -64,8 +64,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One decision. ``recorded_at`` is a moment in UTC as text; ``label`` tells which decision
-    it was, for people."""
+    """One decision. ``recorded_at`` is a time in UTC as text; ``label`` describes it for people."""
 
     moment: Moment
     spec: RequestSpec
@@ -77,7 +76,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A recording that was read from a file; its table is ready to be decided on."""
+    """A recording that was read from a file, with a complete host table."""
 
     table: HostTable
     spec: RequestSpec
@@ -87,24 +86,24 @@ class Reopened:
     label: str
 
 
-def write(made: Recording) -> bytes:
-    """The bytes of a recording's file."""
+def write(decision: Recording) -> bytes:
+    """Return the bytes of a recording's file."""
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "recorded_at": made.recorded_at,
-        "label": made.label,
-        "recipe": msgspec.to_builtins(made.recipe),
-        "spec": _plain_spec(made.spec),
-        "plan": msgspec.to_builtins(made.plan, str_keys=True),
-        "table": recording.plain(made.moment.state),
+        "recorded_at": decision.recorded_at,
+        "label": decision.label,
+        "recipe": msgspec.to_builtins(decision.recipe),
+        "spec": _plain_spec(decision.spec),
+        "plan": msgspec.to_builtins(decision.plan, str_keys=True),
+        "table": recording.plain(decision.moment.state),
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        # No ``nan`` and no infinity: other programs are to read this as well.
+        # JSON has no nan and no infinity; other programs must be able to read the file.
         text = json.dumps(head, indent=1, allow_nan=False)
         archive.writestr(_member(HEAD), text, zipfile.ZIP_DEFLATED, DENSITY)
-        for path, column in made.moment.columns.items():
+        for path, column in decision.moment.columns.items():
             whole = io.BytesIO()
             np.lib.format.write_array(whole, column, allow_pickle=False)
             member = _member(path + SUFFIX)
@@ -114,14 +113,13 @@ def write(made: Recording) -> bytes:
 
 def _member(name: str) -> zipfile.ZipInfo:
     member = zipfile.ZipInfo(name, FIRST_DAY)
-    # Whoever unpacks it: names of hosts and projects are in it.
+    # Unpacked files are private, since they contain names of hosts and projects.
     member.external_attr = 0o600 << 16
     return member
 
 
 def read(packed: bytes) -> Reopened:
-    """Open a recording again. Raises :class:`Invalid` for a file that is none, or damaged, or
-    of a newer version."""
+    """Read a recording. Raises :class:`Invalid` for damaged files and for other versions."""
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             _check_size(archive)
@@ -130,16 +128,16 @@ def read(packed: bytes) -> Reopened:
     except _TooLarge as error:
         raise Invalid(f"The recording is too large: {error}.") from error
     except zipfile.BadZipFile as error:
-        raise Invalid(f"This is no recording of a decision: {error}.") from error
+        raise Invalid(f"This is not a recording of a decision: {error}.") from error
     except KeyError as error:
-        raise Invalid(f"The recording is damaged: {_told(error)} is missing.") from error
+        raise Invalid(f"The recording is damaged: {_text(error)} is missing.") from error
     except (
         ArithmeticError,
         AttributeError,
         EOFError,
         LookupError,
         MemoryError,
-        # A way of packing that is not known here is one of these, and so is too deep a nesting.
+        # Raised for unknown methods of compression and for too deep a nesting.
         RuntimeError,
         TypeError,
         ValueError,
@@ -147,24 +145,24 @@ def read(packed: bytes) -> Reopened:
         tokenize.TokenError,
         zlib.error,
     ) as error:
-        raise Invalid(f"The recording is damaged: {_told(error)}.") from error
+        raise Invalid(f"The recording is damaged: {_text(error)}.") from error
 
 
-def _told(error: BaseException) -> str:
-    said = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(said).rstrip(".") or type(error).__name__
+def _text(error: BaseException) -> str:
+    reason = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(reason).rstrip(".") or type(error).__name__
 
 
 class _TooLarge(Exception):
-    """More than is read here; the message says what, and how much would be."""
+    """A file or member exceeds its limit; the message has both sizes."""
 
 
 def check_file_size(size: int) -> None:
-    """Refuse a file by its size, before it is read. Raises :class:`Invalid`."""
+    """Raise :class:`Invalid` for a file that is too large to read."""
     if size > BYTES_MAX:
         raise Invalid(
-            f"The recording is too large: the file has {_told_size(size)}, and at most "
-            f"{_told_size(BYTES_MAX)} are read."
+            f"The recording is too large: the file has {_mebibytes(size)}, and at most "
+            f"{_mebibytes(BYTES_MAX)} are read."
         )
 
 
@@ -173,17 +171,17 @@ def _check_size(archive: zipfile.ZipFile) -> None:
         most = HEAD_BYTES_MAX if each.filename == HEAD else COLUMN_BYTES_MAX
         if each.file_size > most:
             raise _TooLarge(
-                f"unpacked, {each.filename} has {_told_size(each.file_size)}, and at most "
-                f"{_told_size(most)} are read"
+                f"unpacked, {each.filename} has {_mebibytes(each.file_size)}, and at most "
+                f"{_mebibytes(most)} are read"
             )
     whole = sum(each.file_size for each in archive.infolist())
     if whole > BYTES_MAX:
         raise _TooLarge(
-            f"unpacked it has {_told_size(whole)}, and at most {_told_size(BYTES_MAX)} are read"
+            f"unpacked it has {_mebibytes(whole)}, and at most {_mebibytes(BYTES_MAX)} are read"
         )
 
 
-def _told_size(size: int) -> str:
+def _mebibytes(size: int) -> str:
     return f"{size / MB:.0f} MiB"
 
 
@@ -191,9 +189,9 @@ def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
     try:
         head = json.loads(archive.read(HEAD))
     except KeyError as error:
-        raise Invalid(f"This is no recording of a decision: it has no {HEAD}.") from error
+        raise Invalid(f"This is not a recording of a decision: it has no {HEAD}.") from error
     if not isinstance(head, Mapping) or head.get("format") != FORMAT:
-        raise Invalid("This is no recording of a decision.")
+        raise Invalid("This is not a recording of a decision.")
     version = head["version"]
     if not isinstance(version, int) or version < 1:
         raise ValueError(f"its version is {version!r}")
@@ -214,22 +212,22 @@ def _columns(archive: zipfile.ZipFile) -> dict[str, Column]:
     found: dict[str, Column] = {}
     for name in archive.namelist():
         if name.endswith(SUFFIX):
-            # At once: an archive proves a member's sum only when its end was read.
+            # Read completely: the checksum of a member is verified at its end.
             found[name.removesuffix(SUFFIX)] = _column(name, archive.read(name))
     return found
 
 
 def _column(name: str, packed: bytes) -> Column:
-    """One column. Its head may claim any number of rows; what counts is what is there."""
+    """Parse one column; the number of rows in its header is not trusted."""
     whole = io.BytesIO(packed)
     if np.lib.format.read_magic(whole) != (1, 0):
         raise ValueError(f"{name} is of another version of NumPy's format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(whole)
     values = whole.read()
     if dtype.kind not in NUMBERS or len(shape) != 1:
-        raise ValueError(f"{name} is no column of numbers")
+        raise ValueError(f"{name} is not a column of numbers")
     if shape[0] * dtype.itemsize != len(values):
-        raise ValueError(f"{name} does not have the rows that it claims")
+        raise ValueError(f"{name} does not have the rows that its header claims")
     found: Column = np.frombuffer(values, dtype=dtype)
     return found
 
@@ -246,25 +244,20 @@ def _reopened(head: Mapping[str, Any], columns: Mapping[str, Column]) -> Reopene
 
 
 def _plain_spec(spec: RequestSpec) -> dict[str, Any]:
-    made: dict[str, Any] = msgspec.to_builtins(spec)
+    plain: dict[str, Any] = msgspec.to_builtins(spec)
     if math.isinf(spec.rules.capabilities_max_age_s):
-        made["rules"]["capabilities_max_age_s"] = None
-    return made
+        plain["rules"]["capabilities_max_age_s"] = None
+    return plain
 
 
-def _spec(told: Mapping[str, Any]) -> RequestSpec:
-    rules = dict(told["rules"])
+def _spec(plain: Mapping[str, Any]) -> RequestSpec:
+    rules, query = dict(plain["rules"]), plain["query"]
     if rules["capabilities_max_age_s"] is None:
         rules["capabilities_max_age_s"] = math.inf
-    query = told["query"]
-    return msgspec.convert(
-        {**told, "rules": rules, "query": None if query is None else _query(query)}, RequestSpec
-    )
-
-
-def _query(told: Any) -> Expression:
-    """An expression as it was parsed; JSON has no tuples."""
-    try:
-        return expressions.read(told)
-    except Invalid as error:
-        raise ValueError(error.message) from error
+    if query is not None:
+        # Parsed again, since JSON has no tuples.
+        try:
+            query = expressions.read(query)
+        except Invalid as error:
+            raise ValueError(error.message) from error
+    return msgspec.convert({**plain, "rules": rules, "query": query}, RequestSpec)

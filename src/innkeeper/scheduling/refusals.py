@@ -1,8 +1,7 @@
-"""Who refuses which hosts, and which of the refused come nearest; by columns, and only when
-somebody asks.
+"""The filters that reject each host, and the near misses; computed on request only.
 
-Always true: what is told is a function of table, spec and seed, as the decision itself; the
-table is not touched.
+Always true: the result is a function of table, spec and seed, like the decision itself. The table
+is not changed.
 """
 
 from __future__ import annotations
@@ -24,21 +23,23 @@ from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
 
 NEAREST_TURNS = 2**48
-"""Where the turns of draws among equally near hosts begin: behind all those of decisions."""
+"""The first turn of draws among equally near hosts, beyond all turns of decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """What each filter says of each host: True where it refuses; None where it is not asked."""
+    """For each filter, True for the hosts that it rejects, or None if it does not apply.
+
+    ``counts`` has the number of rejecting filters by host.
+    """
 
     filters: tuple[Filter, ...]
     columns: tuple[Mask | None, ...]
     counts: npt.NDArray[np.int32]
-    """By how many filters each host is refused."""
 
 
 def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refusals:
-    """Ask all filters about all hosts, also about those that others have refused."""
+    """Apply all filters to all hosts, including those that other filters reject."""
     columns: list[Mask | None] = []
     counts: npt.NDArray[np.int32] = np.zeros(hosts.host_count, dtype=np.int32)
     for each in filters:
@@ -52,19 +53,22 @@ def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refu
 def tallies(
     found: Refusals, hosts: HostTable, spec: RequestSpec, known: Mapping[str, Removal] | None = None
 ) -> tuple[Tally, ...]:
-    """What the filters did, in their order; those that refuse nobody are left out.
+    """The tallies of all filters that reject a host, in order.
 
-    ``known`` has what filters have told to be missing already, by their names.
+    ``known`` has removals by filter, whose texts are reused.
     """
-    told = known or {}
-    made: list[Tally] = []
+    result: list[Tally] = []
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     only_one: Mask = found.counts == 1
     for each, refuses in zip(found.filters, found.columns, strict=True):
         if refuses is None or not refuses.any():
             continue
-        missing = _missing(told.get(each.NAME), each, hosts, spec)
-        made.append(
+        removal = (known or {}).get(each.NAME)
+        if removal is not None and removal.missing:
+            missing = removal.missing, removal.counted
+        else:
+            missing = pipeline.missing(each, hosts, spec)
+        result.append(
             Tally(
                 each.NAME,
                 removed=int(np.count_nonzero(left & refuses)),
@@ -76,46 +80,34 @@ def tallies(
             )
         )
         left &= ~refuses
-    return tuple(made)
-
-
-def _missing(
-    known: Removal | None, by: Filter, hosts: HostTable, spec: RequestSpec
-) -> tuple[str, str]:
-    if known is not None and known.missing:
-        return known.missing, known.counted
-    return pipeline.missing(by, hosts, spec)
+    return tuple(result)
 
 
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
-    """How much of the amounts each host lacks, as shares that are added up.
+    """The sum of the missing shares of all amounts, by host.
 
-    What is there and cannot be had in one piece is missing whole.
+    An amount that is free but not allowed in one allocation counts as missing.
     """
     total: Amount = np.zeros(hosts.host_count)
     for name, amount in spec.amounts.items():
         if name not in hosts.free:
             total += 1.0
         elif amount > 0:
-            total += _shortage(hosts, name, amount)
+            free = np.maximum(hosts.left(name, ALL_ROWS), 0.0)
+            missing: Amount = np.maximum(amount - free, 0.0) / amount
+            has = capacity.has(hosts, name, amount, ALL_ROWS)
+            total += np.where(~has & (missing == 0.0), 1.0, missing)
     return total
-
-
-def _shortage(hosts: HostTable, name: str, amount: int) -> Amount:
-    at_hand = np.maximum(hosts.left(name, ALL_ROWS), 0.0)
-    missing: Amount = np.maximum(amount - at_hand, 0.0) / amount
-    has = capacity.has(hosts, name, amount, ALL_ROWS)
-    return np.where(~has & (missing == 0.0), 1.0, missing)
 
 
 def nearest(
     found: Refusals, hosts: HostTable, spec: RequestSpec, most: int
 ) -> tuple[NearMiss, ...]:
-    """The refused hosts that come nearest: fewest refusals first, then the least shortage.
+    """The near misses: hosts with the fewest rejecting filters, then with the least shortage.
 
-    Among equals the request's seed draws. A host that is refused because the request names
-    another, or because it is dedicated to others, stands behind all that are refused for what
-    they are. Of one that is dedicated nothing else is told: it is not for everybody to know.
+    Ties are drawn by the request's seed. Hosts that are dedicated to others, or are not the
+    forced host, come last. For dedicated hosts no other reason is reported, since their state is
+    not public.
     """
     refused = np.flatnonzero(found.counts)
     if not refused.shape[0] or most < 1:
@@ -125,7 +117,7 @@ def nearest(
     others = _refused_by(found, dedication.NAMES)
     counts[others], short[others] = len(found.filters), 0.0
     counts[_refused_by(found, {forced_host.NAME})] += len(found.filters)
-    # One number for both: no shortage is as much as one more refusal.
+    # One number for both: every shortage is less than one more rejecting filter.
     distance = counts * (len(spec.amounts) + 1.0) + short
     return tuple(
         NearMiss(
@@ -156,7 +148,7 @@ def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) 
     last = np.partition(mine, size - 1)[size - 1]
     nearer = among[mine < last]
     nearer = nearer[np.argsort(distance[nearer], kind="stable")]
-    # The rest are equals, often thousands: some of them in a row, from a drawn one on.
+    # The rest are ties, often thousands: take consecutive ones from a random start.
     equals = among[mine == last]
     start = draw(seed, NEAREST_TURNS, int(equals.shape[0]))
     rest = equals[(start + np.arange(size - nearer.shape[0])) % equals.shape[0]]
@@ -166,19 +158,18 @@ def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) 
 def verdicts(
     filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec, index: HostIndex
 ) -> tuple[Verdict, ...]:
-    """What every filter says of one host."""
+    """The verdict of every filter on one host."""
     row = slice(index, index + 1)
-    made: list[Verdict] = []
+    result: list[Verdict] = []
     for each in filters:
         mask = each.mask(hosts, spec, row)
         is_refused = mask is not None and not mask[0]
         objection = _objection(each, hosts, spec, index) if is_refused else None
-        made.append(Verdict(each.NAME, mask is not None, objection))
-    return tuple(made)
+        result.append(Verdict(each.NAME, mask is not None, objection))
+    return tuple(result)
 
 
 def _objection(each: Filter, hosts: HostTable, spec: RequestSpec, index: HostIndex) -> Objection:
-    # A filter of one's own need not be able to say it.
     lacks = getattr(each, "lacks", None)
-    told = () if lacks is None else tuple(lacks(hosts, spec, index))
-    return Objection(each.NAME, each.REASON, told)
+    texts = () if lacks is None else tuple(lacks(hosts, spec, index))
+    return Objection(each.NAME, each.REASON, texts)

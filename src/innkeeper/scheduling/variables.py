@@ -1,9 +1,9 @@
-"""The variables that a query may name: what is known of hosts, with units in the names.
+"""The variables of queries, with units in their names.
 
-Always true: there are no others. Nothing else about a host can be asked for, whatever it is.
+Always true: queries can read nothing else about hosts.
 
-May be false: that counts of servers are known. They are kept where a filter or weigher of the
-settings counts servers; a query alone does not make anybody count.
+May be false: that the numbers of servers are known. They are maintained only if a configured
+filter or weigher needs them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.facts import freshness
-from innkeeper.scheduling.facts.masks import named, row_count
+from innkeeper.scheduling.facts.masks import named, nowhere, row_count
 from innkeeper.scheduling.operands import Operand, coded, name, number
 from innkeeper.snapshot.amounts import Amount, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -63,7 +63,7 @@ NUMBERS: dict[str, _Measure] = {
     "total_memory_mb": _total("MEMORY_MB"),
     "total_disk_gb": _total("DISK_GB"),
     "total_vcpus": _total("VCPU"),
-    # The field's names for the same.
+    # Nova's names for the same.
     "free_ram_mb": _free("MEMORY_MB"),
     "free_disk_mb": _free("DISK_GB", MB_PER_GB),
     "vcpus_used": _used("VCPU"),
@@ -78,23 +78,23 @@ COUNTS: dict[str, _Measure] = {
     "num_io_ops": _busy,
 }
 HOST_NAMES = frozenset({"host", "hypervisor_hostname"})
-"""Those that tell one host from all others; not everybody may ask for them."""
+"""Variables that identify a host; policy restricts them."""
 ZONE = "availability_zone"
 
 
 def is_nameless(word: str) -> bool:
-    """Whether a variable says of what kind a fact is, and not which one."""
+    """Whether a variable is only the prefix of capabilities or traits."""
     kind, _, rest = word.partition(".")
     return f"{kind}." in (CAPABILITIES, TRAITS) and not rest.strip(".")
 
 
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:
-    """The values of a variable in these rows; None if it is none, or not kept here."""
+    """The values of a variable in these rows; None if it is unknown or not maintained."""
     measure = NUMBERS.get(word) or (COUNTS.get(word) if hosts.knows_servers else None)
     if measure is not None:
         return number(measure(hosts, rows))
     if word in HOST_NAMES:
-        return name(lambda wanted: named(hosts, (wanted,), rows))
+        return name(lambda host: named(hosts, (host,), rows))
     if word == ZONE:
         return coded(hosts.zone_codes[rows], list(hosts.zones))
     if word.startswith(CAPABILITIES):
@@ -115,7 +115,6 @@ def _capability(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> O
 
 
 def _trait(hosts: HostTable, rows: Rows, word: str) -> Operand:
-    had = hosts.traits.get(word)
-    if had is None:
-        return coded(np.zeros(row_count(hosts, rows), dtype=np.int32), (False, True))
-    return coded(had[rows].astype(np.int32), (False, True))
+    column = hosts.traits.get(word)
+    has = nowhere(hosts, rows) if column is None else column[rows]
+    return coded(has.astype(np.int32), (False, True))

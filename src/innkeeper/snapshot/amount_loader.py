@@ -1,7 +1,6 @@
-"""Read what providers have, and what is held of it, into the columns of a table.
+"""Reads inventories, usages, traits and generations into the columns of a table.
 
-Always true afterwards: the amounts, traits and generations of each row that was asked for
-equal what the transaction sees.
+Always true afterwards: the requested rows equal what the transaction sees.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ Rows = Sequence[Any]
 
 
 def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None) -> Rows:
-    """Fill the rows of these providers, or of all, and give the rows of provider and trait.
+    """Fill the rows of these providers, or of all, and return the pairs of provider and trait.
 
-    The table's rows were cleared before; providers without one are passed over.
+    The caller has cleared the rows. Providers without a row are ignored.
     """
     at, generations = _columns(table, capacity.generation_rows(tx, ids), 1)
     table.generations[at] = generations
-    # Not an update: a class that was renamed must not be found by its old name.
+    # Replaced, not updated: a renamed class must not be found by its old name.
     table.class_ids = class_ids(tx)
     names = {class_id: name for name, class_id in table.class_ids.items()}
     _load_inventories(table, capacity.inventory_rows(tx, ids), names)
@@ -42,7 +41,7 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """The index for each row, and some of the rows' columns; who has no index is left out."""
+    """The index of each row and some columns, without rows of unknown providers."""
     index_of = table.index_of
     mine = [row for row in rows if row[0] in index_of]
     at = np.fromiter((index_of[row[0]] for row in mine), dtype=np.intp, count=len(mine))
@@ -50,7 +49,7 @@ def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArr
 
 
 def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator[tuple[str, Rows]]:
-    """Rows of provider, class and more, class by class; the table has the class's columns."""
+    """Group rows by class, and add the columns of each class to the table."""
     by_class: dict[int, list[Any]] = {}
     for row in rows:
         by_class.setdefault(row[1], []).append(row)
@@ -65,7 +64,7 @@ def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> 
         if not mine:
             continue
         at, total, reserved, ratio = _columns(table, mine, 2, 3, 7)
-        # Allocations are whole: rounding the product down changes no comparison with it.
+        # Allocations are whole numbers, so rounding down changes no comparison.
         units = np.floor((total - reserved) * ratio)
         table.set_capacity(name, at, units)
         _, *units = _columns(table, mine, 4, 5, 6)

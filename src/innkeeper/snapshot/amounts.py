@@ -1,11 +1,10 @@
-"""Rows of providers, and columns of what they have: the ground of every table here.
+"""The base of all tables: one row per provider, one array per fact.
 
-One row per provider, one array per fact; columns grow by doubling, and the last row moves into
-the place of a removed one, so no holes are ever scanned.
+Columns grow by doubling. The last row moves into the place of a removed row, so there are no
+holes.
 
-Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of
-them. Whoever edits a row says so with :meth:`AmountTable.note`: what somebody remembers of the
-rows is renewed from that alone.
+Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of them.
+Every edit of a row is recorded with :meth:`AmountTable.note`; caches depend on that.
 
 May be false: that a provider still has what its row says. Only a claim proves that.
 """
@@ -23,22 +22,22 @@ from innkeeper.domain.ids import BEGINNING, ChangeId, ClassId, Generation, HostI
 
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
-"""Whole numbers kept as doubles, which are exact up to 2**53: comparing and weighing need no
-conversion then, which would take as long as the work itself."""
+"""Whole numbers as doubles, exact up to 2**53. Integers would need a conversion for each comparison
+and weight, which takes as long as the operation itself."""
 
 Indexes = npt.NDArray[np.intp]
 Rows = slice | Indexes
-"""Some rows of a table: a slice, or their numbers."""
+"""Rows of a table, as a slice or as indexes."""
 
 ROWS_MIN = 64
 AMOUNT_MAX = float(2**53)
 EDITS_MAX = 4096
-"""Notes of edited rows that are kept. Who is further behind looks at all rows again."""
+"""The number of edits that are kept. Caches that are further behind start again."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitBounds:
-    """The strictest unit rules of a class over all rows that have some of it."""
+    """The strictest unit rules of a class over all rows with inventory of it."""
 
     greatest_min: float
     least_max: float
@@ -48,20 +47,18 @@ class UnitBounds:
 class AmountTable:
     """Columns of providers as of the change at ``bookmark``.
 
-    ``free`` and ``used`` are keyed by resource class name; a row without inventory of a class
-    has nothing free of it, and zeros for its units.
+    Amounts are keyed by resource class; a row without inventory of a class has zeros. ``edits``
+    are the rows that were edited since ``epoch`` began; a new epoch begins if rows are added,
+    removed or moved. Only host tables with ``knows_servers`` have the numbers of servers.
     """
 
     def __init__(self) -> None:
         self.row_count = 0
         self.bookmark = BEGINNING
         self.edits: list[int] = []
-        """Rows that were edited, in order, since ``epoch`` began."""
         self.epoch = 0
-        """Counts what is no edit of single rows: rows that came, went or moved."""
         self._greatest: dict[str, float] = {}
         self.knows_servers = False
-        """Whether servers are counted here; only a table of hosts ever does."""
         self.class_ids: dict[str, ClassId] = {}
         self.index_of: dict[ProviderId, HostIndex] = {}
         self.free: dict[str, Amount] = {}
@@ -86,14 +83,14 @@ class AmountTable:
         self._add_column("fact", "provider_ids", np.int64)
         self._add_column("fact", "generations", np.int64)
 
-    # Facts that every row has. Views, made anew when the number of rows changes.
+    # Facts of every row: views, renewed when the number of rows changes.
     provider_ids: npt.NDArray[np.int64]
     generations: npt.NDArray[np.int64]
 
     # -- rows ------------------------------------------------------------------------------
 
     def add_rows(self, ids: Iterable[ProviderId]) -> None:
-        """Have a row for each of these providers; new ones come at the end."""
+        """Add rows for those of these providers that have none, at the end."""
         fresh = [provider_id for provider_id in ids if provider_id not in self.index_of]
         if not fresh:
             return
@@ -110,7 +107,7 @@ class AmountTable:
         self.provider_ids[start:] = fresh
 
     def remove_row(self, provider_id: ProviderId) -> None:
-        """Forget a provider; the last row moves into its place."""
+        """Remove a provider; the last row moves into its place."""
         index = self.index_of.pop(provider_id, None)
         if index is None:
             return
@@ -133,7 +130,7 @@ class AmountTable:
         self._renew_views()
 
     def clear_row(self, index: HostIndex) -> None:
-        """Take away all amounts and traits of a row, before they are set anew."""
+        """Reset all amounts and traits of a row."""
         for (kind, _), column in self._full.items():
             if kind != "fact":
                 column[index] = 0
@@ -141,13 +138,13 @@ class AmountTable:
         self.note(index)
 
     def note(self, index: int) -> None:
-        """Tell that a row was edited."""
+        """Record that a row was edited."""
         if len(self.edits) == EDITS_MAX:
             self._begin_epoch()
         self.edits.append(index)
 
     def note_all(self, rows: Indexes) -> None:
-        """Tell that these rows were edited."""
+        """Record that these rows were edited."""
         if len(self.edits) + rows.shape[0] > EDITS_MAX:
             self._begin_epoch()
         else:
@@ -159,26 +156,26 @@ class AmountTable:
 
     @property
     def change_id(self) -> ChangeId:
-        """The number of the last change that is shown."""
+        """The number of the last change that the table shows."""
         return self.bookmark.id
 
     def generation(self, index: HostIndex) -> Generation:
-        """The provider's generation as of this table."""
+        """The provider's generation in this table."""
         return Generation(int(self.generations[index]))
 
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
-        """Whether a row shows its provider at this generation, or a later one."""
+        """Whether a row shows its provider at this generation or a later one."""
         index = self.index_of.get(provider_id)
         return index is not None and bool(self.generations[index] >= generation)
 
     def ensure_class(self, name: str) -> None:
-        """Have the columns of a resource class."""
+        """Add the columns of a resource class if they are missing."""
         if name not in self.free:
             for kind in self._amounts:
                 self._add_column(kind, name, np.float64)
 
     def ensure_trait(self, name: str) -> Mask:
-        """The column of a trait: True where the provider has it."""
+        """The column of a trait, added if it is missing."""
         if name not in self.traits:
             self._add_column("trait", name, np.bool_)
         return self.traits[name]
@@ -186,12 +183,12 @@ class AmountTable:
     # -- amounts ---------------------------------------------------------------------------
 
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
-        """Set how much these rows have in all; nothing of it is taken yet."""
+        """Set the capacity of these rows, of which nothing is used yet."""
         self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
         self._greatest.pop(name, None)
 
     def greatest(self, name: str) -> float:
-        """The most of a class that one provider has, taken or not; 1 if nobody has any."""
+        """The largest capacity of a class of one provider; 1 if there is none."""
         most = self._greatest.get(name)
         if most is None:
             whole = self.free[name] + self.used[name] if name in self.free else np.zeros(0)
@@ -200,14 +197,14 @@ class AmountTable:
         return most or 1.0
 
     def set_units(self, name: str, at: Any, units: Sequence[Amount | float]) -> None:
-        """Set min_unit, max_unit and step_size of a class for some rows."""
+        """Set min_unit, max_unit and step_size of a class in these rows."""
         columns = (self.min_units[name], self.max_units[name], self.step_sizes[name])
         for column, values in zip(columns, units, strict=True):
             column[at] = values
         self._unit_bounds.pop(name, None)
 
     def take(self, index: HostIndex, amounts: Mapping[str, int]) -> None:
-        """Deplete a row. :meth:`give_back` with the same amounts is the exact inverse."""
+        """Take amounts from a row. :meth:`give_back` is the exact inverse."""
         for name, amount in amounts.items():
             self.free[name][index] -= amount
             self.used[name][index] += amount
@@ -223,10 +220,9 @@ class AmountTable:
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
-        """Show what somebody else's claims took, who moved a provider on from ``seen``.
+        """Apply the claims of another process that advanced a provider from ``seen``.
 
-        Gives whether that was possible. It is not if the row shows another generation, or has
-        no column for a class: then it must be read.
+        Returns False if the row shows another generation, or lacks a column: it must be read then.
         """
         index = self.index_of.get(provider_id)
         if index is None or self.generations[index] != seen:
@@ -238,7 +234,7 @@ class AmountTable:
         return True
 
     def has_left(self, index: HostIndex, amounts: Mapping[str, int]) -> bool:
-        """Whether one row has these amounts free, each given out in one piece."""
+        """Whether one row has these amounts free, each within the unit rules."""
         for name, amount in amounts.items():
             free = self.free.get(name)
             if free is None or free[index] < amount:
@@ -249,20 +245,20 @@ class AmountTable:
         return True
 
     def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Where the unit rules allow one allocation of ``amount``; None if they do everywhere.
+        """Where the unit rules allow one allocation of ``amount``; None means everywhere.
 
-        The same rule as :func:`innkeeper.domain.amounts.gives`, for all rows at once.
+        The rule is that of :func:`innkeeper.domain.amounts.gives`.
         """
         bounds = self._unit_bounds.get(name)
         if bounds is None:
             bounds = self._unit_bounds[name] = self._bounds(name)
         if bounds.greatest_min <= amount <= bounds.least_max and not bounds.has_steps:
-            # The usual case: the strictest rule of all allows it, so nobody is asked.
+            # The usual case: even the strictest rules allow it.
             return None
         least = self.min_units[name][rows]
         given: Mask = (least <= amount) & (self.max_units[name][rows] >= amount)
         if bounds.has_steps:
-            # Where nothing of the class is, the step is 0; division by it must not be tried.
+            # Without inventory the step is 0, which must not be a divisor.
             steps = np.maximum(self.step_sizes[name][rows], 1.0)
             given &= (least == amount) | (np.fmod(float(amount), steps) == 0.0)
         return given
@@ -280,13 +276,13 @@ class AmountTable:
     # -- all of it -------------------------------------------------------------------------
 
     def columns(self) -> dict[tuple[str, str], npt.NDArray[Any]]:
-        """All columns, by kind and name; for who copies a table."""
+        """All columns by kind and name, for copies of a table."""
         return {key: column[: self.row_count] for key, column in self._full.items()}
 
     def set_column(self, kind: str, name: str, values: npt.NDArray[Any]) -> None:
-        """Fill a column, which is made if there is none; for who makes a table of a copy.
+        """Fill a column from a copy; classes and traits are added if they are missing.
 
-        Raises ``ValueError`` for values that are not one for each row, or of another type.
+        Raises ``ValueError`` for an unknown column, and for a wrong shape or type.
         """
         if kind in self._amounts:
             self.ensure_class(name)
@@ -309,13 +305,13 @@ class AmountTable:
         self._view(kind, name)
 
     def _add_list(self, default: Callable[[], Any]) -> list[Any]:
-        """A list with one object per row, which moves as the columns do."""
+        """Add a list with one object per row, which moves with the columns."""
         objects: list[Any] = []
         self._lists.append((objects, default))
         return objects
 
     def _grow(self) -> None:
-        # Doubling: adding n rows one by one copies each row a constant number of times.
+        # By doubling: n single additions copy each row a constant number of times.
         self._rows = max(ROWS_MIN, self._rows * 2)
         for key, column in self._full.items():
             wider = np.zeros(self._rows, dtype=column.dtype)

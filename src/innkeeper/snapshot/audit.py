@@ -1,15 +1,13 @@
-"""Compare two host tables: the one that was kept in step, and one that was read just now.
+"""Comparison of two host tables: one that was kept in step, and one that was read just now.
 
-Rows are compared by their providers, and codes by what they stand for: two tables that came
-to the same hosts by different ways number them differently.
-
-May be false, and is not looked at: when agents were heard. That is asked for at its own pace,
-and not told by the change feed.
+Rows are matched by provider, and codes by their meaning, since tables with different histories
+number them differently. The heartbeats of agents are not compared: the change feed does not
+contain them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +21,13 @@ from innkeeper.snapshot.pools import PoolTable
 Indexes = npt.NDArray[np.intp]
 Column = npt.NDArray[Any]
 NOWHERE = -1
+KINDS = ("free", "used", "min_unit", "max_unit", "step_size", "trait")
 
 
 def differences(mine: HostTable, theirs: HostTable) -> list[str]:
-    """Say, host by host, where two tables are not the same; nothing if they are.
+    """Describe the differences host by host; an empty list means that the tables are equal.
 
-    ``mine`` is named first: "3, not 4" means that ``mine`` has 3. A table that contradicts
-    itself is told of as well, and then not compared.
+    "3, not 4" means that ``mine`` has 3. If a table contradicts itself, only that is reported.
     """
     broken = [*_contradictions(mine), *_contradictions(theirs)]
     if broken:
@@ -37,38 +35,34 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     ids, my_rows, their_rows = np.intersect1d(
         mine.provider_ids, theirs.provider_ids, return_indices=True
     )
-    told = [
+    pair = _Pair(mine, theirs, my_rows, their_rows)
+    return [
         *_alone(mine, ids, "is only in the first table"),
         *_alone(theirs, ids, "is only in the second table"),
+        *pair.rows(),
+        *pair.pools_near(),
+        *differences_of_pools(mine.pools, theirs.pools),
     ]
-    pair = _Pair(mine, theirs, my_rows, their_rows)
-    told += pair.facts()
-    told += pair.amounts()
-    told += pair.keyed("trait", mine.traits, theirs.traits)
-    told += pair.pools_near()
-    told += differences_of_pools(mine.pools, theirs.pools)
-    return told
 
 
 def differences_of_some(
-    mine: HostTable, theirs: HostTable, asked: Collection[ProviderId]
+    mine: HostTable, theirs: HostTable, providers: Collection[ProviderId]
 ) -> list[str]:
-    """As :func:`differences`, where the second table was made for these providers only.
+    """As :func:`differences`, if the second table has only these providers.
 
-    Pools are left out: the second table has those that its few hosts are near to.
+    Pools are not compared: the second table has only those that serve its hosts.
     """
     ids, my_rows, their_rows = np.intersect1d(
         mine.provider_ids, theirs.provider_ids, return_indices=True
     )
     known = set(ids.tolist())
-    told = [
+    missing = [
         f"{mine.names[mine.index_of[each]]} (provider {each}) is only in the first table."
-        for each in sorted(asked)
+        for each in sorted(providers)
         if each in mine.index_of and each not in known
     ]
-    told += _alone(theirs, ids, "is only in the second table")
     pair = _Pair(mine, theirs, my_rows, their_rows)
-    return [*told, *pair.facts(), *pair.amounts(), *pair.keyed("trait", mine.traits, theirs.traits)]
+    return [*missing, *_alone(theirs, ids, "is only in the second table"), *pair.rows()]
 
 
 def _contradictions(table: HostTable) -> Iterator[str]:
@@ -86,7 +80,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
 
 
 def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """As :func:`differences`, of the pools alone; they are few, and each is one line."""
+    """As :func:`differences`, for pools only, with one line for each."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:
@@ -98,16 +92,9 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
     if row is None:
         return {}
     amounts = {
-        f"{noun} {name}": float(column[row])
-        for noun, keyed in (
-            ("free", table.free),
-            ("used", table.used),
-            ("min_unit", table.min_units),
-            ("max_unit", table.max_units),
-            ("step_size", table.step_sizes),
-        )
-        for name, column in keyed.items()
-        if column[row]
+        f"{kind} {name}": float(column[row])
+        for (kind, name), column in table.columns().items()
+        if kind not in ("fact", "trait") and column[row]
     }
     return {
         **amounts,
@@ -117,26 +104,26 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
     }
 
 
-def _alone(table: HostTable, shared: Column, told: str) -> Iterator[str]:
+def _alone(table: HostTable, shared: Column, text: str) -> Iterator[str]:
     for index in np.flatnonzero(~np.isin(table.provider_ids, shared)):
-        yield f"{table.names[index]} (provider {table.provider_ids[index]}) {told}."
+        yield f"{table.names[index]} (provider {table.provider_ids[index]}) {text}."
 
 
 def _counted(table: HostTable, row: int) -> tuple[int, int, dict[str, int]]:
-    """How many servers there are, how many of them are busy, and whose they are."""
+    """The number of servers, of busy servers, and of servers by project."""
     residents = table.residents.on(ProviderId(int(table.provider_ids[row])))
     return int(table.server_counts[row]), int(table.busy_counts[row]), dict(residents)
 
 
 def _dedicated(table: HostTable, row: int) -> tuple[Any, ...]:
-    """For whom a host is, with all that is known of its pcloud or reservation."""
+    """The dedication of a host, with the facts of its pcloud or reservation."""
     code = int(table.dedication_codes[row])
     kind = code if code <= POOLED else table.dedications.facts(code)
     return (kind, bool(table.is_dedication_open[row]), table.pcloud_names[row])
 
 
 class _Pair:
-    """The rows of the hosts that both tables have, in the same order."""
+    """The rows of the hosts in both tables, in the same order."""
 
     def __init__(
         self, mine: HostTable, theirs: HostTable, my_rows: Indexes, their_rows: Indexes
@@ -144,8 +131,19 @@ class _Pair:
         self._mine, self._theirs = mine, theirs
         self._my_rows, self._their_rows = my_rows, their_rows
 
-    def facts(self) -> Iterator[str]:
-        """Names, generations, states, zones, agents and capabilities."""
+    def rows(self) -> Iterator[str]:
+        """All differences except those of pools."""
+        yield from self._facts()
+        mine, theirs = self._mine.columns(), self._theirs.columns()
+        # A missing column counts as zeros.
+        nothing = np.zeros(max(self._mine.host_count, self._theirs.host_count))
+        for kind in KINDS:
+            for key in sorted(each for each in mine.keys() | theirs.keys() if each[0] == kind):
+                yield from self._unequal(
+                    " ".join(key), mine.get(key, nothing), theirs.get(key, nothing)
+                )
+
+    def _facts(self) -> Iterator[str]:
         mine, theirs = self._mine, self._theirs
         for row, other in zip(self._my_rows, self._their_rows, strict=True):
             if mine.names[row] != theirs.names[other]:
@@ -165,31 +163,23 @@ class _Pair:
         )
 
     def _neighbours(self, row: int, other: int) -> Iterator[str]:
-        """The aggregates that a host is in, and whose servers are on it."""
+        """Aggregates, dedication and servers of a host."""
         mine, theirs = self._mine, self._theirs
-        told = mine.aggregates.metadata(int(mine.aggregate_codes[row]))
-        real = theirs.aggregates.metadata(int(theirs.aggregate_codes[other]))
-        if told != real:
-            yield f"{mine.names[row]}: is in aggregates {told}, not {real}."
-        dedicated, so = _dedicated(mine, row), _dedicated(theirs, other)
-        if dedicated != so:
-            yield f"{mine.names[row]}: is dedicated to {dedicated}, not {so}."
+        metadata = mine.aggregates.metadata(int(mine.aggregate_codes[row]))
+        other_metadata = theirs.aggregates.metadata(int(theirs.aggregate_codes[other]))
+        if metadata != other_metadata:
+            yield f"{mine.names[row]}: is in aggregates {metadata}, not {other_metadata}."
+        dedication, other_dedication = _dedicated(mine, row), _dedicated(theirs, other)
+        if dedication != other_dedication:
+            yield f"{mine.names[row]}: is dedicated to {dedication}, not {other_dedication}."
         if not (mine.knows_servers and theirs.knows_servers):
             return
-        counted, there = (_counted(mine, row), _counted(theirs, other))
-        if counted != there:
-            yield f"{mine.names[row]}: servers: {counted}, not {there}."
-
-    def amounts(self) -> Iterator[str]:
-        """What is free and used of each class, and in which pieces it is given out."""
-        yield from self.keyed("free", self._mine.free, self._theirs.free)
-        yield from self.keyed("used", self._mine.used, self._theirs.used)
-        yield from self.keyed("min_unit", self._mine.min_units, self._theirs.min_units)
-        yield from self.keyed("max_unit", self._mine.max_units, self._theirs.max_units)
-        yield from self.keyed("step_size", self._mine.step_sizes, self._theirs.step_sizes)
+        servers, other_servers = _counted(mine, row), _counted(theirs, other)
+        if servers != other_servers:
+            yield f"{mine.names[row]}: servers: {servers}, not {other_servers}."
 
     def pools_near(self) -> Iterator[str]:
-        """Which pools serve each host; who has no pools need not know who is near to them."""
+        """The pools that serve each host. A table without pools has no memberships."""
         if self._mine.knows_memberships and self._theirs.knows_memberships:
             yield from self._unequal("root", self._mine.root_ids, self._theirs.root_ids)
         for row, other in zip(self._my_rows, self._their_rows, strict=True):
@@ -198,16 +188,6 @@ class _Pair:
             if mine != theirs:
                 name = self._mine.names[row]
                 yield f"{name}: is served by {sorted(mine)}, not {sorted(theirs)}."
-
-    def keyed(
-        self, noun: str, mine: Mapping[str, Column], theirs: Mapping[str, Column]
-    ) -> Iterator[str]:
-        """Columns by name; one that a table has not is empty there."""
-        nothing = np.zeros(max(self._mine.host_count, self._theirs.host_count))
-        for name in sorted(mine.keys() | theirs.keys()):
-            yield from self._unequal(
-                f"{noun} {name}", mine.get(name, nothing), theirs.get(name, nothing)
-            )
 
     def _unequal(self, what: str, mine: Column, theirs: Column) -> Iterator[str]:
         my_values, their_values = mine[self._my_rows], theirs[self._their_rows]
@@ -222,7 +202,7 @@ class _Pair:
         theirs: Column,
         their_meanings: Sequence[Any],
     ) -> Iterator[str]:
-        """Compare what the codes stand for, through the number that it has in their table."""
+        """Compare the meanings of codes, translated to the codes of the other table."""
         numbers = {meaning: number for number, meaning in enumerate(their_meanings)}
         translated = np.array(
             [numbers.get(meaning, NOWHERE) for meaning in my_meanings], dtype=np.int64

@@ -1,7 +1,7 @@
-"""Capabilities as columns: what agents report of their hosts, ready to be compared at once.
+"""Reported capabilities as columns.
 
-Always true: a column shows every host's facts as they are when it is asked for. Only facts that
-were replaced since are looked at again; nobody keeps a column from one decision to the next.
+Always true: a column is up to date when it is returned; only facts that were replaced since are
+read again. Callers do not keep a column from one decision to the next.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy.typing as npt
 from innkeeper.snapshot.vocabulary import NO_CODE, Vocabulary
 
 SPARE_MIN = 64
-"""Values that no host has any more, and hosts with new facts, are never too many up to this."""
+"""Unused values, and hosts with new facts, that are always tolerated."""
 
 
 @dataclass(slots=True, eq=False)
 class CapabilityColumn:
-    """One capability of all hosts: as numbers (``nan`` where it is none), and as codes.
+    """One capability of all hosts: as numbers (``nan`` for other types), and as codes.
 
-    ``values[codes[i]]`` is host *i*'s value; a host without the capability has ``NO_CODE``.
+    ``values[codes[i]]`` is the value of host *i*, or ``NO_CODE`` without the capability.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -34,15 +34,15 @@ class CapabilityColumn:
 
     @property
     def values(self) -> list[Any]:
-        """Distinct values by their codes; some of them no host may have any more."""
+        """Distinct values by code; some may be unused."""
         return self.vocabulary.values
 
     def set(self, index: int, fact: Any) -> None:
-        """Replace what one host reports; None if it does not."""
+        """Replace the value of one host; None if there is none."""
         if fact is None:
             self.numbers[index], self.codes[index] = np.nan, NO_CODE
             return
-        # By type and text: 1, 1.0, True and "1" are four values.
+        # By type and text: 1, 1.0, True and "1" are four different values.
         key: object = fact if isinstance(fact, str) else (type(fact).__name__, repr(fact))
         code = self._known.get(key)
         if code is None:
@@ -65,7 +65,7 @@ def lookup(facts: Mapping[str, Any], name: str) -> Any:
 
 
 def names_of(facts: Mapping[str, Any]) -> set[str]:
-    """Every name under which :func:`lookup` finds something in these facts."""
+    """Every name for which :func:`lookup` finds a value in these facts."""
     names: set[str] = set()
     inside: list[tuple[str, Mapping[str, Any]]] = [("", facts)]
     while inside:
@@ -86,7 +86,7 @@ def column_of(facts: list[Any]) -> CapabilityColumn:
 
 
 def column_of_nothing(count: int) -> CapabilityColumn:
-    """The column of a capability that none of so many hosts has."""
+    """A column without values."""
     codes = np.full(count, NO_CODE, dtype=np.int32)
     return CapabilityColumn(np.full(count, np.nan), codes, Vocabulary())
 
@@ -95,15 +95,16 @@ def _as_double(number: int | float) -> float:
     try:
         return float(number)
     except OverflowError:
-        # A whole number has no largest; a double has, and beyond it is infinity.
+        # JSON integers may exceed the largest double.
         return math.inf if number > 0 else -math.inf
 
 
 class CapabilityColumns:
-    """The columns of hosts' facts that anybody asked for; ``facts`` has one entry per row.
+    """The columns of capabilities, built on request; ``facts`` has one entry per row.
 
-    Capabilities change seldom, and most are never asked for. A capability that nobody ever told
-    of has no column that is kept: users make up names in queries.
+    Capabilities change seldom, and most are never used. No column is kept for a name that no
+    agent reported, since queries of users may contain any name. ``_shown`` has the number of
+    entries of ``_replaced`` that each column shows.
     """
 
     def __init__(self, facts: list[Mapping[str, Any]]) -> None:
@@ -111,11 +112,10 @@ class CapabilityColumns:
         self._names: set[str] = set()
         self._columns: dict[str, CapabilityColumn] = {}
         self._shown: dict[str, int] = {}
-        """How many of ``_replaced`` each column shows."""
         self._replaced: list[int] = []
 
     def forget(self) -> None:
-        """Build all columns anew, as rows came, went or moved."""
+        """Discard all columns, because rows were added, removed or moved."""
         self._columns.clear()
         self._shown.clear()
         self._replaced.clear()
@@ -127,7 +127,7 @@ class CapabilityColumns:
         self._facts[index] = facts
         self._names |= names_of(facts)
         if len(self._replaced) >= max(SPARE_MIN, len(self._facts) // 4):
-            # To look at so many again takes as long as to look at all.
+            # Reading so many again would take as long as reading all.
             self.forget()
         elif self._columns:
             self._replaced.append(index)

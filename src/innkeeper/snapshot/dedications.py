@@ -1,13 +1,13 @@
-"""Dedications as codes: for whom each host is, and which projects may use it.
+"""Dedications of hosts by code, and the projects that may use them.
 
-The host table has one code for each host. ``GENERAL`` and ``POOLED`` are fixed; every pcloud
-and every reservation gets a code of its own. A reservation has a key that no pcloud has, see
-:func:`of_reservation`. A host has one code, so it is never in a pcloud and leased at once.
+The host table has one code for each host, so a host cannot be in a pcloud and leased at once.
+``GENERAL`` and ``POOLED`` are fixed; every pcloud and reservation has its own code. The key of a
+reservation differs from all keys of pclouds, see :func:`of_reservation`.
 
-Always true: a code stands for one pcloud or reservation as long as a host has it. What is known
-of that pcloud or reservation was read together with its hosts.
+Always true: a code means one pcloud or reservation as long as a host has it. The facts of a pcloud
+or reservation were read together with its hosts.
 
-May be false: that a code has hosts. Codes outlive them until :meth:`Dedications.keep_codes`.
+May be false: that a code has hosts. Unused codes stay until :meth:`Dedications.keep_codes`.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from innkeeper.snapshot.amounts import Indexes, Mask
 from innkeeper.snapshot.pools import Codes
 
 GENERAL, POOLED = 0, 1
-"""Codes of hosts for everybody, and of those in a host flavor's pool or the freepool."""
+"""The codes of hosts for general use, and of hosts in a host flavor's pool or the freepool."""
 FIRST = 2
 RESERVATION = "reservation "
 CODES_SPARE = 64
-"""So many codes more than twice the live ones are kept before the dead ones are forgotten."""
+"""Unused codes that are tolerated, in addition to the number of codes last in use."""
 FEW = 4
 NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
 PROJECTS_MAX = 10_000
-"""So many projects have their automatic pclouds remembered."""
+"""The number of projects whose automatic pclouds are cached."""
 
 
 def of_reservation(uuid: str) -> str:
-    """The key of a reservation. No pcloud has such a key, so no pcloud hint can name one."""
+    """The key of a reservation. No pcloud has such a key, so a pcloud hint cannot name it."""
     return RESERVATION + uuid
 
 
 class Dedications:
-    """The pclouds and reservations that hosts are dedicated to, by their codes."""
+    """The pclouds and reservations that hosts are dedicated to, by code."""
 
     def __init__(self) -> None:
         self._uuids: list[str] = ["", ""]
@@ -56,11 +56,11 @@ class Dedications:
 
     @property
     def count(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         return len(self._uuids)
 
     def code(self, uuid: str) -> int:
-        """The code of a pcloud or a reservation; a new one gets the next code."""
+        """The code of a pcloud or reservation; a new one gets the next code."""
         code = self._codes.get(uuid)
         if code is None:
             code = self._codes[uuid] = len(self._uuids)
@@ -74,9 +74,9 @@ class Dedications:
         return self._uuids[code] or None
 
     def set_facts(self, uuid: str, projects: Collection[str], taken_in: Collection[str]) -> None:
-        """Replace what is known of a pcloud or reservation.
+        """Replace the facts of a pcloud or reservation.
 
-        ``projects`` may use it. Plain requests of those ``taken_in`` may go there as well.
+        ``projects`` may use it; those in ``taken_in`` also without naming it.
         """
         code = self.code(uuid)
         self._projects[code] = frozenset(projects)
@@ -89,57 +89,53 @@ class Dedications:
         self._automatic_of.clear()
 
     def facts(self, code: int) -> tuple[str, frozenset[str], frozenset[str]]:
-        """What is known of a code: its key, its projects, and those that it takes in."""
+        """The key of a code, its projects, and the projects in ``taken_in``."""
         return self._uuids[code], self._projects[code], self._taken_in[code]
 
     def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
-        """The codes of those pclouds or reservations, of these, that a project may use."""
+        """The codes of those of these pclouds or reservations that a project may use."""
         codes = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in codes if each is not None and project_id in self._projects[each]]
 
     def automatic_of(self, project_id: str) -> tuple[str, ...]:
-        """The pclouds that take plain requests of this project."""
+        """The pclouds that requests of this project may use without naming them."""
         found = self._automatic_of.get(project_id)
         if found is None:
             if len(self._automatic_of) >= PROJECTS_MAX:
                 self._automatic_of.clear()
-            found = tuple(
-                sorted(
-                    self._uuids[code]
-                    for code in self._automatic
-                    if project_id in self._taken_in[code]
-                )
+            mine = (code for code in self._automatic if project_id in self._taken_in[code])
+            found = self._automatic_of[project_id] = tuple(
+                sorted(map(self._uuids.__getitem__, mine))
             )
-            self._automatic_of[project_id] = found
         return found
 
     def codes(self, uuids: Iterable[str]) -> list[int]:
-        """The codes of those pclouds or reservations, of these, that have one."""
+        """The codes of those of these pclouds or reservations that have one."""
         found = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in found if each is not None]
 
     def enter(self, provider_id: ProviderId, code: int, name: str) -> None:
-        """Note the name of a host in its pcloud; a host that is in none has no name."""
+        """Set the name of a host in its pcloud; without a pcloud it is empty."""
         self.leave(provider_id)
         if name:
             self._hosts[code, name] = provider_id
             self._names[provider_id] = (code, name)
 
     def leave(self, provider_id: ProviderId) -> None:
-        """Forget the name of a host in its pcloud."""
+        """Remove the name of a host in its pcloud."""
         key = self._names.pop(provider_id, None)
-        # Two hosts that change names at once: the name may be the other's already.
+        # If two hosts swap names, the name may already belong to the other one.
         if key is not None and self._hosts.get(key) == provider_id:
             del self._hosts[key]
 
     def called(self, codes: Iterable[int], name: str) -> list[ProviderId]:
-        """The hosts that have this name in one of these pclouds."""
+        """The hosts with this name in one of these pclouds."""
         found = (self._hosts.get((code, name)) for code in codes)
         return [each for each in found if each is not None]
 
-    def open_rows(self, wanted: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
-        """Where one of these codes stands in the table's columns and is open; in order."""
-        rows = [self._open_rows(code, codes, is_open) for code in wanted]
+    def open_rows(self, allowed: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
+        """The ordered rows of open hosts with one of these codes."""
+        rows = [self._open_rows(code, codes, is_open) for code in allowed]
         return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
 
     def _open_rows(self, code: int, codes: Codes, is_open: Mask) -> Indexes:
@@ -149,26 +145,26 @@ class Dedications:
         return rows
 
     def has_dedicated(self, codes: Codes) -> bool:
-        """Whether any host of the table's column is dedicated."""
+        """Whether any host in the table's column is dedicated."""
         if self._has_dedicated is None:
             self._has_dedicated = bool((codes != GENERAL).any())
         return self._has_dedicated
 
     def forget_rows(self) -> None:
-        """Look anew for the rows of codes: hosts went, moved, changed hands or were closed.
+        """Clear the cached rows: hosts were removed, moved, dedicated, opened or closed.
 
-        One that comes and is for everybody changes nothing of what is kept here.
+        A new host for general use does not affect them.
         """
         self._rows.clear()
         self._has_dedicated = None
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether dead codes may be the most."""
+        """Whether unused codes should be removed by :meth:`keep_codes`."""
         return len(self._uuids) > self._codes_max
 
     def keep_codes(self, live: Collection[int]) -> Codes:
-        """Forget all other codes; give the new number of each, by the old ones."""
+        """Keep only these codes and the fixed ones, and return the new codes by old code."""
         kept = [GENERAL, POOLED, *(code for code in sorted(live) if code >= FIRST)]
         found: Codes = np.zeros(len(self._uuids), dtype=np.int32)
         found[kept] = np.arange(len(kept), dtype=np.int32)
@@ -187,15 +183,15 @@ class Dedications:
         return found
 
 
-def is_one_of(codes: Codes, wanted: Collection[int]) -> npt.NDArray[np.bool_]:
+def is_one_of(codes: Codes, allowed: Collection[int]) -> npt.NDArray[np.bool_]:
     """Where a code is one of these."""
-    if len(wanted) > FEW:
-        by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *wanted) + 1, dtype=np.bool_)
-        by_code[list(wanted)] = True
+    if len(allowed) > FEW:
+        by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *allowed) + 1, dtype=np.bool_)
+        by_code[list(allowed)] = True
         found: Mask = by_code[codes]
         return found
-    # One pass for each of a few is sooner done than looking each row up.
-    first, *rest = wanted
+    # For a few codes, one pass for each is faster than a lookup.
+    first, *rest = allowed
     found = codes == first
     for each in rest:
         found |= codes == each

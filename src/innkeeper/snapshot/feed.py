@@ -1,4 +1,4 @@
-"""What the change feed says that a table does not show yet."""
+"""Application of the change feed to a table."""
 
 from __future__ import annotations
 
@@ -13,33 +13,30 @@ from innkeeper.store.transactions import Tx
 
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
-"""A table that nobody asked for an hour is millions of changes behind; with more than these it
-is read anew. Applying so many takes no longer than that."""
+"""A table that is further behind, perhaps because it was not used for an hour, is read completely,
+which is then faster than applying the changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken over from the feed."""
+    """The providers of new changes: ``edited`` rows are up to date, ``stale`` ones must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
-    """Providers whose rows must be read anew."""
     edited: set[ProviderId] = field(default_factory=set)
-    """Those whose rows show by now what others claimed."""
 
 
 def take(tx: Tx, table: AmountTable) -> Taken | None:
-    """Move a table's bookmark on, and apply what can be applied without reading more.
+    """Advance a table's bookmark, and apply the changes that need no further reads.
 
-    ``None`` means that all rows must be read anew, and leaves the table alone: the feed was cut
-    behind it, or is not the one that it was read from, so what was said there is lost; or there
-    is so much that reading all is less.
+    ``None`` leaves the table unchanged and means that it must be read completely. Either changes
+    are lost, because the feed was truncated or is another one, or there are too many of them.
     """
     most = CHANGES_MIN + CHANGES_PER_ROW * table.row_count
     rows = changes.after(tx, table.bookmark, most)
     if rows is None or len(rows) == most:
         return None
     taken = Taken()
-    # Once for all of them: there can be thousands of classes.
+    # Built once, since there can be thousands of classes.
     names = {class_id: name for name, class_id in table.class_ids.items()} if rows else {}
     for each in rows:
         if each.provider_id in taken.stale or _is_shown(table, each):
@@ -62,8 +59,8 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
 
 
 def _apply(table: AmountTable, change: Change, names: Mapping[ClassId, str]) -> bool:
-    """Take what claims took, if it is known and nothing else is missing before it."""
-    # Whose servers came with the claims is not told, so who counts them has to read.
+    """Apply the amounts of claims, if they are known and the row has no gap before them."""
+    # Changes do not have the projects of servers, so tables with servers must read the row.
     if change.taken is None or change.seen is None or table.knows_servers:
         return False
     amounts = changes.amounts(change.taken)

@@ -1,8 +1,8 @@
-"""Keep a host table in step with the store, by the change feed.
+"""Keeps a host table in step with the store, by the change feed.
 
-Always true after :meth:`Follower.catch_up`: the table shows everything that the transaction
-sees, its own writes included. If that transaction then fails, :meth:`Follower.forget` has the
-rows read again before the next decision.
+Always true after :meth:`Follower.catch_up`: the table shows everything that the transaction sees,
+including its own writes. If the transaction fails, :meth:`Follower.forget` makes sure that its
+rows are read again before the next decision.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from innkeeper.store.transactions import Tx
 LOG = structlog.get_logger("innkeeper.snapshot")
 
 OVERLAP = timedelta(seconds=2)
-"""Agents heard up to this much before the latest are read again: their moments are given
-before the commit that makes them visible."""
+"""Heartbeats this much older than the latest are read again: they are stamped before the commit
+that makes them visible."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
-"""With more heartbeats than ``HEARD_MANY`` at once, they are taken over this often at most."""
+"""The shortest period between reads of heartbeats, if there were more than ``HEARD_MANY``."""
 FACTS_PERIOD = timedelta(seconds=1)
-"""How often it is asked what was told of capabilities, which are good for minutes."""
+"""The period between reads of the times of capability reports, which are valid for minutes."""
 
 
 class Follower:
-    """Owns a host table and the place in the change feed that it stands for."""
+    """Owns a host table and its position in the change feed."""
 
     def __init__(self, *, with_servers: bool = False) -> None:
         self._with_servers = with_servers
@@ -49,7 +49,7 @@ class Follower:
         self._must_reread = False
 
     def load(self, tx: Tx) -> None:
-        """Read everything. ``tx`` has not written anything."""
+        """Read the whole table. ``tx`` must not have written anything."""
         self._read_all(tx)
         self._touched.clear()
         self._is_all_touched = False
@@ -63,7 +63,7 @@ class Follower:
         self._facts_asked = datetime.min  # noqa: DTZ901 - moments here have no zone
 
     def begin(self, tx: Tx) -> None:
-        """Start a transaction's work: mend what the last one left, if it failed."""
+        """Begin a transaction: read the rows of the last one again if it failed."""
         if self._must_reread:
             if self._is_all_touched:
                 self._read_all(tx)
@@ -77,31 +77,31 @@ class Follower:
         self._came_from = self.table.bookmark
 
     def forget(self) -> None:
-        """The transaction since :meth:`begin` did not come to be."""
+        """Report that the transaction since :meth:`begin` was rolled back."""
         self._must_reread = True
 
     def distrust(self) -> None:
-        """Have everything read anew before the next transaction: some rows may be wrong."""
+        """Read the whole table before the next transaction, because some rows may be wrong."""
         self._is_all_touched = True
         self._must_reread = True
 
     def touch(self, providers: Iterable[ProviderId]) -> None:
-        """Tell that these rows were edited in place, ahead of the commit."""
+        """Record that these rows were edited in place, ahead of the commit."""
         self._touched.update(providers)
 
-    def hear(self, tx: Tx, now: datetime) -> None:
-        """Take over the agents' heartbeats since the last time, as far as ``now``."""
+    def read_heartbeats(self, tx: Tx, now: datetime) -> None:
+        """Read the agents' heartbeats since the last call, up to ``now``."""
         is_soon = timedelta(0) <= now - self._asked < HEAR_PERIOD
         if self._heard_many and is_soon and self._heard is not None:
             return
         since = None if self._heard is None else self._heard - OVERLAP
-        latest, count = loader.see_agents(tx, self.table, since)
+        latest, count = loader.read_heartbeats(tx, self.table, since)
         if not timedelta(0) <= now - self._facts_asked < FACTS_PERIOD:
             since = None if self._facts_heard is None else self._facts_heard - OVERLAP
-            told = loader.see_facts(tx, self.table, since)
-            self._facts_heard = None if told is None else min(told, now)
+            reported = loader.read_facts_seen(tx, self.table, since)
+            self._facts_heard = None if reported is None else min(reported, now)
             self._facts_asked = now
-        # Never past the present: one clock that is ahead would silence everybody else.
+        # At most the present: an agent whose clock is ahead would hide the others' heartbeats.
         self._heard = None if latest is None else min(latest, now)
         self._heard_many = count > HEARD_MANY
         self._asked = now
@@ -110,7 +110,7 @@ class Follower:
         """Apply all changes that ``tx`` sees and the table does not show yet."""
         taken = feed.take(tx, self.table)
         if taken is None:
-            # What this very transaction wrote is read as well.
+            # This also reads the transaction's own writes.
             self._read_all(tx)
             self._is_all_touched = True
             return
@@ -120,11 +120,11 @@ class Follower:
             self._touched |= loader.load(tx, self.table, taken.stale)
 
     def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
-        """Read those of these rows anew that are not at the generation of their provider.
+        """Read those of these rows whose generation differs from the provider's.
 
-        For who has caught up and is refused claims all the same: nothing in the feed would ever
-        say that these rows are wrong, and every claim on them would be refused. The others are
-        left alone: they can show claims of this transaction whose servers are still to come.
+        Called if claims are rejected although the table has caught up. The feed would never
+        correct such rows, and every claim on them would be rejected. The other rows are kept:
+        they may show claims of this transaction whose servers are not written yet.
         """
         there = {pid: generation for pid, generation in capacity.generation_rows(tx, providers)}
         wrong = {pid for pid in providers if self.table.generation_of(pid) != there.get(pid)}

@@ -1,9 +1,9 @@
-"""The trees of a table's providers, who shares with them, and who is in which aggregate.
+"""The trees of a table's providers, their sharing providers, and the members of aggregates.
 
-Derived from a table, and good until its shape changes.
+A forest is derived from a table, and valid until the table's shape changes.
 
-Always true: trees are in the order of their roots' ids, and so are the rows of one tree; a
-provider that shares serves the tree it is in itself as any other, so it is not lent to it.
+Always true: trees are in the order of their roots' ids, and rows of a tree in the order of their
+ids. In its own tree, a sharing provider is an ordinary provider, so it does not lend to it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy.typing as npt
 from innkeeper.snapshot.amounts import Mask
 
 Rows = npt.NDArray[np.intp]
-"""Numbers of rows, or of trees."""
+"""Indexes of rows, or of trees."""
 
 NO_ROW = -1
 NOBODY = 0
-"""The number of the group without rows, for trees that nobody serves."""
+"""The empty group, for trees without sharing providers."""
 MARKS_SEED = 20_111_028
-"""Of the numbers that stand for rows that share. With 128 bits each, two sets that add up to
-the same are not to be expected in the life of the universe."""
+"""The seed of the random marks of sharing rows. With 128 bits, different sets of rows have
+different sums for all practical purposes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Grouped:
 
     @property
     def counts(self) -> Rows:
-        """How many rows there are in each group."""
+        """The number of rows in each group."""
         counts: Rows = np.diff(self.starts)
         return counts
 
@@ -46,26 +46,26 @@ class Grouped:
         return found
 
     def narrowed(self, mask: Mask) -> Grouped:
-        """The same groups, with only the rows that the mask lets through."""
+        """The same groups, reduced to the rows in the mask."""
         stays = mask[self.rows]
         before = np.zeros(len(stays) + 1, dtype=np.intp)
         np.cumsum(stays, out=before[1:])
         return Grouped(self.rows[stays], before[self.starts])
 
     def has_any(self, mask: Mask) -> Mask:
-        """Which groups have a row in the mask."""
+        """The groups with a row in the mask."""
         some: Mask = self.narrowed(mask).counts > 0
         return some
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """``tree_of[row]`` is the row's tree, ``roots[tree]`` the tree's root.
+    """``tree_of[row]`` is the tree of a row, ``roots[tree]`` the root of a tree.
 
-    ``trees`` are the rows of each tree. ``parents[row]`` is ``NO_ROW`` at a root. ``members``
-    are the rows in each aggregate. ``sharing`` are the rows that share. Trees of the same
-    aggregates are served by the same of them: ``lending`` are the groups of rows that serve
-    somebody, and ``lenders[tree]`` is the number of a tree's group.
+    ``trees`` has the rows of each tree. ``parents[row]`` is ``NO_ROW`` for a root. ``members`` has
+    the rows in each aggregate. ``sharing`` are the sharing rows. Trees in the same aggregates have
+    the same sharing rows: ``lending`` has the distinct groups of them, and ``lenders[tree]`` is
+    the number of the tree's group.
     """
 
     tree_of: Rows
@@ -79,7 +79,7 @@ class Forest:
 
     @property
     def tree_count(self) -> int:
-        """How many trees there are."""
+        """The number of trees."""
         return int(self.roots.shape[0])
 
     @property
@@ -88,7 +88,7 @@ class Forest:
         return self.tree_count == len(self.tree_of)
 
     def in_any(self, aggregates: Collection[str]) -> Mask:
-        """Which rows are in at least one of these aggregates."""
+        """The rows in at least one of these aggregates."""
         found = np.zeros(self.tree_of.shape[0], dtype=np.bool_)
         for each in aggregates:
             members = self.members.get(each)
@@ -97,7 +97,7 @@ class Forest:
         return found
 
     def line_of(self, row: int) -> set[int]:
-        """The row and all above it."""
+        """The row and all its ancestors."""
         found: set[int] = set()
         while row != NO_ROW:
             found.add(row)
@@ -119,10 +119,7 @@ def forest_of(
     aggregates: Sequence[frozenset[str]],
     shares: Mask,
 ) -> Forest:
-    """Work out the forest from who is whose parent and root, by providers' ids.
-
-    A root's ``root_ids`` is its own id, and its ``parent_ids`` 0.
-    """
+    """Compute the forest from the ids of parents and roots; a root has parent id 0."""
     by_id = np.argsort(ids, kind="stable")
     sorted_ids = ids[by_id]
     root_rows = _rows_of_ids(root_ids, sorted_ids, by_id)
@@ -138,7 +135,7 @@ def forest_of(
     order = by_id[np.argsort(tree_of[by_id], kind="stable")]
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
-    # By id as well, and not by row: who followed finds in the order of who comes new.
+    # By id, not by row, so that the order does not depend on the history of the table.
     sharing = by_id[shares[by_id]]
     lending, lenders = _lending(sharing, aggregates, members, tree_of, roots.shape[0])
     return Forest(
@@ -153,9 +150,9 @@ def forest_of(
     )
 
 
-def _rows_of_ids(wanted: npt.NDArray[np.int64], sorted_ids: Rows, by_id: Rows) -> Rows:
-    at = np.searchsorted(sorted_ids, wanted)
-    assert bool((sorted_ids[at] == wanted).all()), "whoever is named has a row"
+def _rows_of_ids(ids: npt.NDArray[np.int64], sorted_ids: Rows, by_id: Rows) -> Rows:
+    at = np.searchsorted(sorted_ids, ids)
+    assert bool((sorted_ids[at] == ids).all()), "every referenced provider has a row"
     rows: Rows = by_id[at]
     return rows
 
@@ -175,15 +172,15 @@ def _lending(
     tree_of: Rows,
     tree_count: int,
 ) -> tuple[Grouped, Rows]:
-    """Groups of rows that share, and which of them serves each tree; group 0 is nobody.
+    """The distinct groups of sharing rows, and the group of each tree; group 0 is empty.
 
-    Of each tree only a sum of random numbers is kept, one for every row that serves it: the
-    same sum is the same set. A list for each tree would be as long as there are pools.
+    Each sharing row has a random mark, and the sum of marks of a tree identifies its group. A
+    list of rows for each tree would need memory for trees times pools.
     """
-    nobody = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
+    empty = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
     lenders = np.zeros(tree_count, dtype=np.intp)
     if not len(sharing):
-        return nobody, lenders
+        return empty, lenders
     marks = np.random.Generator(np.random.PCG64(MARKS_SEED)).integers(
         2**64, size=(len(sharing), 2), dtype=np.uint64
     )
@@ -191,7 +188,7 @@ def _lending(
     served = [_served(row, aggregates, members, tree_of) for row in sharing.tolist()]
     for mark, trees in zip(marks, served, strict=True):
         sums[trees] += mark
-    # Nobody's sum is 0, and the least, so that its group gets the first number.
+    # The sum of the empty group is 0, the smallest one, so that it gets the first number.
     known, firsts, numbers = np.unique(
         np.concatenate([np.zeros((1, 2), dtype=np.uint64), sums]),
         axis=0,
@@ -212,7 +209,7 @@ def _lending(
 def _served(
     row: int, aggregates: Sequence[frozenset[str]], members: dict[str, Rows], tree_of: Rows
 ) -> Rows:
-    """The trees that a row serves, but for its own, where it is a provider as any other."""
+    """The trees that a sharing row serves, without its own."""
     near = [members[name] for name in aggregates[row]]
     trees = np.unique(tree_of[np.concatenate(near)]) if near else np.zeros(0, np.intp)
     served: Rows = trees[trees != tree_of[row]]

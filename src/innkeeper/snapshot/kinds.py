@@ -1,33 +1,29 @@
-"""Kinds of hosts: what sets of traits and resource classes there are, and how rare each is.
+"""Kinds of hosts: the distinct sets of traits and resource classes, and the rarity of each member.
 
-There are many hosts and few kinds, so what is said of a kind is said of all its hosts. A
-table finds its kinds once, when somebody asks for them, and keeps them; then only edited rows
-are looked at again.
+There are many hosts and few kinds. They are computed on first use; later, only edited rows are
+read again.
 
-Always true after :meth:`Kinds.refresh`: they are the kinds of the table as it is now, and the
-numbers are the same to the last bit, whatever the table showed before.
+Always true after :meth:`Kinds.refresh`: the kinds are those of the present table. The numbers are
+the same to the last bit, whatever the table's history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from innkeeper.snapshot.amounts import Amount, AmountTable, Mask, Rows
+from innkeeper.snapshot.amounts import AmountTable, Rows
 
 Weights = npt.NDArray[np.float64]
 
 ALONE_MAX = 128
-"""So many edited rows are looked at one by one; beyond, looking at all of them is as fast."""
-ASKED_MAX = 64
-"""What this many requests leave unused is remembered; a cloud has fewer shapes in use."""
+"""Up to this number, edited rows are read one by one; for more, reading all rows is as fast."""
+CACHED_MAX = 64
+"""Cached results of :meth:`Kinds.unused`; a cloud has fewer shapes in use."""
 
 
 class Kinds:
-    """The kinds of one table's hosts. ``version`` moves whenever one, or its rarity, does."""
+    """The kinds of one table's hosts. ``version`` changes with every kind and rarity."""
 
     def __init__(self, hosts: AmountTable) -> None:
         self.version = 0
@@ -35,7 +31,7 @@ class Kinds:
         self._look_at_all(hosts)
 
     def refresh(self, hosts: AmountTable) -> None:
-        """Bring this up to what the table shows now."""
+        """Update to the present table."""
         sizes = (hosts.epoch, len(hosts.traits), len(hosts.free))
         edited = set(hosts.edits[self._place :]) if sizes == self._sizes else None
         if edited is None or len(edited) > ALONE_MAX:
@@ -46,20 +42,19 @@ class Kinds:
         if any(moved):
             self._weigh()
 
-    def unused(self, asked: frozenset[str], rows: Rows) -> Weights:
-        """How dear it is to leave unused what hosts have and nobody asked for, by rows.
+    def unused(self, requested: frozenset[str], rows: Rows) -> Weights:
+        """The sum of rarities of traits and classes that hosts have and that are not requested.
 
-        Each trait and class counts by the share of hosts that do not have it: what all have
-        is nothing, what one alone has is nearly 1.
+        The rarity is the share of hosts without it: 0 if all hosts have it, nearly 1 if one has.
         """
-        by_kind = self._unused.get(asked)
+        by_kind = self._unused.get(requested)
         if by_kind is None:
-            if len(self._unused) >= ASKED_MAX:
+            if len(self._unused) >= CACHED_MAX:
                 self._unused.clear()
-            left = np.array([name not in asked for name in self._names], dtype=np.bool_)
-            # Whole numbers up to here, so that the order of the sum cannot matter.
+            left = np.array([name not in requested for name in self._names], dtype=np.bool_)
+            # The summands are whole numbers, so the order of the sum does not matter.
             by_kind = (self._has & left).astype(np.float64) @ self._lacking / self._most
-            self._unused[asked] = by_kind
+            self._unused[requested] = by_kind
         return by_kind[self._codes[rows]]
 
     def _look_at_all(self, hosts: AmountTable) -> None:
@@ -67,16 +62,20 @@ class Kinds:
         self._place = len(hosts.edits)
         self._names = [*hosts.traits, *hosts.free]
         has = np.zeros((len(self._names), hosts.row_count), dtype=np.bool_)
-        for number, column in enumerate(_columns(hosts.traits, hosts.free, hosts.used)):
+        for number, column in enumerate(hosts.traits.values()):
             has[number] = column
+        for number, (name, column_free) in enumerate(hosts.free.items(), len(hosts.traits)):
+            has[number] = column_free + hosts.used[name] > 0.0
         self._codes, self._has = _distinct(has)
         self._numbers = {row.tobytes(): number for number, row in enumerate(self._has)}
         self._counts = np.bincount(self._codes, minlength=self._has.shape[0]).tolist()
         self._weigh()
 
     def _look_at(self, hosts: AmountTable, index: int) -> bool:
-        """Find the kind of one host again; whether it is another one."""
-        has = np.array(_row(hosts.traits, hosts.free, hosts.used, index), dtype=np.bool_)
+        """Update the kind of one host; whether it changed."""
+        traits = (column[index] for column in hosts.traits.values())
+        classes = (free[index] + hosts.used[name][index] > 0.0 for name, free in hosts.free.items())
+        has = np.array([*traits, *classes], dtype=np.bool_)
         code = self._numbers.setdefault(has.tobytes(), len(self._numbers))
         before = int(self._codes[index])
         if code == before:
@@ -97,28 +96,13 @@ class Kinds:
         self._unused: dict[frozenset[str], Weights] = {}
 
 
-def _columns(
-    traits: Mapping[str, Mask], free: Mapping[str, Amount], used: Mapping[str, Amount]
-) -> Iterable[Mask]:
-    yield from traits.values()
-    for name, column in free.items():
-        yield column + used[name] > 0.0
-
-
-def _row(
-    traits: Mapping[str, Mask], free: Mapping[str, Amount], used: Mapping[str, Amount], index: int
-) -> Sequence[Any]:
-    classes = (column[index] + used[name][index] > 0.0 for name, column in free.items())
-    return [*(column[index] for column in traits.values()), *classes]
-
-
 def _distinct(has: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Number the different columns of a table of truths: each one's number, and its truths."""
+    """Number the distinct columns of a boolean matrix; returns the numbers and the columns."""
     if not has.size:
         codes = np.zeros(has.shape[1], dtype=np.intp)
         return codes, np.zeros((1, has.shape[0]), dtype=np.bool_)
     packed = np.ascontiguousarray(np.packbits(has, axis=0).T)
-    # One value per host; rows of bytes would be sorted column by column, which takes for ever.
+    # One value per host: sorting rows of bytes column by column would be very slow.
     whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, codes = np.unique(whole, return_index=True, return_inverse=True)
     return codes.ravel(), np.ascontiguousarray(has[:, first].T)

@@ -1,7 +1,7 @@
-"""Fill the host table from the store: all of it, or the rows of some providers.
+"""Reads the host table from the store: all of it, or the rows of some providers.
 
-Always true afterwards: each row that was asked for equals what the transaction sees, and a
-provider that is no host (any more) has no row. So do the pools among them, and nobody else.
+Always true afterwards: the requested rows of hosts and pools equal what the transaction sees, and
+all other requested providers have no row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from innkeeper.domain.hosts import OF_LEASES, Dedication
 from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.snapshot import pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
-from innkeeper.snapshot.columns import NEVER_S, HostTable
+from innkeeper.snapshot.columns import NEVER_S, HostTable, renumber
 from innkeeper.snapshot.dedications import GENERAL, POOLED, of_reservation
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import agents, aggregates, dedications, hosts, residents
@@ -23,39 +23,39 @@ from innkeeper.store.transactions import Tx
 
 
 def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
-    """Make the table of all hosts as ``tx`` sees them; who has servers there if wanted."""
+    """Read the table of all hosts; ``with_servers`` includes the numbers of servers."""
     table = HostTable()
     table.knows_servers = with_servers
-    # ``tx`` sees one moment, or is the only one to write, so no claim comes between this and
-    # the rows: it would be in the amounts, and be taken once more when the feed tells it.
+    # ``tx`` sees one snapshot, or is the only writer. A claim between this read and the others
+    # would be in the amounts, and be applied again from the feed.
     table.bookmark = changes.newest(tx)
-    see_agents(tx, table, None)
+    read_heartbeats(tx, table, None)
     load(tx, table, None)
     return table
 
 
 def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[ProviderId]:
-    """Read the rows of these providers anew, or of all.
+    """Read the rows of these providers, or of all.
 
-    Gives the hosts that were edited beside them, since what is near them has changed.
+    Returns other hosts that were edited as well, because their pools changed.
     """
     found = hosts.rows_for_snapshot(tx, ids)
-    wanted = {each.provider_id for each in found}
+    host_ids = {each.provider_id for each in found}
     for provider_id in list(table.index_of) if ids is None else ids:
-        if provider_id not in wanted:
+        if provider_id not in host_ids:
             table.remove_row(provider_id)
     if found:
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
         _load_dedications(tx, table, found)
-        # All hosts are asked for without a list: a list of 100,000 ids does not help databases.
-        some = None if ids is None else wanted
+        # No list of ids for all hosts: a list of 100,000 ids is slow.
+        some = None if ids is None else host_ids
         load_amounts(tx, table, some)
         _load_aggregates(tx, table, some)
         if table.knows_servers:
             _load_servers(tx, table, some)
-    others = None if ids is None else [each for each in ids if each not in wanted]
-    return pool_loader.load(tx, table, wanted, others)
+    others = None if ids is None else [each for each in ids if each not in host_ids]
+    return pool_loader.load(tx, table, host_ids, others)
 
 
 def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
@@ -66,7 +66,9 @@ def _load_facts(table: HostTable, found: Sequence[HostRow]) -> None:
         table.zone_codes[index] = table.zone_code(each.availability_zone)
         table.set_agent(index, each.agent_id)
         table.set_capabilities(index, each.capabilities)
-        table.see_facts(index, NEVER_S if each.reported_at is None else seconds(each.reported_at))
+        table.set_facts_seen(
+            index, NEVER_S if each.reported_at is None else seconds(each.reported_at)
+        )
         _set_address(table, index, each.host_ip)
 
 
@@ -82,7 +84,7 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     for each in found:
         index = table.index_of[each.provider_id]
         if each.dedication is None and table.dedication_codes[index] == GENERAL:
-            # As most are, and were.
+            # The usual case: still a general host.
             continue
         code = GENERAL if each.dedication is None else POOLED
         if each.dedicated_to is not None:
@@ -95,14 +97,14 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
             names.get(each.provider_id, ""),
             is_open=each.dedication in (Dedication.OPEN, Dedication.LEASED),
         )
-    table.renumber_dedications()
+    renumber(table.dedications, table.dedication_codes)
 
 
 def _set_address(table: HostTable, index: HostIndex, text: str) -> None:
     try:
         address = ip_address(text)
     except ValueError:
-        # An agent may call its host by a name; that is in no network.
+        # An agent may report a name instead of an address; that is in no range.
         table.ip_versions[index] = 0
         return
     number = int(address)
@@ -120,7 +122,7 @@ def _load_aggregates(tx: Tx, table: HostTable, ids: Collection[ProviderId] | Non
     for provider_id in table.index_of if ids is None else ids:
         code = table.aggregates.code(frozenset(sets.get(provider_id, ())))
         table.aggregate_codes[table.index_of[provider_id]] = code
-    table.renumber_aggregates()
+    renumber(table.aggregates, table.aggregate_codes)
 
 
 def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
@@ -137,35 +139,34 @@ def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) 
         table.busy_counts[index] = busy.get(provider_id, 0)
 
 
-def see_facts(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
-    """Take over when hosts' capabilities were told, all or those since a moment.
-
-    Gives the latest moment.
-    """
+def read_facts_seen(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
+    """Read the times of capability reports, all or those since a time; returns the latest."""
     latest = since
     for provider_id, reported_at in hosts.reported_since(tx, since):
         index = table.index_of.get(provider_id)
         if index is not None:
-            table.see_facts(index, seconds(reported_at))
+            table.set_facts_seen(index, seconds(reported_at))
         if latest is None or reported_at > latest:
             latest = reported_at
     return latest
 
 
-def see_agents(tx: Tx, table: HostTable, since: datetime | None) -> tuple[datetime | None, int]:
-    """Take over when agents were heard, all or those since a moment.
+def read_heartbeats(
+    tx: Tx, table: HostTable, since: datetime | None
+) -> tuple[datetime | None, int]:
+    """Read the heartbeats of agents, all or those since a time.
 
-    Gives the latest moment, and how many agents it was about.
+    Returns the time of the latest heartbeat, and the number of agents.
     """
     rows = agents.last_seen(tx) if since is None else agents.seen_since(tx, since)
     latest = since
     for agent_id, seen_at in rows:
-        table.hear(agent_id, seconds(seen_at))
+        table.set_heartbeat(agent_id, seconds(seen_at))
         if latest is None or seen_at > latest:
             latest = seen_at
     return latest, len(rows)
 
 
 def seconds(moment: datetime) -> float:
-    """A naive moment in UTC as seconds."""
+    """A naive datetime in UTC as seconds."""
     return moment.replace(tzinfo=UTC).timestamp()

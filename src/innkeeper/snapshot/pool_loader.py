@@ -1,8 +1,8 @@
-"""Fill what a host table knows of pools: who they are, what they have, whom they serve.
+"""Reads the pools of a host table, and the hosts that they serve.
 
-Always true afterwards: each pool that was asked for shows what the transaction sees, and a
-provider that is no pool (any more) has no row among them; while there are pools, every host's
-membership code stands for the aggregates of its whole tree.
+Always true afterwards: the requested pools equal what the transaction sees, and other requested
+providers have no row in the pool table. While there are pools, the membership code of every host
+means the aggregates of its whole tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.snapshot.amount_loader import load_amounts
-from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.columns import HostTable, renumber
 from innkeeper.store.queries.placement import capacity, pools
 from innkeeper.store.transactions import Tx
 
@@ -21,11 +21,10 @@ from innkeeper.store.transactions import Tx
 def load(
     tx: Tx, table: HostTable, hosts: Collection[ProviderId], others: Collection[ProviderId] | None
 ) -> set[ProviderId]:
-    """Read anew which aggregates ``hosts`` are in, and which of the ``others`` are pools.
+    """Read the aggregates of ``hosts``, and the pools among ``others``, or all pools for ``None``.
 
-    ``None`` stands for everybody who is no host. Without pools a cloud pays for nothing here:
-    nobody is asked for his aggregates until there is one. Gives the hosts whose memberships
-    changed, some of which may not have been asked for.
+    Without pools, no aggregates are read. Returns the hosts whose memberships changed, which may
+    include other hosts of the same trees.
     """
     near: set[ProviderId] = set()
     if others is None or others:
@@ -60,7 +59,7 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
         for provider_id in found:
             row = mine.index_of[provider_id]
             mine.aggregates[row] = frozenset(aggregates.get(provider_id, ()))
-        # A class of pools alone must be known where amounts are compared and claimed.
+        # Classes of pools only must be known to the host table as well.
         table.class_ids = mine.class_ids
         for name in mine.free:
             table.ensure_class(name)
@@ -71,10 +70,10 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
 def _load_memberships(
     tx: Tx, table: HostTable, ids: Collection[ProviderId] | None
 ) -> set[ProviderId]:
-    """Read anew the aggregates of the trees that these providers are in, or of all hosts'.
+    """Read the aggregates of the trees of these providers, or of all hosts.
 
-    Any of a tree puts all its hosts into aggregates. Who comes to another tree is among
-    ``ids``, and so is somebody of the tree that he left.
+    The aggregates of any provider apply to all hosts of its tree. A provider that moved to
+    another tree is in ``ids``, together with a provider of the tree that it left.
     """
     roots = pools.roots(tx, ids)
     trees = set(roots.values())
@@ -83,14 +82,14 @@ def _load_memberships(
     mine = [each for each in roots if each in table.index_of]
     at = np.array([table.index_of[each] for each in mine], dtype=np.intp)
     now = np.array([roots[each] for each in mine], dtype=np.int64)
-    wanted = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
-    # The hosts of a tree have one code. While one that stayed in it has the right one, so have
-    # the others, and nobody looks for them: most changes are to what somebody holds.
-    differs = (table.root_ids[at] != now) | (table.membership_codes[at] != wanted)
+    expected = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
+    # All hosts of a tree have the same code. If one of them is correct, so are the others, which
+    # need not be searched: most changes are to allocations.
+    differs = (table.root_ids[at] != now) | (table.membership_codes[at] != expected)
     table.root_ids[at] = now
     changed = {*now[differs].tolist(), *(roots[each] for each in roots.keys() - set(mine))}
     rows = np.flatnonzero(np.isin(table.root_ids, list(changed))) if changed else at[:0]
     table.membership_codes[rows] = [codes[root] for root in table.root_ids[rows].tolist()]
     table.note_all(rows)
-    table.renumber_memberships()
+    renumber(table.pools, table.membership_codes)
     return {ProviderId(each) for each in table.provider_ids[rows].tolist()}

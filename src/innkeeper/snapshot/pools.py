@@ -1,12 +1,11 @@
-"""Pools as columns, and which hosts they lend to: a small table beside that of the hosts.
+"""The pool table: the columns of pools, and the sets of aggregates that they lend to.
 
-Whom a pool serves is said in :mod:`innkeeper.domain.placement`. Hosts of the same aggregates
-borrow of the same pools, so a host's row holds one code for the set of its tree's aggregates,
-and pools are looked at once for each set rather than once for each host.
+:mod:`innkeeper.domain.placement` defines which hosts a pool serves. Hosts in the same aggregates
+borrow from the same pools, so each host has one code for the set of its tree's aggregates, and
+pools are evaluated once per set.
 
-Always true: code 0 is the set without aggregates, to which nobody lends; a code stands for one
-set until :meth:`PoolTable.keep_codes`. Codes outlive the hosts that they were made for, but
-there are never many more of them than hosts need.
+Always true: code 0 is the empty set, which borrows nothing, and a code means the same set until
+:meth:`PoolTable.keep_codes`. The number of unused codes is bounded.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
 
 Codes = npt.NDArray[np.int32]
 NOBODY = 0
-"""The code of a set without aggregates, and the number of the group without pools."""
+"""The code of the empty set of aggregates, and the number of the empty group of pools."""
 
 CODES_SPARE = 64
-"""So many codes may be out of use, and as many as there were in use when last counted."""
+"""Unused codes that are tolerated, in addition to the number of codes last in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lenders:
-    """Who lends one class: ``groups[of[code]]`` are the rows of the pools, in order of ids.
+    """The pools that lend one class: ``groups[of[code]]`` are their rows, in order of ids.
 
-    Many sets of aggregates come to few groups of pools. The first group is empty; ``rows`` are
-    those of all others, one after the other, from ``starts`` on. ``near`` has the pools of
-    each aggregate.
+    Many sets of aggregates have few distinct groups of pools. The first group is empty; ``rows``
+    has those of all others, concatenated, and ``starts`` where each begins. ``near`` has the
+    pools of each aggregate.
     """
 
     of: Codes
@@ -45,7 +44,7 @@ class Lenders:
 
 
 class PoolTable(AmountTable):
-    """Columns of the pools. A table without rows means that nobody borrows anything."""
+    """Columns of the pools."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +59,7 @@ class PoolTable(AmountTable):
     # -- codes of sets of aggregates -------------------------------------------------------
 
     def code(self, aggregates: frozenset[str]) -> int:
-        """The code of a set of aggregates; a new one gets the next."""
+        """The code of a set of aggregates; a new set gets the next code."""
         code = self._codes.get(aggregates)
         if code is None:
             code = self._codes[aggregates] = len(self._sets)
@@ -68,24 +67,21 @@ class PoolTable(AmountTable):
         return code
 
     def aggregates_of(self, code: int) -> frozenset[str]:
-        """The set that a code stands for."""
+        """The set of aggregates with this code."""
         return self._sets[code]
 
     @property
     def code_count(self) -> int:
-        """How many codes there are, in use or not."""
+        """The number of codes, including unused ones."""
         return len(self._sets)
 
     @property
     def has_many_codes(self) -> bool:
-        """Whether it is time to ask which codes are in use, and to keep no others."""
+        """Whether unused codes should be removed by :meth:`keep_codes`."""
         return self.code_count > self._codes_max
 
     def keep_codes(self, live: Iterable[int]) -> Codes:
-        """Keep these codes alone, and give them new numbers; by the old ones, these are given.
-
-        The set without aggregates keeps its own.
-        """
+        """Keep only these codes and code 0, and return the new codes by old code."""
         kept = [NOBODY, *(code for code in live if code != NOBODY)]
         numbers: Codes = np.zeros(self.code_count, dtype=np.int32)
         numbers[kept] = np.arange(len(kept), dtype=np.int32)
@@ -95,26 +91,27 @@ class PoolTable(AmountTable):
         self.regroup()
         return numbers
 
-    # -- who lends to whom -----------------------------------------------------------------
+    # -- lending ---------------------------------------------------------------------------
 
     def ties(self) -> object:
-        """What decides who lends to whom; to be compared with what it was."""
+        """A value that changes if a pool begins or ceases to lend a class to a set."""
         return {
-            provider_id: (row, self.aggregates[row], self._classes_of(row))
+            provider_id: (
+                row,
+                self.aggregates[row],
+                frozenset(name for name, most in self.max_units.items() if most[row] > 0),
+            )
             for provider_id, row in self.index_of.items()
         }
 
-    def _classes_of(self, row: HostIndex) -> frozenset[str]:
-        return frozenset(name for name, most in self.max_units.items() if most[row] > 0)
-
     def regroup(self) -> None:
-        """Have it worked out anew who lends to whom, and what anybody made of it."""
+        """Discard the cached groups, and begin a new epoch."""
         self._lenders.clear()
         self._served.clear()
         self._begin_epoch()
 
     def serving(self, code: int) -> frozenset[ProviderId]:
-        """The pools that serve hosts with this code, whatever they have."""
+        """The pools that serve hosts with this code, whatever classes they have."""
         return frozenset(
             provider_id
             for provider_id, row in self.index_of.items()
@@ -122,7 +119,7 @@ class PoolTable(AmountTable):
         )
 
     def served_by(self, rows: Collection[int]) -> Mask:
-        """For each code, whether one of these pools serves hosts with it."""
+        """By code, whether one of these pools serves it."""
         served: Mask = np.zeros(self.code_count, dtype=np.bool_)
         for row in rows:
             mine = self._served.get(row)
@@ -134,7 +131,7 @@ class PoolTable(AmountTable):
         return served
 
     def lenders(self, name: str) -> Lenders | None:
-        """Who lends a class; None if nobody does."""
+        """The pools that lend a class; None if there are none."""
         if name not in self.free:
             return None
         found = self._lenders.get(name)
@@ -143,7 +140,7 @@ class PoolTable(AmountTable):
         return found if len(found.groups) > 1 else None
 
     def _find_lenders(self, name: str, known: Lenders | None) -> Lenders:
-        """Work out who lends a class, or only to sets that came since it was ``known``."""
+        """Compute the pools that lend a class; with ``known``, only for new sets."""
         near = self._near(name) if known is None else known.near
         groups: tuple[tuple[HostIndex, ...], ...] = ((),) if known is None else known.groups
         of: Codes = np.zeros(0, dtype=np.int32) if known is None else known.of
@@ -151,22 +148,16 @@ class PoolTable(AmountTable):
         more: list[int] = []
         for aggregates in self._sets[of.shape[0] :]:
             lending = {row for each in aggregates for row in near.get(each, ())}
-            # By their ids: rows move when others go, and a draw must not depend on that.
+            # By id: rows move when others are removed, which must not affect draws.
             group = tuple(sorted(lending, key=lambda row: int(self.provider_ids[row])))
             more.append(numbers.setdefault(group, len(numbers)))
         groups = tuple(numbers)
-        sizes = [len(group) for group in groups]
         rows = np.array([row for group in groups for row in group], dtype=np.intp)
-        return Lenders(
-            np.append(of, np.array(more, dtype=np.int32)),
-            groups,
-            rows,
-            np.cumsum(sizes, dtype=np.intp)[:-1],
-            near,
-        )
+        starts = np.cumsum([len(group) for group in groups], dtype=np.intp)[:-1]
+        return Lenders(np.append(of, np.array(more, dtype=np.int32)), groups, rows, starts, near)
 
     def _near(self, name: str) -> Mapping[str, Sequence[HostIndex]]:
-        """The pools that have a class, by their aggregates."""
+        """The pools with inventory of a class, by aggregate."""
         found: dict[str, list[HostIndex]] = {}
         for row in self.index_of.values():
             if self.max_units[name][row] > 0:
@@ -174,10 +165,10 @@ class PoolTable(AmountTable):
                     found.setdefault(aggregate, []).append(row)
         return found
 
-    # -- what they have --------------------------------------------------------------------
+    # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """For each code, whether a pool gives ``amount`` in one piece; None if nobody lends."""
+        """By code, whether a pool can lend ``amount`` in one allocation; None without pools."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -191,7 +182,7 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """For each code, the most that one pool has left of a class; None if nobody lends."""
+        """By code, the most that one pool has left of a class; None without pools."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -201,7 +192,7 @@ class PoolTable(AmountTable):
         return most
 
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
-        """The pools that have most left, of those that give ``amount`` to hosts of a code."""
+        """The pools with the most left among those that can lend ``amount`` to a code."""
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]
         given = self.gives(name, amount, slice(None))

@@ -1,33 +1,78 @@
-"""Keep a table of all providers in step with the store, by the change feed.
+"""Keeps a table of all providers in step with the store.
 
-Always true after :meth:`ProviderFollower.catch_up`: the table shows everything that was
-committed before the transaction began to read, and nothing that was not.
+Always true after :meth:`ProviderFollower.catch_up`: the table shows everything that was committed
+before the transaction began to read, and nothing else.
 """
 
 from __future__ import annotations
 
-from innkeeper.snapshot import feed, provider_loader
-from innkeeper.snapshot.providers import ProviderTable
+from collections.abc import Collection
+
+from innkeeper.domain.ids import ProviderId
+from innkeeper.snapshot import feed
+from innkeeper.snapshot.amount_loader import Rows, load_amounts
+from innkeeper.snapshot.providers import NO_PROVIDER, ProviderTable
+from innkeeper.store import changes
+from innkeeper.store.queries.placement import capacity, providers
 from innkeeper.store.transactions import Tx
 
 
 class ProviderFollower:
-    """Owns a table of providers. Used by one thread, with transactions that only read."""
+    """Owns a table of providers. Used by one thread, with read-only transactions."""
 
     def __init__(self) -> None:
         self._table: ProviderTable | None = None
 
     def catch_up(self, tx: Tx) -> ProviderTable:
-        """Bring the table up to what ``tx`` sees, and give it; the first time, read it all.
+        """Update the table to what ``tx`` sees and return it; the first call reads all of it.
 
-        Raises whatever the database raises; the table is then read whole the next time, since
-        some of its rows may be half new.
+        After an error of the database, the next call reads the whole table, since some rows may
+        be incomplete.
         """
         table, self._table = self._table, None
         taken = None if table is None else feed.take(tx, table)
         if table is None or taken is None:
-            table = provider_loader.load_all(tx)
+            table = load_all(tx)
         elif taken.stale:
-            provider_loader.load(tx, table, taken.stale)
+            load(tx, table, taken.stale)
         self._table = table
         return table
+
+
+def load_all(tx: Tx) -> ProviderTable:
+    """Read the table of all providers."""
+    table = ProviderTable()
+    # As in ``loader.load_all``: no claim may come between this read and the others.
+    table.bookmark = changes.newest(tx)
+    load(tx, table, None)
+    return table
+
+
+def load(tx: Tx, table: ProviderTable, ids: Collection[ProviderId] | None) -> None:
+    """Read the rows of these providers, or of all; providers that were deleted lose theirs."""
+    found = providers.families(tx, ids)
+    there = {each.id for each in found}
+    for provider_id in list(table.index_of) if ids is None else ids:
+        if provider_id not in there:
+            table.remove_row(provider_id)
+    if not found:
+        return
+    table.add((each.id, each.uuid) for each in found)
+    for each in found:
+        index = table.index_of[each.id]
+        table.clear_row(index)
+        table.set_family(index, each.parent_id or NO_PROVIDER, each.root_id)
+    some = None if ids is None else there
+    traits = _by_provider(load_amounts(tx, table, some))
+    aggregates = _by_provider(capacity.aggregate_rows(tx, some))
+    for provider_id in there:
+        index = table.index_of[provider_id]
+        table.set_traits(index, frozenset(traits.get(provider_id, ())))
+        table.set_aggregates(index, frozenset(aggregates.get(provider_id, ())))
+
+
+def _by_provider(rows: Rows) -> dict[ProviderId, list[str]]:
+    found: dict[ProviderId, list[str]] = {}
+    for provider_id, name in rows:
+        found.setdefault(provider_id, []).append(name)
+    return found

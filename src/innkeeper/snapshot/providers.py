@@ -1,9 +1,8 @@
-"""All providers as columns: hosts, what is inside them, pools, and whatever else has inventory.
+"""The table of all providers: hosts, their children, pools, and all others with inventory.
 
-One thread owns a table, brings it up to date before each search, and nobody else reads it.
+One thread owns a table and updates it before each search; no other thread reads it.
 
-Always true between updates: the forest is that of the rows; a row's traits by name are those
-of its columns.
+Always true between updates: the forest matches the rows, and ``trait_names`` the trait columns.
 """
 
 from __future__ import annotations
@@ -20,17 +19,16 @@ from innkeeper.snapshot.amounts import Amount, AmountTable, Mask
 from innkeeper.snapshot.forests import Forest, forest_of
 
 NO_PROVIDER = ProviderId(0)
-"""Where a root's parent would be; rows' ids begin at 1."""
+"""The parent of roots; the ids of rows begin at 1."""
 
 TRAIT_SETS_SPARE = 64
-"""So many sets of traits are remembered, and two for each row, before all are forgotten."""
+"""The cache of trait sets is cleared if it has more than this, plus two for each row."""
 
 
 class ProviderTable(AmountTable):
     """Columns of all providers as of ``change_id``.
 
-    ``capacities`` are what providers can give in all, not cut at what a double counts exactly
-    as ``free`` is.
+    ``capacities`` are not clipped to the exact range of doubles, as ``free`` is.
     """
 
     def __init__(self) -> None:
@@ -51,20 +49,20 @@ class ProviderTable(AmountTable):
     root_ids: npt.NDArray[np.int64]
 
     def add(self, found: Iterable[tuple[ProviderId, ProviderUuid]]) -> None:
-        """Have a row for each of these providers."""
-        wanted = list(found)
-        had = self.row_count
-        self.add_rows(provider_id for provider_id, _ in wanted)
-        if self.row_count == had:
+        """Add rows for those of these providers that have none."""
+        pairs = list(found)
+        before = self.row_count
+        self.add_rows(provider_id for provider_id, _ in pairs)
+        if self.row_count == before:
             return
         self._forest = None
-        for provider_id, uuid in wanted:
+        for provider_id, uuid in pairs:
             index = self.index_of[provider_id]
             self.uuids[index] = uuid
             self.row_of[uuid] = index
 
     def remove_row(self, provider_id: ProviderId) -> None:
-        """Forget a provider; see :meth:`AmountTable.remove_row`."""
+        """Remove a provider; see :meth:`AmountTable.remove_row`."""
         index = self.index_of.get(provider_id)
         if index is None:
             return
@@ -75,27 +73,27 @@ class ProviderTable(AmountTable):
         self._forest = None
 
     def set_family(self, index: HostIndex, parent: ProviderId, root: ProviderId) -> None:
-        """Say below whom a provider hangs; a root below ``NO_PROVIDER``, and itself."""
+        """Set the parent and root of a provider; the parent of a root is ``NO_PROVIDER``."""
         if self.parent_ids[index] != parent or self.root_ids[index] != root:
             self.parent_ids[index] = parent
             self.root_ids[index] = root
             self._forest = None
 
     def set_aggregates(self, index: HostIndex, names: frozenset[str]) -> None:
-        """Say which aggregates a provider is in."""
+        """Set the aggregates of a provider."""
         if self.aggregates[index] != names:
             self.aggregates[index] = names
             self._forest = None
 
     def set_traits(self, index: HostIndex, names: frozenset[str]) -> None:
-        """Say which traits a provider has, beside its columns of them."""
+        """Set the names of a provider's traits; the columns are set separately."""
         if (SHARES in names) != (SHARES in self.trait_names[index]):
             self._forest = None
-        # Few sets of traits are on many providers; each is kept once.
+        # Many providers share few sets of traits; each set is stored once.
         known = self._known_traits.get(names)
         if known is None:
             if len(self._known_traits) > 2 * self.row_count + TRAIT_SETS_SPARE:
-                # Most of them nobody has any more; those that somebody has come back.
+                # Most sets are unused by now.
                 self._known_traits.clear()
             known = self._known_traits[names] = tuple(sorted(names))
         self.trait_names[index] = known
@@ -106,7 +104,7 @@ class ProviderTable(AmountTable):
         self.capacities[name][at] = units
 
     def has_trait(self, names: Iterable[str]) -> Mask:
-        """Which rows have at least one of these traits."""
+        """The rows with at least one of these traits."""
         found = np.zeros(self.row_count, dtype=np.bool_)
         for name in names:
             column = self.traits.get(name)
@@ -116,7 +114,7 @@ class ProviderTable(AmountTable):
 
     @property
     def forest(self) -> Forest:
-        """The rows' trees, worked out at the first use after a change of shape."""
+        """The trees of the rows, computed at the first use after a change of shape."""
         if self._forest is None:
             shares = self.has_trait([SHARES])
             self._forest = forest_of(

@@ -1,10 +1,10 @@
-"""A host table as plain columns and plain values, to be kept in a file and made a table again.
+"""Conversion of a host table to plain columns and values, and back.
 
-Always true: the table that :func:`table_of` makes of :func:`copy_of` decides as the first one
-would have. Rows stay in their order, since draws among equals are by row.
+Always true: the table that :func:`table_of` makes from :func:`copy_of` leads to the same decisions.
+The order of rows is kept, since draws among equals are by row.
 
-The copy is made at once and shares no column with the table; whatever else it holds is not
-edited in place by anybody. So the rest of the work can be another thread's.
+The copy shares no column with the table, and everything else in it is immutable, so another thread
+can process it.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ Column = npt.NDArray[Any]
 HOSTS = "hosts"
 POOLS = "pools"
 KINDS = ("free", "used", "min_unit", "max_unit", "step_size")
-"""Of each class of resources, what is told of it."""
+"""The columns of each resource class."""
 AGENTS = "agents/heard_s"
-"""When agents were heard has a row for each agent, in the order of their ids in the state."""
+"""The last heartbeats, with a row for each agent in the order of ``agents`` in the state."""
 WRITTEN_AS = {"dedication_codes": "pcloud_codes", "is_dedication_open": "is_pcloud_open"}
-"""Names that columns have in recordings alone, so that programs of before and since read each
-other's files."""
+"""Names of columns in recordings, for compatibility with files of older versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A host table at one moment: columns by ``table/kind/name``, and the rest as plain values,
-    which :func:`plain` makes fit for JSON."""
+    """A copy of a host table: columns by ``table/kind/name``, and all other values.
+
+    :func:`plain` converts the latter to JSON values.
+    """
 
     columns: Mapping[str, Column]
     state: Mapping[str, Any]
 
 
 def copy_of(table: HostTable) -> Moment:
-    """Copy all that decisions read."""
+    """Copy everything that decisions read."""
     pools = table.pools
     columns = {**_copied(HOSTS, table), **_copied(POOLS, pools)}
     columns[AGENTS] = table.agent_seen_s.copy()
@@ -86,16 +87,16 @@ def _copied(label: str, table: AmountTable) -> dict[str, Column]:
 
 
 def _aggregates(table: HostTable) -> list[dict[str, Any]]:
-    """The sets of aggregates that hosts are in, by their codes."""
-    told = table.aggregates
+    """The sets of aggregates of hosts, with their codes."""
+    sets = table.aggregates
     return [
-        {"code": code, "ids": sorted(told.ids(code)), "metadata": list(told.metadata(code))}
+        {"code": code, "ids": sorted(sets.ids(code)), "metadata": list(sets.metadata(code))}
         for code in np.unique(table.aggregate_codes).tolist()
     ]
 
 
 def _dedications(table: HostTable) -> list[tuple[int, str, list[str], list[str]]]:
-    """The pclouds and reservations that hosts are dedicated to, by their codes."""
+    """The pclouds and reservations that hosts are dedicated to, with their codes."""
     found: list[tuple[int, str, list[str], list[str]]] = []
     for code in np.unique(table.dedication_codes).tolist():
         uuid, projects, taken_in = table.dedications.facts(code)
@@ -108,7 +109,7 @@ def _dedications(table: HostTable) -> list[tuple[int, str, list[str], list[str]]
 
 
 def plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A moment's state in values that JSON has; equal capabilities are told once."""
+    """The state as JSON values; equal capabilities are stored once."""
     known: dict[str, int] = {}
     codes = [
         known.setdefault(json.dumps(each, sort_keys=True), len(known))
@@ -130,18 +131,17 @@ def plain(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTable:
-    """Make the table again, of columns and of what :func:`plain` gave.
+    """Make a table from columns and the result of :func:`plain`.
 
-    Raises ``ValueError``, ``KeyError``, ``TypeError`` or ``IndexError`` for what never was a
-    table.
+    Raises ``ValueError``, ``KeyError``, ``TypeError`` or ``IndexError`` for invalid input.
     """
     table = HostTable()
     ids = [ProviderId(int(each)) for each in columns[f"{HOSTS}/fact/provider_ids"]]
     names: Sequence[str] = state["names"]
     if len(names) != len(ids) or len(set(names)) != len(ids) or len(set(ids)) != len(ids):
-        raise ValueError("hosts are counted or named twice")
+        raise ValueError("the lists of hosts differ in length or have duplicates")
     if not all(isinstance(each, str) for each in (*names, *state["zones"])):
-        raise ValueError("names are no text")
+        raise ValueError("a name is not a text")
     for zone in state["zones"]:
         table.zone_code(zone)
     _hear(table, state["agents"], columns[AGENTS])
@@ -149,10 +149,10 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
     _fill(HOSTS, table, columns)
     table.bookmark = Bookmark(ChangeId(int(state["change_id"])), None)
     table.class_ids.update({name: ClassId(each) for name, each in state["class_ids"].items()})
-    told = state["capabilities"]
+    facts = state["capabilities"]
     for index, provider_id in enumerate(ids):
-        facts = told["values"][told["codes"][index]]
-        table.set_capabilities(table.index_of[provider_id], facts)
+        mine = facts["values"][facts["codes"][index]]
+        table.set_capabilities(table.index_of[provider_id], mine)
     _set_aggregates(table, state["aggregates"])
     _set_dedications(table, state["pclouds"], state["pcloud_names"])
     _set_residents(table, state["residents"])
@@ -163,14 +163,14 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
 
 def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
     if len(agents) != len(heard_s) or len(set(agents)) != len(agents):
-        raise ValueError("agents are counted or named twice")
+        raise ValueError("the lists of agents differ in length or have duplicates")
     _demand_numbers("fact", AGENTS, heard_s)
     for agent_id, moment_s in zip(agents, heard_s, strict=True):
-        table.hear(AgentId(agent_id), float(moment_s))
+        table.set_heartbeat(AgentId(agent_id), float(moment_s))
 
 
 def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:
-    """Take over all columns of a table; those of facts must be exactly those that it has."""
+    """Set all columns of a table; the columns of facts must be complete."""
     facts = {WRITTEN_AS.get(name, name): name for kind, name in table.columns() if kind == "fact"}
     _demand_whole_classes(label, columns)
     for path, values in columns.items():
@@ -187,7 +187,7 @@ def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None
 
 
 def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
-    """Of a class all is told or nothing: a column that is missing would read as zeros."""
+    """Require all columns of a class or none: a missing column would be read as zeros."""
     starts = [f"{label}/{kind}/" for kind in KINDS]
     names = {
         path.removeprefix(start) for start in starts for path in columns if path.startswith(start)
@@ -201,51 +201,52 @@ def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
 def _demand_numbers(kind: str, path: str, values: Column) -> None:
     if values.dtype.kind != "f":
         return
-    # A moment may be infinitely long ago; an amount is always a number.
+    # Times may be infinite; amounts must be finite.
     is_bad = np.isnan(values) if kind == "fact" else ~np.isfinite(values)
     if is_bad.any():
-        raise ValueError(f"the column {path} holds what is no number")
+        raise ValueError(f"the column {path} has values that are not numbers")
 
 
-def _set_aggregates(table: HostTable, told: Sequence[Mapping[str, Any]]) -> None:
+def _set_aggregates(table: HostTable, sets: Sequence[Mapping[str, Any]]) -> None:
     codes = table.aggregate_codes.copy()
-    if not set(np.unique(codes).tolist()) <= {int(each["code"]) for each in told}:
-        raise ValueError("a host is of aggregates that are not told of")
-    for each in told:
+    if not set(np.unique(codes).tolist()) <= {int(each["code"]) for each in sets}:
+        raise ValueError("a host has an undefined aggregate code")
+    for each in sets:
         ids = [int(one) for one in each["ids"]]
         for one, metadata in zip(ids, each["metadata"], strict=True):
             table.aggregates.set_metadata(one, metadata)
         table.aggregate_codes[codes == int(each["code"])] = table.aggregates.code(frozenset(ids))
 
 
-def _set_dedications(table: HostTable, told: Sequence[Any], names: Sequence[str]) -> None:
+def _set_dedications(table: HostTable, facts: Sequence[Any], names: Sequence[str]) -> None:
     codes, is_open = table.dedication_codes.copy(), table.is_dedication_open.copy()
     numbers = {GENERAL: GENERAL, POOLED: POOLED}
-    for code, uuid, projects, taken_in in told:
+    for code, uuid, projects, taken_in in facts:
         numbers[int(code)] = table.dedications.code(str(uuid))
         table.dedications.set_facts(str(uuid), projects, taken_in)
     if len(names) != table.host_count or not set(codes.tolist()) <= numbers.keys():
-        raise ValueError("a host is of a pcloud that is not told of")
+        raise ValueError("a host has an undefined pcloud code")
     for index, name in enumerate(names):
         number = numbers[int(codes[index])]
         table.dedicate(HostIndex(index), number, str(name), is_open=bool(is_open[index]))
 
 
-def _set_residents(table: HostTable, told: Sequence[Any] | None) -> None:
-    table.knows_servers = told is not None
-    for provider_id, counts in told or ():
+def _set_residents(table: HostTable, residents: Sequence[Any] | None) -> None:
+    table.knows_servers = residents is not None
+    for provider_id, counts in residents or ():
         table.residents.replace(ProviderId(int(provider_id)), counts)
 
 
 def _set_pools(table: HostTable, columns: Mapping[str, Column], state: Mapping[str, Any]) -> None:
-    pools, told = table.pools, state["pools"]
+    pools, plain_pools = table.pools, state["pools"]
     pools.add_rows(ProviderId(int(each)) for each in columns[f"{POOLS}/fact/provider_ids"])
     _fill(POOLS, pools, columns)
-    pools.class_ids.update({name: ClassId(each) for name, each in told["class_ids"].items()})
-    if not len(told["uuids"]) == len(told["aggregates"]) == pools.row_count:
-        raise ValueError("pools are counted twice")
-    pools.uuids[:] = [ProviderUuid(each) for each in told["uuids"]]
-    pools.aggregates[:] = [frozenset(each) for each in told["aggregates"]]
+    uuids, aggregates = plain_pools["uuids"], plain_pools["aggregates"]
+    pools.class_ids.update({name: ClassId(each) for name, each in plain_pools["class_ids"].items()})
+    if not len(uuids) == len(aggregates) == pools.row_count:
+        raise ValueError("the lists of pools differ in length")
+    pools.uuids[:] = [ProviderUuid(each) for each in uuids]
+    pools.aggregates[:] = [frozenset(each) for each in aggregates]
     numbers = np.array(
         [pools.code(frozenset(each)) for each in state["memberships"]], dtype=np.int32
     )
@@ -257,11 +258,11 @@ def _set_pools(table: HostTable, columns: Mapping[str, Column], state: Mapping[s
 
 
 def _check(table: HostTable) -> None:
-    """Refuse codes that stand for nothing: using them would fail on the way."""
+    """Reject undefined codes, which would fail during a decision."""
     bounds = (
         ("zone", table.zone_codes, len(table.zones)),
         ("agent", table.agent_codes, len(table.agent_ids)),
     )
     for noun, codes, count in bounds:
         if table.host_count and not (0 <= int(codes.min()) <= int(codes.max()) < count):
-            raise ValueError(f"a host is of a {noun} that is not told of")
+            raise ValueError(f"a host has an undefined {noun} code")

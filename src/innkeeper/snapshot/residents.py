@@ -1,10 +1,9 @@
-"""Whose servers are on which hosts.
+"""The number of servers by host and project.
 
-Counted only where a filter or weigher asks (see ``HostTable.knows_servers``): a cloud has ten
-times as many servers as hosts.
+Maintained only if a filter or weigher needs it (see ``HostTable.knows_servers``), since a cloud has
+ten times as many servers as hosts.
 
-Always true: no count is zero or less; what is said of a provider by its id stays when its row
-moves.
+Always true: all counts are positive. Keys are ids of providers, so rows may move.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ Counts = dict[str, int]
 
 
 class Residents:
-    """Servers by project and provider."""
+    """The number of servers by project and provider."""
 
     def __init__(self) -> None:
         self._by_provider: dict[ProviderId, Counts] = {}
         self._by_project: dict[str, dict[ProviderId, int]] = {}
 
     def of_project(self, project_id: str) -> Mapping[ProviderId, int]:
-        """How many servers of a project are on each provider that has any."""
+        """The number of servers of a project, by provider."""
         return self._by_project.get(project_id, {})
 
     def on(self, provider_id: ProviderId) -> Mapping[str, int]:
-        """How many servers each project has on a provider."""
+        """The number of servers on a provider, by project."""
         return self._by_provider.get(provider_id, {})
 
     def copy(self) -> dict[ProviderId, Counts]:
-        """All counts, by provider; nobody edits them any more."""
+        """A copy of all counts, by provider."""
         return {each: dict(counts) for each, counts in self._by_provider.items()}
 
     def replace(self, provider_id: ProviderId, counts: Mapping[str, int]) -> None:
-        """Say anew how many servers each project has on a provider."""
+        """Replace the counts of a provider."""
         for project_id in list(self.on(provider_id)):
             self._set(provider_id, project_id, 0)
         for project_id, count in counts.items():
             self._set(provider_id, project_id, count)
 
     def add(self, provider_id: ProviderId, project_id: str, more: int) -> None:
-        """Count servers of a project in, or out if ``more`` is negative."""
+        """Add servers of a project; a negative ``more`` subtracts them."""
         count = self.on(provider_id).get(project_id, 0) + more
         self._set(provider_id, project_id, max(0, count))
 

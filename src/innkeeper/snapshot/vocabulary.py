@@ -1,10 +1,10 @@
-"""The distinct values of a column, and what queries ask of them over and over.
+"""The distinct values of a column, with indexes for queries.
 
-Texts are ranked, and items of lists sorted, once for all comparisons; what comes later is put
-in its place when somebody asks next.
+Texts are ranked, and items of lists sorted, once for all comparisons; new values are added to the
+indexes at the next query.
 
-Always true: a code, which is a place in ``values``, stands for one value for good; arrays by
-code have one more entry at the end, which ``NO_CODE`` picks as it is -1.
+Always true: a code is an index into ``values`` and never changes its meaning. Arrays by code have
+one more entry at the end for ``NO_CODE``, which is -1.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ NO_CODE = -1
 Ranks = npt.NDArray[np.float64]
 
 TRUE, FALSE = -2.0, -1.0
-"""Ranks of truths, which are equal or not and have no order; those of texts are above."""
+"""Ranks of booleans, which have no order; those of texts are above."""
 FEW = 64
-"""So few texts are sooner looked up than remembered, and so few items sooner put in."""
+"""Up to this number, texts are not cached, and items are inserted one by one."""
 OTHERS_MAX = 16
-"""Other vocabularies of which it is remembered where one's own texts are among theirs."""
+"""The number of other vocabularies for which ranks are cached."""
 
 
 class Vocabulary:
-    """Values of whatever kind by their codes; who adds one appends it to ``values``."""
+    """Values of any type by code; new ones are appended to ``values``."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self.values: list[Any] = list(values)
@@ -46,10 +46,7 @@ class Vocabulary:
         self._among: WeakKeyDictionary[Vocabulary, tuple[int, Ranks]] = WeakKeyDictionary()
 
     def ranks(self) -> Ranks:
-        """By code, the place of a text among the texts here, ``TRUE`` or ``FALSE``.
-
-        ``nan`` for what is neither a text nor a truth.
-        """
+        """By code, the rank of a text, ``TRUE`` or ``FALSE``; ``nan`` for other types."""
         if self._seen < len(self.values):
             self._rank()
         return self._ranks
@@ -67,7 +64,7 @@ class Vocabulary:
             elif isinstance(value, list):
                 self._lists.append(code)
         if texts:
-            # What was in order already is not sorted anew.
+            # The sort is fast, since most of the list is already in order.
             self._codes_in_order += texts
             self._codes_in_order.sort(key=self.values.__getitem__)
             self._texts = [self.values[code] for code in self._codes_in_order]
@@ -76,9 +73,9 @@ class Vocabulary:
         self._among.clear()
 
     def ranks_among(self, other: Vocabulary) -> Ranks:
-        """Ranks as they would be among the texts of ``other``; its own ones show the order.
+        """The ranks of these texts among those of ``other``.
 
-        A text that is not there has half a rank between its neighbours.
+        A text that ``other`` lacks has a rank halfway between its neighbours.
         """
         mine, theirs = self.ranks(), other.ranks()
         if self is other or not self._texts:
@@ -96,7 +93,7 @@ class Vocabulary:
 
     @property
     def text_count(self) -> int:
-        """How many of the values are texts."""
+        """The number of texts."""
         self.ranks()
         return len(self._texts)
 
@@ -106,7 +103,7 @@ class Vocabulary:
         return _marked(count, self._lists) if self._lists else None
 
     def having(self, sought: Any) -> Mask:
-        """By code, whether the value is a list with this number, text or truth in it."""
+        """By code, whether the value is a list with this number, text or boolean."""
         count = len(self.ranks())
         if self._listed < len(self._lists):
             self._sort_items()
@@ -117,7 +114,7 @@ class Vocabulary:
         fresh: dict[str, tuple[list[Any], list[int]]] = {}
         for code in self._lists[self._listed :]:
             for item in self.values[code]:
-                # What is not itself, as nan, is nowhere in an order.
+                # Without nan, which has no order.
                 if isinstance(item, str | int | float) and item == item:  # noqa: PLR0124
                     items, owners = fresh.setdefault(_kind(item), ([], []))
                     items.append(item)
@@ -128,7 +125,7 @@ class Vocabulary:
 
 
 class _Items:
-    """Items of lists in their order, all of one kind, and the codes of the lists."""
+    """Sorted items of lists, all of one type, and the codes of the lists."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []
@@ -136,7 +133,7 @@ class _Items:
 
     def add(self, items: list[Any], owners: list[int]) -> None:
         if len(items) <= FEW:
-            # To sort all of them takes thousands of times as long.
+            # Sorting all items would take thousands of times as long.
             for item, owner in zip(items, owners, strict=True):
                 place = bisect_right(self._items, item)
                 self._items.insert(place, item)
@@ -154,7 +151,7 @@ class _Items:
 
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
-        # True is 1 to Python, and no number here.
+        # In Python, True equals 1.
         return "truth"
     return "text" if isinstance(value, str) else "number"
 
@@ -171,8 +168,8 @@ def _marked(count: int, codes: Any) -> Mask:
 
 
 def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
-    """Ranks of both by which the texts of one compare with those of the other."""
-    # Always the same one of two that are equally long, as it remembers the other.
+    """The ranks of both vocabularies in one common order."""
+    # Of two equally long ones always the same one, since it caches the ranks.
     if (one.text_count, id(one)) <= (other.text_count, id(other)):
         return one.ranks_among(other), other.ranks()
     return one.ranks(), other.ranks_among(one)

@@ -78,10 +78,10 @@ def test_of_those_who_want_the_last_room_one_gets_it(cloud: Cloud) -> None:
         assert row.fault["code"] == 500
         assert row.fault["message"].startswith("No valid host was found. Of 2 hosts, 0 passed")
         assert (
-            "CapacityFilter removed 2 (the host has not enough left; VCPU: 1 asked for, "
+            "CapacityFilter removed 2 (the host has too little left; VCPU: 1 requested, "
             in (row.fault["message"])
         )
-        assert "MEMORY_MB: 1024 asked for, at most 0 left on one host" in row.fault["message"]
+        assert "MEMORY_MB: 1024 requested, at most 0 left on one host" in row.fault["message"]
 
 
 def test_servers_in_error_count_against_the_quota_but_hold_nothing(cloud: Cloud) -> None:

@@ -67,7 +67,7 @@ def test_aggregate_extra_specs_filter_counts_hosts() -> None:
     )
 
 
-def test_aggregate_extra_specs_filter_says_what_one_host_lacks() -> None:
+def test_aggregate_extra_specs_filter_lacks() -> None:
     table = cloud({"ssd": "true"})
     spec = asking(flavor_specs=specs(ssd="true", tier="<or> gold"))
     told = {
@@ -85,7 +85,7 @@ def test_an_operator_without_operand_is_refused() -> None:
         aggregate_extra_specs.demands_of(specs(ssd="<or>"))
 
 
-def test_without_any_aggregate_nothing_is_said() -> None:
+def test_without_aggregates_the_filters_do_not_apply() -> None:
     table = table_of(host("a"))
     asked = asking(flavor_specs=specs(ssd="true"))
     assert left_by(aggregate_extra_specs, table, asked) == set()
@@ -124,7 +124,7 @@ def test_aggregate_multi_tenancy_isolation(
     assert left_by(aggregate_projects, cloud(one, two), asking(project_id="mine")) == left
 
 
-def test_aggregate_multi_tenancy_isolation_says_how_many_hosts_there_are() -> None:
+def test_aggregate_multi_tenancy_isolation_missing() -> None:
     mine = asking(project_id="mine")
     assert aggregate_projects.missing(cloud(MINE, THEIRS), mine) == (
         "2 hosts are in aggregates for this project, 1 are for everybody"

@@ -184,9 +184,9 @@ def test_servers_that_ask_for_no_amount_take_nothing() -> None:
     assert picture(table) == before
 
 
-def test_removals_tell_what_was_missing_only_after_a_failure() -> None:
+def test_removals_have_missing_texts_only_after_a_failure() -> None:
     hosts = [host("a"), host("small", vcpus=0)]
     (enough,) = plan(SPREAD, table_of(*hosts), asking()).removals
     assert (enough.filter_name, enough.removed, enough.missing) == ("CapacityFilter", 1, "")
     (short,) = plan(SPREAD, table_of(*hosts), asking(count=99)).removals
-    assert "VCPU: 1 asked for" in short.missing
+    assert "VCPU: 1 requested" in short.missing

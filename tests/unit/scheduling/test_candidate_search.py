@@ -134,7 +134,7 @@ def test_amounts_that_meet_stay_below_the_largest_that_is_given() -> None:
     assert finding.find(cloud.table, query, BREADTH).candidates == []
 
 
-def test_the_bound_of_the_settings_ends_a_search_and_is_told() -> None:
+def test_the_bound_of_the_settings_cuts_a_search() -> None:
     placing = Placing(max_allocation_candidates=5)
     found = finding.find(flat(6), CandidateQuery((some("VCPU"),)), placing)
     assert (len(found.candidates), found.is_cut) == (5, True)
@@ -143,7 +143,7 @@ def test_the_bound_of_the_settings_ends_a_search_and_is_told() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 4, 5])
-def test_a_limit_of_the_client_is_nothing_to_tell_of(limit: int) -> None:
+def test_the_limit_of_a_query_does_not_count_as_cut(limit: int) -> None:
     placing = Placing(max_allocation_candidates=5)
     found = finding.find(flat(6), CandidateQuery((some("VCPU"),), limit=limit), placing)
     assert (len(found.candidates), found.is_cut) == (limit, False)
@@ -165,14 +165,14 @@ def test_more_than_there_is_in_all_is_known_to_be_hopeless() -> None:
     assert not looking.is_cut
 
 
-def test_a_million_ways_cost_no_more_than_those_that_are_wanted() -> None:
+def test_a_million_candidates_cost_no_more_than_the_limit() -> None:
     table = with_devices(1, 20)
     query = CandidateQuery(devices(8), is_isolated=True, limit=100)
     found = finding.find(table, query, BREADTH)
     assert len(set(chosen(found))) == 100
 
 
-def test_a_puzzle_is_given_up_and_that_is_told() -> None:
+def test_a_search_with_too_many_dead_ends_is_cut() -> None:
     cloud = Cloud()
     cloud.add("host", {"VCPU": 8})
     # Fifteen devices with room for one group each, sixteen groups: it takes long to see.
@@ -258,7 +258,7 @@ def test_pools_beside_what_a_host_has_itself_are_combined_under_each_host() -> N
     assert len(found.candidates) == len(ways) == 9 + 4 * (1 + 3 + 3)
 
 
-def test_a_search_ends_when_nobody_waits_for_it() -> None:
+def test_a_search_stops_when_the_client_is_gone() -> None:
     table = with_devices(50, 8, each=3)
     groups = tuple(some("PGPU", 2, suffix=f"_{each}") for each in range(9))
     asked: list[int] = []
@@ -272,7 +272,7 @@ def test_a_search_ends_when_nobody_waits_for_it() -> None:
     assert len(asked) < 60
 
 
-def test_the_same_subtree_said_often_is_said_once() -> None:
+def test_repeated_same_subtrees_count_once() -> None:
     table = with_devices(1, 8)
     groups = devices(6)
     said = frozenset(each.suffix for each in groups)
@@ -310,6 +310,6 @@ def test_the_longest_answer_is_bounded_by_its_parts_too() -> None:
     assert (len(found.candidates), found.is_cut) == (most, True)
 
 
-def test_nobody_to_ask_gives_nothing() -> None:
+def test_no_filters_give_no_verdicts() -> None:
     found = finding.find(ProviderTable(), CandidateQuery((some("VCPU"),)), BREADTH)
     assert (found.candidates, found.summaries, found.is_cut) == ([], {}, False)

@@ -117,8 +117,8 @@ def test_repeating_an_operator_is_no_operand(text: str) -> None:
 @pytest.mark.parametrize(
     "operand", ["abc", "8x", "0x10", "--1", "1,5", "nan", "-inf", "1e999", "1_0"]
 )
-def test_a_number_is_wanted_behind_a_numeric_operator(word: str, operand: str) -> None:
-    with pytest.raises(Invalid, match="which is no number"):
+def test_a_numeric_operator_needs_a_number(word: str, operand: str) -> None:
+    with pytest.raises(Invalid, match="which is not a number"):
         comparisons.parse("fact", f"{word} {operand}")
 
 
@@ -154,7 +154,7 @@ def test_a_number_beyond_all_measure_is_compared_all_the_same(huge: int) -> None
     assert is_met(huge, "!= 8")
 
 
-def test_equal_values_of_different_kinds_are_told_apart() -> None:
+def test_equal_values_of_different_types_are_distinct() -> None:
     table = table_of(
         *(host(str(i), capabilities={"fact": v}) for i, v in enumerate([1, 1.0, True, "1"]))
     )

@@ -10,7 +10,7 @@ from innkeeper.domain.explaining import Explanation, Refused
 from innkeeper.domain.placing import BuildPlan, GroupPolicy, GroupRule, RequestSpec
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, explanation_values, reasons
-from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
+from innkeeper.scheduling.schedulers.catalogue import AllAtOnce
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.systems.compute.boot import drivers
@@ -60,7 +60,7 @@ def test_each_choice_has_the_parts_of_when_it_was_picked() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 1, 5, 12, 99])
-def test_parts_are_told_of_the_first_servers_of_a_plan(most: int) -> None:
+def test_the_first_servers_of_a_plan_have_parts(most: int) -> None:
     table = table_of(host("a"), host("b"), host("c", memory_mb=30_000))
     spec = asking(count=12, memory_mb=2000)
     pipeline = drivers.scheduler_of(SETTINGS).pipeline
@@ -110,7 +110,7 @@ def test_pools_are_put_back_for_a_look_and_taken_again() -> None:
     assert told.then.nearest[0].objections[0].lacks == ("DISK_GB: 10 of 20 missing",)
 
 
-def test_the_first_without_a_place_is_told_why_with_the_others_in_theirs() -> None:
+def test_the_first_unplaced_server_is_explained_after_the_placed_ones() -> None:
     told, _ = decided(table_of(host("a", vcpus=2), host("b", vcpus=1)), asking(count=5))
     assert (told.wanted, told.placed, told.candidates) == (5, 3, 2)
     assert told.tallies == ()
@@ -132,7 +132,7 @@ def test_members_that_the_request_itself_adds_are_counted() -> None:
     assert explaining.refused(scheduler.pipeline, table, spec, made).tallies == (tally,)
 
 
-def test_one_host_is_told_its_place_or_who_refuses_it() -> None:
+def test_the_answer_for_one_host_has_a_rank_or_objections() -> None:
     table = table_of(*STAIRS, host("closed", is_open=False))
     told, _ = decided(table, asking(), asked="h10")
     assert told.host is not None
@@ -145,7 +145,7 @@ def test_one_host_is_told_its_place_or_who_refuses_it() -> None:
 
 
 @pytest.mark.parametrize("driver", ["all_at_once", "chance", "simple", "availability_zone"])
-def test_every_driver_says_by_what_it_goes(driver: str) -> None:
+def test_every_driver_reports_its_filters_and_weighers(driver: str) -> None:
     told, made = decided(table_of(*STAIRS), asking(count=2), scheduler_driver=driver)
     assert told.deciders.driver == driver
     assert "CapacityFilter" in told.deciders.filters
@@ -163,7 +163,7 @@ def names_in(thing: Any) -> str:
     return repr(explanation_values.explanation(thing, are_hosts_named=False))
 
 
-def test_names_are_for_those_who_may_read_them() -> None:
+def test_names_are_shown_with_the_right_to_see_them() -> None:
     table = table_of(host("secret-a"), host("secret-b", vcpus=0), host("secret-c", vcpus=2))
     for spec in (asking(), asking(count=40), asking(vcpus=99), asking(forced_host="secret-b")):
         told, made = decided(table, spec, asked="secret-b")
@@ -185,8 +185,8 @@ def test_administrators_read_the_nearest_by_name() -> None:
     told, made = decided(table, asking(memory_mb=2048))
     refused = Refused(told.tallies, told.nearest)
     assert reasons.details(refused) == (
-        "Without ComputeFilter, 1 more of 1 hosts would do.\n"
-        "Without CapacityFilter, 1 more of 1 hosts would do.\n"
+        "Without ComputeFilter, 1 more of 1 hosts would pass.\n"
+        "Without CapacityFilter, 1 more of 1 hosts would pass.\n"
         "The nearest hosts:\n"
         "b: ComputeFilter (it is disabled or forced down)\n"
         "a: CapacityFilter (MEMORY_MB: 512 of 2048 missing)"
@@ -194,11 +194,11 @@ def test_administrators_read_the_nearest_by_name() -> None:
     assert reasons.culprit(made, refused) == "CapacityFilter"
     assert reasons.culprit(made, Refused((), ())) == "CapacityFilter"
     assert reasons.sentence(made, 1, told.nearest, has_dedicated=False).endswith(
-        " The nearest host is refused by ComputeFilter (it is disabled or forced down)."
+        " The nearest host is rejected by ComputeFilter (it is disabled or forced down)."
     )
 
 
-def test_of_no_hosts_nobody_removed_the_last() -> None:
+def test_without_hosts_there_is_no_culprit() -> None:
     told, made = decided(HostTable(), asking())
     refused = Refused(told.tallies, told.nearest)
     assert reasons.culprit(made, refused) == "none"

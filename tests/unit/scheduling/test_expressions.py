@@ -16,7 +16,7 @@ from innkeeper.domain.placing import Rules
 from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters import json_query
 from innkeeper.scheduling.pipeline import Pipeline
-from innkeeper.scheduling.weighers import free_memory
+from innkeeper.scheduling.weighers.free_amounts import FREE_MEMORY
 from innkeeper.snapshot.columns import HostTable
 from tests.support.choosing import left_by, with_servers
 from tests.support.tables import NOW_S, asking, host, plan, table_of
@@ -215,10 +215,10 @@ def test_what_cannot_be_known_is_neither_so_nor_the_contrary(query: Any) -> None
     assert not holds(["not", query])
 
 
-def test_a_query_is_asked_again_after_every_pick() -> None:
+def test_a_query_is_evaluated_after_every_pick() -> None:
     query = expressions.read(["and", ["<", "$servers", 2], [">=", "$free_memory_mb", 3000]])
     table = with_servers(table_of(host("a", memory_mb=9000), host("b", memory_mb=4000)), {})
-    pipeline = Pipeline([json_query], [(free_memory, 1.0)])
+    pipeline = Pipeline([json_query], [(FREE_MEMORY, 1.0)])
     made = plan(pipeline, table, asking(1, 1500, 0, count=9, query=query))
     assert [entry.host for entry in made.entries] == ["a", "a", "b"]
 
@@ -234,7 +234,7 @@ def test_capabilities_that_are_too_old_are_unknown() -> None:
     for name in ("nil", "arch", "yes"):
         query = expressions.read(["=", f"$capabilities.{name}", FACTS[name]])
         for seen_s, left in ((NOW_S - 180, {"h1"}), (NOW_S - 181, set())):
-            table.see_facts(table.index_by_name["h1"], seen_s)
+            table.set_facts_seen(table.index_by_name["h1"], seen_s)
             spec = asking(query=query, rules=Rules(capabilities_max_age_s=180))
             assert left_by(json_query, table, spec) == left
 
@@ -344,17 +344,17 @@ def _kind(value: Any) -> str:
     return {int: "number", float: "number", str: "text"}.get(type(value), "none")
 
 
-def test_json_filter_says_what_is_known_of_how_many_hosts() -> None:
+def test_json_filter_missing() -> None:
     query = ["or", ["=", "$capabilities.arch", "x"], ["=", "$\ud800\n", "$host", "$free_vcpus"]]
     told = json_query.missing(table_of(*KNOWN), asking(query=expressions.read(query)))
     assert told == (
         "'capabilities.arch' is known of 1 hosts; 'free_vcpus' is known of 2 hosts; "
         "'host' is known of 2 hosts; '\\ud800\\n' is known of 0 hosts"
     )
-    assert json_query.missing(table_of(*KNOWN), asking()) == ("the query asks nothing about hosts")
+    assert json_query.missing(table_of(*KNOWN), asking()) == ("the query has no variables")
 
 
-def test_json_filter_says_what_one_host_has() -> None:
+def test_json_filter_lacks() -> None:
     words = ["$capabilities.arch", "$free_vcpus", "$capabilities.cpu.cores", "$traits.X", "$no"]
     spec = asking(query=expressions.read(["in", "$host", *words]))
     table = table_of(*KNOWN)

@@ -93,9 +93,9 @@ def test_availability_zone_filter(zone: str | None, left: set[str]) -> None:
 def test_availability_zone_filter_names_the_zones_there_are() -> None:
     table = table_of(host("a", zone="north"), host("b", zone="south"))
     said = availability_zone.missing(table, asking(availability_zone="west"))
-    assert said == "zone 'west' asked for; there are: north, south"
+    assert said == "zone 'west' requested; there are: north, south"
     nowhere = availability_zone.missing(HostTable(), asking(availability_zone="west"))
-    assert nowhere == "zone 'west' asked for; there are: none"
+    assert nowhere == "zone 'west' requested; there are: none"
 
 
 FORCED_CASES = [
@@ -113,7 +113,7 @@ def test_forced_host_filter(name: str | None, left: set[str]) -> None:
 
 def test_forced_host_filter_does_not_say_which_host_was_named() -> None:
     told = forced_host.missing(table_of(), asking(forced_host="x"))
-    assert told == "another host was asked for"
+    assert told == "another host was requested"
 
 
 CAPACITY_CASES = [
@@ -163,26 +163,26 @@ def test_capacity_filter_keeps_hosts_and_their_rules_apart() -> None:
     assert left_by(capacity, table, asking(4)) == {"roomy", "coarse"}
 
 
-def test_capacity_filter_has_nothing_to_say_where_nothing_is_asked() -> None:
+def test_capacity_filter_does_not_apply_without_amounts() -> None:
     assert capacity.mask(table_of(host("a")), asking(0, 0, 0), WHOLE) is None
 
 
-def test_capacity_filter_says_the_most_there_is_on_one_host() -> None:
+def test_capacity_filter_missing_has_the_most_on_one_host() -> None:
     table = table_of(host("a", vcpus=2), host("b", vcpus=7, memory_mb=-5))
     said = capacity.missing(table, asking_for(VCPU=8, MEMORY_MB=40_000, CUSTOM_GOLD=1))
     assert said == (
-        "VCPU: 8 asked for, at most 7 left on one host; "
-        "MEMORY_MB: 40000 asked for, at most 32768 left on one host; "
-        "CUSTOM_GOLD: 1 asked for, at most 0 left on one host"
+        "VCPU: 8 requested, at most 7 left on one host; "
+        "MEMORY_MB: 40000 requested, at most 32768 left on one host; "
+        "CUSTOM_GOLD: 1 requested, at most 0 left on one host"
     )
 
 
-def test_capacity_filter_never_says_less_than_nothing_is_left() -> None:
+def test_capacity_filter_reports_no_negative_amounts() -> None:
     said = capacity.missing(table_of(host("a", vcpus=-3)), asking_for(VCPU=1))
-    assert said == "VCPU: 1 asked for, at most 0 left on one host"
+    assert said == "VCPU: 1 requested, at most 0 left on one host"
 
 
-def test_capacity_filter_says_where_the_unit_rules_were_in_the_way() -> None:
+def test_capacity_filter_missing_reports_unit_rules() -> None:
     table = table_of(
         host("a", units={"VCPU": (1, 4, 1)}),
         host("b", units={"VCPU": (1, 4, 1)}),
@@ -190,7 +190,7 @@ def test_capacity_filter_says_where_the_unit_rules_were_in_the_way() -> None:
     )
     said = capacity.missing(table, asking_for(VCPU=8))
     assert said == (
-        "VCPU: 8 asked for, at most 16 left on one host, some hosts do not give out such an amount"
+        "VCPU: 8 requested, at most 16 left on one host, some hosts do not allow such an amount"
     )
 
 

@@ -65,7 +65,7 @@ CASES: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize(("wanted", "names"), CASES)
-def test_who_passes(wanted: dict[str, Any], names: set[str]) -> None:
+def test_passing_hosts(wanted: dict[str, Any], names: set[str]) -> None:
     table = cloud()
     spec = asking(count=1, **wanted)
     made = drivers.scheduler_of(Scheduling(host_subset_size=99)).plan(table, spec)
@@ -98,7 +98,7 @@ def test_it_is_in_force_whatever_the_settings_say() -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"reservation": OURS}, "only the hosts of that reservation are meant"),
+        ({"reservation": OURS}, "only the hosts of that reservation can be used"),
         (
             {"reservation": THEIRS},
             "no reservation of that id has hosts for this project at present",
@@ -113,7 +113,7 @@ def test_it_is_in_force_whatever_the_settings_say() -> None:
         ),
     ],
 )
-def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
+def test_the_missing_text(wanted: dict[str, Any], words: str) -> None:
     assert LEASE_FILTER.missing(cloud(), asking(**wanted)) == words
 
 
@@ -138,5 +138,5 @@ def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None
     assert "98" not in told
 
 
-def test_pclouds_have_no_opinion_of_who_names_a_reservation() -> None:
+def test_pcloud_filter_does_not_apply_to_requests_with_a_reservation() -> None:
     assert PCLOUD_FILTER.mask(cloud(), asking(reservation=OURS), ALL_ROWS) is None

@@ -1,4 +1,4 @@
-"""Filters by who is where: hints that name servers, groups, images set apart, counts."""
+"""Filters by the servers on hosts: hints, server groups, isolated images, counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE = (host("a"), host("b"), host("c"))
 EVERYBODY = {"a", "b", "c"}
 
 
-def test_all_hosts_filter_removes_nobody() -> None:
+def test_all_hosts_filter_removes_no_host() -> None:
     assert left_by(all_hosts, table_of(*TABLE), asking(9999)) == EVERYBODY
     assert all_hosts.missing(table_of(*TABLE), asking()) == "nothing is missing"
 
@@ -79,11 +79,11 @@ def test_what_is_missing_names_no_host() -> None:
     assert different_host.missing(table, spec) == (
         "the servers named in the hint different_host are on 1 hosts"
     )
-    assert refused_hosts.missing(table, spec) == ("1 hosts are out of the question for this server")
+    assert refused_hosts.missing(table, spec) == ("1 hosts are excluded for this server")
     assert server_group.missing(table, spec) == (
-        "anti-affinity asked for, with members on 1 hosts and at most 2 on each"
+        "anti-affinity requested, with members on 1 hosts and at most 2 on each"
     )
-    assert server_group.missing(table, asking()) == "no server group asked for"
+    assert server_group.missing(table, asking()) == "no server group requested"
 
 
 def rule(policy: str, most: int = 1, **members: int) -> GroupRule:
@@ -136,11 +136,11 @@ def test_isolated_hosts_filter(rules: dict[str, Any], image: str | None, left: s
     assert left_by(isolated_hosts, table_of(*TABLE), spec) == left
 
 
-def test_isolated_hosts_filter_says_what_is_set_apart() -> None:
+def test_isolated_hosts_filter_missing() -> None:
     table = table_of(*TABLE)
     mine = asking(image_id="i", rules=Rules(**BOTH))
     assert isolated_hosts.missing(table, mine) == (
-        "an image that is set apart asked for; 1 of 3 hosts are set apart"
+        "an isolated image requested; 1 of 3 hosts are isolated"
     )
     assert isolated_hosts.missing(table, asking(rules=Rules(**BOTH))).startswith("an image for")
 
@@ -155,10 +155,10 @@ def test_busy_and_full_hosts_are_removed() -> None:
     none = asking(rules=Rules(servers_per_host_max=0, busy_servers_per_host_max=0))
     assert left_by(server_count, table, none) == set()
     assert server_count.missing(table, few) == (
-        "fewer than 3 servers asked for, at least 0 on every host"
+        "fewer than 3 servers required, at least 0 on every host"
     )
     assert busy_servers.missing(table, few) == (
-        "fewer than 2 servers in work asked for, at least 0 on every host"
+        "fewer than 2 busy servers required, at least 0 on every host"
     )
 
 
@@ -186,11 +186,11 @@ def test_simple_cidr_affinity_filter(text: str, left: set[str]) -> None:
     assert left_by(near_address, table, asking(near=near(text))) == left
 
 
-def test_simple_cidr_affinity_filter_says_how_many_have_addresses() -> None:
+def test_simple_cidr_affinity_filter_missing() -> None:
     table = at_addresses(table_of(*TABLE), ADDRESSES)
     assert left_by(near_address, table, asking()) == EVERYBODY
     assert near_address.missing(table, asking(near=near("192.0.4.0/24"))) == (
-        "an address in a range of IPv4 with 24 bits asked for; "
+        "an address in a range of IPv4 with 24 bits requested; "
         "2 hosts have an address of that version"
     )
-    assert near_address.missing(table, asking()) == "no range asked for"
+    assert near_address.missing(table, asking()) == "no range requested"

@@ -55,12 +55,12 @@ def test_a_server_takes_what_is_plenty_from_where_it_is() -> None:
     assert chosen(8, 2, plenty_of_memory, plenty_of_cores) == ["cores"]
 
 
-def test_empty_hosts_stay_empty_as_long_as_others_have_room() -> None:
+def test_empty_hosts_stay_empty_as_long_as_used_ones_have_room() -> None:
     hosts = (sketch("empty", 64, 128), sketch("begun", 8, 16))
     assert chosen(4, 8, *hosts, count=3) == ["begun", "begun", "empty"]
 
 
-def test_only_what_is_asked_for_counts() -> None:
+def test_only_requested_amounts_count() -> None:
     table = table_of(sketch("a", 0, 64), sketch("b", 64, 64))
     by_memory = weights_by(pack, table, asking(0, 32 * GB, 0))
     assert by_memory == {"a": -0.5, "b": -0.5}

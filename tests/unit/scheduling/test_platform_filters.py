@@ -79,29 +79,29 @@ def test_image_properties_filter_on_versions(name: str, bounds: str, left: set[s
     assert left_by(image_properties, table_of(*VERSIONED), spec) == left
 
 
-def test_image_properties_filter_says_who_has_what() -> None:
+def test_image_properties_filter_missing() -> None:
     table = table_of(*HOSTS, *VERSIONED[1:])
     asked = {"hw_architecture": "AMD64", "img_hv_requested_version": "latest", "hw_vm_mode": "exe"}
     spec = asking(image_properties=tuple(asked.items()))
     assert image_properties.missing(table, spec) == (
         "hw_architecture 'x86_64': on 2 hosts; hw_vm_mode 'exe': on 1 hosts; "
         "img_hv_requested_version 'latest': on 0 hosts "
-        "(not to be read as bounds on a version, such as '>=6.0, <7')"
+        "(not a list of version bounds, such as '>=6.0, <7')"
     )
-    assert image_properties.missing(table, asking()) == "the image asks for nothing"
+    assert image_properties.missing(table, asking()) == "the image has no requirements"
 
 
-def test_image_properties_filter_says_what_one_host_tells() -> None:
+def test_image_properties_filter_lacks() -> None:
     table = table_of(*HOSTS)
     asked = (("hw_architecture", "arm64"), ("img_hv_requested_version", ">=6"))
     spec = asking(image_properties=asked, rules=Rules(capabilities_max_age_s=180))
-    table.see_facts(table.index_by_name["odd"], 0.0)
+    table.set_facts_seen(table.index_by_name["odd"], 0.0)
     told = [image_properties.lacks(table, spec, table.index_by_name[each.name]) for each in HOSTS]
     assert told == [
-        ["cpu_arch is not told", "hypervisor_version is not told"],
-        [f"supported_instances is {TRIPLES}", "hypervisor_version is not told"],
-        ["cpu_arch is 'amd64'", "hypervisor_version is not told"],
-        ["what it told is too old"],
+        ["cpu_arch is not reported", "hypervisor_version is not reported"],
+        [f"supported_instances is {TRIPLES}", "hypervisor_version is not reported"],
+        ["cpu_arch is 'amd64'", "hypervisor_version is not reported"],
+        ["its report is too old"],
     ]
     assert image_properties.lacks(table, asking(), table.index_by_name["plain"]) == []
 
@@ -156,10 +156,10 @@ def test_instance_type_filter_takes_disk_from_pools_as_well() -> None:
     assert left_by(flavor, table, asking(1, 1, 100)) == {"borrows"}
 
 
-def test_instance_type_filter_says_the_most_there_is() -> None:
+def test_instance_type_filter_missing() -> None:
     spec = asking(1, 9001, 0, flavor_specs=(("arch", "x86"),))
     assert flavor.missing(table_of(*SEEDS), spec) == (
-        "MEMORY_MB: 9001 asked for, at most 9000 left on one host; "
+        "MEMORY_MB: 9001 requested, at most 9000 left on one host; "
         "capability arch equal to 'x86': on 1 hosts"
     )
 
@@ -175,15 +175,13 @@ ASKING: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("chooser", "wishes"), ASKING)
-def test_capabilities_that_nobody_reported_lately_are_unknown(
-    chooser: Any, wishes: dict[str, Any]
-) -> None:
+def test_expired_capabilities_are_unknown(chooser: Any, wishes: dict[str, Any]) -> None:
     table = table_of(host("fresh", capabilities=FACTS), host("stale", capabilities=FACTS))
     aged = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S), **wishes)
     assert left_by(chooser, table, aged) == {"fresh", "stale"}
     before = chooser.stamp(table, aged)
-    table.see_facts(table.index_by_name["fresh"], FRESH_S)
-    table.see_facts(table.index_by_name["stale"], STALE_S)
+    table.set_facts_seen(table.index_by_name["fresh"], FRESH_S)
+    table.set_facts_seen(table.index_by_name["stale"], STALE_S)
     assert left_by(chooser, table, aged) == {"fresh"}
     assert chooser.stamp(table, aged) != before
     # Without a limit nothing ever ages, and who asks for no capability asks nobody's age.
@@ -193,7 +191,7 @@ def test_capabilities_that_nobody_reported_lately_are_unknown(
     assert chooser.stamp(table, careless) is None
 
 
-def test_stamps_tell_hosts_apart_and_not_moments() -> None:
+def test_stamps_depend_on_hosts_and_not_on_times() -> None:
     table = table_of(host("a", capabilities=FACTS), host("b", capabilities=FACTS))
     asked: dict[str, Any] = {
         "comparisons": (demand("arch", "x86"),),
@@ -201,24 +199,24 @@ def test_stamps_tell_hosts_apart_and_not_moments() -> None:
     }
     stamp = compute_capabilities.stamp(table, asking(**asked))
     assert compute_capabilities.stamp(table, asking(now_s=NOW_S + 1, **asked)) == stamp
-    table.see_facts(table.index_by_name["a"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], STALE_S)
     one = compute_capabilities.stamp(table, asking(**asked))
     assert one != stamp
-    table.see_facts(table.index_by_name["a"], NOW_S)
-    table.see_facts(table.index_by_name["b"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], NOW_S)
+    table.set_facts_seen(table.index_by_name["b"], STALE_S)
     assert compute_capabilities.stamp(table, asking(**asked)) not in (one, stamp)
 
 
 def test_traits_do_not_age() -> None:
     table = table_of(host("a", traits=("T",)))
-    table.see_facts(table.index_by_name["a"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], STALE_S)
     spec = asking(required_traits=frozenset({"T"}), rules=Rules(capabilities_max_age_s=MAX_AGE_S))
     assert left_by(compute_capabilities, table, spec) == {"a"}
 
 
-def test_compute_capabilities_filter_says_whose_news_are_old() -> None:
+def test_compute_capabilities_filter_missing_reports_expired_hosts() -> None:
     table = table_of(host("a", capabilities=FACTS), host("b", capabilities=FACTS))
-    table.see_facts(table.index_by_name["a"], STALE_S)
+    table.set_facts_seen(table.index_by_name["a"], STALE_S)
     spec = asking(
         comparisons=(demand("arch", "arm"),), rules=Rules(capabilities_max_age_s=MAX_AGE_S)
     )

@@ -17,11 +17,10 @@ from innkeeper.scheduling.weighers import (
     misfit,
     project_spread,
     server_count,
-    soft_affinity,
-    soft_anti_affinity,
     trait_preference,
 )
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
+from innkeeper.scheduling.weighers.soft_affinity import SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from innkeeper.snapshot.columns import HostTable
 from tests.support.choosing import in_aggregates, say, weights_by, with_servers
 from tests.support.tables import NOW_S, asking, host, pipeline_of, plan, table_of
@@ -70,15 +69,15 @@ POLICIES = [
 @pytest.mark.parametrize(("policy", "together", "apart"), POLICIES)
 def test_members_weigh_where_the_group_is_soft(policy: str, together: int, apart: int) -> None:
     table, spec = table_of(*THREE), asking(group=GroupRule(policy, MEMBERS))
-    assert soft_affinity.scale(table, spec) == together
-    assert soft_anti_affinity.scale(table, spec) == apart
-    assert weights_by(soft_affinity, table, spec) == {"a": 3, "b": 1, "c": 0}
-    assert weights_by(soft_anti_affinity, table, spec) == {"a": -3, "b": -1, "c": 0}
+    assert SOFT_AFFINITY.scale(table, spec) == together
+    assert SOFT_ANTI_AFFINITY.scale(table, spec) == apart
+    assert weights_by(SOFT_AFFINITY, table, spec) == {"a": 3, "b": 1, "c": 0}
+    assert weights_by(SOFT_ANTI_AFFINITY, table, spec) == {"a": -3, "b": -1, "c": 0}
 
 
 def test_without_a_group_members_do_not_weigh() -> None:
     table = table_of(*THREE)
-    for each in (soft_affinity, soft_anti_affinity):
+    for each in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY):
         assert each.scale(table, asking()) == 0
         assert set(weights_by(each, table, asking()).values()) == {0}
 
@@ -167,7 +166,7 @@ def test_capabilities_that_are_too_old_weigh_nothing() -> None:
     table = table_of(host("a", capabilities={"n": 1}), host("b", capabilities={"n": 1}))
     aged = Rules(capabilities_max_age_s=180, capability_multipliers=(("n", 1.0),))
     before = capabilities.stamp(table, asking(rules=aged))
-    table.see_facts(table.index_by_name["a"], NOW_S - 181)
+    table.set_facts_seen(table.index_by_name["a"], NOW_S - 181)
     assert weights_by(capabilities, table, asking(rules=aged)) == {"a": 0, "b": 1}
     assert capabilities.stamp(table, asking(rules=aged)) != before
 

@@ -19,7 +19,7 @@ def told(table: HostTable, wanted: int = 1, **more: Any) -> str:
     return reasons.sentence(made, wanted, has_dedicated=False)
 
 
-def test_an_empty_cloud_says_so() -> None:
+def test_the_fault_of_an_empty_cloud() -> None:
     assert told(HostTable()) == "No valid host was found. There are no hosts yet."
 
 
@@ -35,11 +35,11 @@ def test_every_filter_that_removed_hosts_is_named_in_order_with_what_was_missing
         "ComputeFilter removed 1 (the host is disabled or its agent is silent; "
         "1 disabled or forced down, 0 silent for 60 s), "
         "AvailabilityZoneFilter removed 1 (the host is in another availability zone; "
-        "zone 'nova' asked for; there are: nova, south), "
-        "CapacityFilter removed 2 (the host has not enough left; "
-        "VCPU: 4 asked for, at most 16 left on one host; "
-        "MEMORY_MB: 1024 asked for, at most 32768 left on one host; "
-        "DISK_GB: 10 asked for, at most 500 left on one host)."
+        "zone 'nova' requested; there are: nova, south), "
+        "CapacityFilter removed 2 (the host has too little left; "
+        "VCPU: 4 requested, at most 16 left on one host; "
+        "MEMORY_MB: 1024 requested, at most 32768 left on one host; "
+        "DISK_GB: 10 requested, at most 500 left on one host)."
     )
 
 

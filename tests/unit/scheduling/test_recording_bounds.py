@@ -143,9 +143,9 @@ def test_a_file_that_is_too_large_is_not_read(
     ("head", "told"),
     [
         ("{'descr': '|b1', 'fortran_order': False, 'shape': (1000000000000000,), }", "claims"),
-        ("{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1), }", "no column of numbers"),
-        ("{'descr': '|V0', 'fortran_order': False, 'shape': (1,), }", "no column of numbers"),
-        ("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "no column of numbers"),
+        ("{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1), }", "not a column of numbers"),
+        ("{'descr': '|V0', 'fortran_order': False, 'shape': (1,), }", "not a column of numbers"),
+        ("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "not a column of numbers"),
         ("{'descr': ((( 'a", "The recording is damaged"),
         ("{'descr': '|b1'}", "The recording is damaged"),
     ],

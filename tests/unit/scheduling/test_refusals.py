@@ -61,7 +61,7 @@ LACKS = [
         "CapacityFilter",
         host("a", units={"VCPU": (1, 4, 1)}),
         asking(vcpus=5),
-        ["VCPU: 5 are not given out in one piece"],
+        ["VCPU: 5 are not allowed in one allocation"],
         id="enough, but not in one piece",
     ),
     pytest.param(
@@ -82,7 +82,7 @@ LACKS = [
         "ComputeFilter",
         host("a", heard_s=-np.inf),
         asking(),
-        ["its agent was never heard"],
+        ["its agent was never heard from"],
         id="never heard",
     ),
     pytest.param(
@@ -120,9 +120,7 @@ LACKS = [
 
 
 @pytest.mark.parametrize(("name", "sketch", "spec", "lacks"), LACKS)
-def test_a_host_is_told_what_it_lacks(
-    name: str, sketch: Sketch, spec: RequestSpec, lacks: list[str]
-) -> None:
+def test_lacks_of_one_host(name: str, sketch: Sketch, spec: RequestSpec, lacks: list[str]) -> None:
     # Others give the classes and traits that this one lacks a column.
     more = host("b", vcpus=64, traits=("T", "U", "WORSE"), agent="another")
     table = table_of(sketch, more)
@@ -135,7 +133,7 @@ def test_a_host_is_told_what_it_lacks(
 @pytest.mark.parametrize(
     ("name", "column", "lack"),
     [
-        ("IoOpsFilter", "busy_counts", "9 servers in work, 8 are too many"),
+        ("IoOpsFilter", "busy_counts", "9 busy servers, 8 are too many"),
         ("NumInstancesFilter", "server_counts", "9 servers of at most 8"),
     ],
 )
@@ -164,7 +162,7 @@ def test_what_a_pool_lends_is_not_missing() -> None:
     assert found.objection.lacks == ("DISK_GB: 10 of 40 missing",)
     (found,) = refusals.verdicts([told], table, asking_for(DISK_GB=20), row)
     assert found.objection is not None
-    assert found.objection.lacks == ("all of it would be taken of pools",)
+    assert found.objection.lacks == ("all of it would come from pools",)
 
 
 def test_fewer_refusals_are_nearer_and_then_less_shortage() -> None:
@@ -199,7 +197,7 @@ def test_of_no_hosts_none_is_near() -> None:
     assert refusals.tallies(refusals.look(USUAL, empty, asking()), empty, asking()) == ()
 
 
-def test_a_filter_that_says_nothing_about_one_host_gives_its_reason() -> None:
+def test_a_filter_without_lacks_gives_its_reason() -> None:
     table = table_of(host("a"), host("b"))
     (found,) = refusals.verdicts(
         [FILTERS["ForcedHostFilter"]], table, asking(forced_host="b"), table.index_by_name["a"]
@@ -208,7 +206,7 @@ def test_a_filter_that_says_nothing_about_one_host_gives_its_reason() -> None:
     assert (found.objection.reason, found.objection.lacks) == ("the request names another host", ())
 
 
-def test_what_is_not_asked_for_is_told_apart_from_what_is_there() -> None:
+def test_filters_that_do_not_apply_have_a_verdict() -> None:
     table = table_of(host("a"))
     told = refusals.verdicts(USUAL, table, asking(), table.index_by_name["a"])
     assert {each.filter_name: each.is_asked for each in told} == {

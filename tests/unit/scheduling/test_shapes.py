@@ -20,7 +20,7 @@ def shape(hints: dict[str, Any], *filters: Any) -> object:
     return Pipeline(filters, ()).shape(asking(hints=hints))
 
 
-def test_equal_hints_are_one_shape_and_others_are_another() -> None:
+def test_equal_hints_have_one_shape_and_different_ones_two() -> None:
     again = {"more": {"x": True}, "rack": ["a", {"b": [1, None]}]}
     assert shape(NESTED, RackFilter) == shape(again, RackFilter)
     assert hash(shape(NESTED, RackFilter)) == hash(shape(again, RackFilter))

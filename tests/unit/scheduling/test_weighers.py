@@ -6,8 +6,8 @@ import pytest
 
 from innkeeper.domain.ids import HostIndex, ProviderId
 from innkeeper.scheduling.pipeline import parts, weigh
-from innkeeper.scheduling.weighers import free_disk, free_memory, free_vcpus
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
+from innkeeper.scheduling.weighers.free_amounts import FREE_DISK, FREE_MEMORY, FREE_VCPUS
 from innkeeper.snapshot.columns import HostTable
 from tests.support.tables import asking, fill, host, pipeline_of, row_for, table_of
 
@@ -21,9 +21,9 @@ HOSTS = (
 
 def test_weighers_give_what_is_free_of_their_class() -> None:
     table = table_of(*HOSTS)
-    assert list(free_vcpus.column(table, asking(), WHOLE)) == [4, 8, 0]
-    assert list(free_memory.column(table, asking(), WHOLE)) == [1000, 2000, 3000]
-    assert list(free_disk.column(table, asking(), WHOLE)) == [70, -5, 10]
+    assert list(FREE_VCPUS.column(table, asking(), WHOLE)) == [4, 8, 0]
+    assert list(FREE_MEMORY.column(table, asking(), WHOLE)) == [1000, 2000, 3000]
+    assert list(FREE_DISK.column(table, asking(), WHOLE)) == [70, -5, 10]
 
 
 @pytest.mark.parametrize("name", WEIGHERS)
@@ -37,7 +37,7 @@ def test_every_weigher_answers_for_one_row_as_for_all(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WEIGHERS)
-def test_every_weigher_is_indifferent_where_nobody_has_its_class(name: str) -> None:
+def test_every_weigher_gives_zero_without_its_class(name: str) -> None:
     table = HostTable()
     table.ensure_rows([(ProviderId(1), "bare")])
     assert list(WEIGHERS[name].column(table, asking(), WHOLE)) == [0.0]
@@ -73,7 +73,7 @@ def test_a_multiplier_of_nought_silences_a_weigher() -> None:
     assert parts(pipeline, table_of(*HOSTS), asking(), 0).keys() == {"FreeVcpusWeigher"}
 
 
-def test_what_is_taken_of_one_host_leaves_the_others_weights_as_they_are() -> None:
+def test_a_pick_changes_the_weight_of_its_host_only() -> None:
     table = table_of(*HOSTS)
     before = weights_of(table, FreeMemoryWeigher=1.0)
     table.take(HostIndex(2), {"MEMORY_MB": 2500})

@@ -56,7 +56,7 @@ CHANGES: list[tuple[Callable[[HostTable, HostIndex], object], str]] = [
 
 
 @pytest.mark.parametrize(("change", "told"), CHANGES, ids=[told for _, told in CHANGES])
-def test_one_difference_is_told_once(
+def test_one_difference_is_reported_once(
     change: Callable[[HostTable, HostIndex], object], told: str
 ) -> None:
     mine, theirs = table_of(A, B), table_of(A, B)
@@ -65,7 +65,7 @@ def test_one_difference_is_told_once(
     assert len(differences(theirs, mine)) == 1
 
 
-def test_hosts_that_only_one_table_has_are_told_by_name() -> None:
+def test_hosts_of_only_one_table_are_reported_by_name() -> None:
     assert differences(table_of(A, B), table_of(A)) == [
         "b (provider 2) is only in the first table."
     ]
@@ -75,13 +75,13 @@ def test_hosts_that_only_one_table_has_are_told_by_name() -> None:
     assert differences(table_of(A), HostTable()) == ["a (provider 1) is only in the first table."]
 
 
-def test_several_hosts_are_told_one_by_one() -> None:
+def test_differences_of_several_hosts() -> None:
     other = host("b", zone="south", agent="other", vcpus=8, memory_mb=9, used={"VCPU": 3})
     told = differences(table_of(A, B), table_of(A, other))
     assert told == ["b: free MEMORY_MB: 32768.0, not 9.0.", "b: free VCPU: 16.0, not 8.0."]
 
 
-def test_a_table_that_contradicts_itself_is_told_of() -> None:
+def test_a_table_that_contradicts_itself_is_reported() -> None:
     broken = table_of(A, B)
     broken.index_of[ProviderId(1)] = HostIndex(1)
     assert differences(broken, table_of(A, B)) == [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from innkeeper.domain.ids import HostIndex, ProviderId, ProviderUuid
 from innkeeper.snapshot.audit import differences
-from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.columns import HostTable, renumber
 from innkeeper.snapshot.providers import ProviderTable
 from tests.support.tables import Pool, Sketch, add_pools, table_of
 
@@ -30,7 +30,7 @@ def test_codes_are_about_as_many_as_sets_of_aggregates_in_use() -> None:
         near = ((RACK,), (ROW,), (RACK, ROW), ())[lease % 4]
         sets[host] = frozenset({f"lease {lease}", *near})
         table.membership_codes[host] = table.pools.code(sets[host])
-        table.renumber_memberships()
+        renumber(table.pools, table.membership_codes)
         able = table.pools.able("DISK_GB", 60)
         assert able is not None
         assert able.shape[0] <= 2 * len(sets) + 70
@@ -43,16 +43,16 @@ def test_codes_that_hosts_use_are_never_given_up() -> None:
     sets = [frozenset({f"lease {n}", RACK if n % 2 else ROW}) for n in range(300)]
     table = made_of(sets)
     assert differences(table, made_of(list(sets))) == []
-    table.renumber_memberships()
+    renumber(table.pools, table.membership_codes)
     assert differences(table, made_of(sets)) == []
     assert table.pools.code_count == len(sets) + 1
 
 
-def test_a_host_that_is_in_no_aggregate_is_served_by_nobody_whatever_the_numbers() -> None:
+def test_a_host_without_aggregates_has_no_pool_after_renumbering() -> None:
     table = made_of([frozenset(), frozenset({RACK})])
     for lease in range(100):
         table.pools.code(frozenset({f"lease {lease}"}))
-    table.renumber_memberships()
+    renumber(table.pools, table.membership_codes)
     assert table.membership_codes.tolist() == [0, 1]
     assert table.pools.code_count == 2
 

@@ -37,14 +37,14 @@ def test_facts_that_are_nested_very_deeply_have_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x", "arch.x", "cpu.x", "flags.inside", "a"])
-def test_a_name_that_nobody_told_has_nothing(name: str) -> None:
+def test_an_unreported_name_has_no_values(name: str) -> None:
     column = table_of(host("a", capabilities=FACTS), host("b")).capability(name)
     assert column.codes.tolist() == [NO_CODE, NO_CODE]
     assert np.isnan(column.numbers).all()
     assert column.values == []
 
 
-def test_what_is_told_later_is_found() -> None:
+def test_later_reports_are_found() -> None:
     table = table_of(host("a"), host("b"))
     assert table.capability("cpu.cores").values == []
     table.set_capabilities(table.index_by_name["b"], FACTS)

@@ -68,7 +68,7 @@ def test_all_hosts_can_go_in_any_order_and_come_back() -> None:
     assert (table.host_count, table.names, table.index_of) == (0, [], {})
     index = row_for(table, 4, "d")
     assert index == 0
-    assert table.free["VCPU"][0] == 0, "nothing of who was there before is left"
+    assert table.free["VCPU"][0] == 0, "nothing of the removed host is left"
     assert not table.traits["T1"][0]
     assert table.capability("n").codes[0] == NO_CODE
 

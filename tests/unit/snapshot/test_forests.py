@@ -1,4 +1,4 @@
-"""Trees worked out of rows: whose root, in what order, who is lent to whom."""
+"""Forests: roots, the order of rows, and lending."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from innkeeper.snapshot.forests import NO_ROW, NOBODY, Forest, forest_of
 
 
 def forest(*rows: tuple[int, int, int, str], sharing: tuple[int, ...] = ()) -> Forest:
-    """Rows are of id, parent's id, root's id, and letters of aggregates."""
+    """Rows have an id, the parent's id, the root's id, and letters of aggregates."""
     ids, parents, roots, aggregates = zip(*rows, strict=True)
     return forest_of(
         np.array(ids, dtype=np.int64),
@@ -44,7 +44,7 @@ def test_rows_of_a_tree_are_in_the_order_of_their_ids() -> None:
     assert found.rows_of(np.array([], dtype=np.intp)).tolist() == []
 
 
-def test_a_flat_forest_is_told_and_its_rows_are_its_trees() -> None:
+def test_the_rows_of_a_flat_forest_are_its_trees() -> None:
     found = forest((4, 0, 4, ""), (2, 0, 2, ""))
     assert found.is_flat
     assert found.rows_of(np.array([0, 1])).tolist() == [1, 0]
@@ -58,7 +58,7 @@ def test_a_line_goes_up_to_the_root() -> None:
     assert found.line_of(2) == {2}
 
 
-def test_nobody_is_a_forest_too() -> None:
+def test_an_empty_forest() -> None:
     none = np.zeros(0, dtype=np.int64)
     found = forest_of(none, none, none, [], np.zeros(0, dtype=np.bool_))
     assert found.tree_count == 0
@@ -87,7 +87,7 @@ def test_a_pool_does_not_serve_its_own_tree_once_more() -> None:
     assert (found.sharing, served_by(found, 1)) == (frozenset({1}), [1])
 
 
-def test_who_does_not_share_serves_nobody() -> None:
+def test_a_provider_that_does_not_share_serves_no_tree() -> None:
     found = forest(*TWO_TREES)
     assert (found.sharing, found.lenders.tolist()) == (frozenset(), [NOBODY, NOBODY])
 
@@ -104,7 +104,7 @@ def test_trees_of_the_same_aggregates_have_the_same_lenders() -> None:
     assert found.lenders[6] == NOBODY
 
 
-def test_groups_are_narrowed_and_asked_by_masks() -> None:
+def test_masks_on_groups() -> None:
     trees = forest(*TWO_TREES).trees
     mask = np.array([True, False, False, True, True])
     assert [trees.narrowed(mask).of(tree) for tree in range(2)] == [[0, 3], [4]]

@@ -1,4 +1,4 @@
-"""The table of pools: who lends to whom, how much, and what is told of differences."""
+"""The pool table: lending, amounts, and reported differences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_pools_lend_to_hosts_of_their_aggregates_that_have_none_themselves() -> 
     assert where(table(), "CUSTOM_GOLD", 2) == {"own", "two"}
 
 
-def test_a_class_that_no_pool_has_is_not_asked_for() -> None:
+def test_a_class_without_a_pool_is_ignored() -> None:
     assert table().lent("VCPU", 1, ALL) is None
     assert table().lent("CUSTOM_NONE", 1, ALL) is None
     assert table_of(host("h", aggregates=A)).lent("DISK_GB", 1, ALL) is None
@@ -113,7 +113,7 @@ CHANGES: list[tuple[Callable[[HostTable], object], str]] = [
 
 
 @pytest.mark.parametrize(("change", "told"), CHANGES)
-def test_every_difference_is_told(change: Callable[[HostTable], object], told: str) -> None:
+def test_every_difference_is_reported(change: Callable[[HostTable], object], told: str) -> None:
     mine = table()
     change(mine)
     found = differences(mine, table())

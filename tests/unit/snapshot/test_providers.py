@@ -32,7 +32,7 @@ def test_rows_are_found_by_uuid_after_others_moved_into_gaps() -> None:
     assert table.row_count == 2
 
 
-def test_the_forest_follows_who_hangs_below_whom() -> None:
+def test_the_forest_follows_parents() -> None:
     table = table_of((1, 0, 1), (2, 0, 2))
     assert table.forest.is_flat
     table.set_family(at(table, 2), ProviderId(1), ProviderId(1))
@@ -52,7 +52,7 @@ def test_the_forest_stays_while_only_amounts_change() -> None:
     assert table.forest is before
 
 
-def test_the_forest_follows_aggregates_and_who_shares() -> None:
+def test_the_forest_follows_aggregates_and_sharing() -> None:
     table = table_of((1, 0, 1), (2, 0, 2))
     for each in (1, 2):
         table.set_aggregates(at(table, each), frozenset({"a"}))
@@ -88,6 +88,6 @@ def test_a_cleared_row_has_nothing_left() -> None:
     assert table.capacities["VCPU"][0] == table.free["VCPU"][0] == 0.0
 
 
-def test_a_trait_that_nobody_has_is_nowhere() -> None:
+def test_a_trait_without_providers_matches_no_row() -> None:
     table = table_of((1, 0, 1))
     assert table.has_trait(["CUSTOM_UNHEARD_OF"]).tolist() == [False]

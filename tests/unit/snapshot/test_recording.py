@@ -28,9 +28,9 @@ WORKED_OUT = frozenset(
         "_unit_bounds",
     }
 )
-"""What is worked out of the rest when somebody asks."""
+"""Derived attributes, computed on first use."""
 NOT_OF_THE_MOMENT = frozenset({"edits", "epoch", "_codes_max", "_rows", "_lists", "_full"})
-"""Notes for who remembers rows, and where the columns lie in memory."""
+"""Records of edits for caches, and the memory of the columns."""
 AGGREGATE = 7
 COLUMNS_OF_VERSION_4 = frozenset(
     {
@@ -215,7 +215,7 @@ def test_what_is_no_number_is_refused(path: str, value: float) -> None:
     moment = broken()
     column = moment.columns[path].copy()
     column[0] = value
-    with pytest.raises(ValueError, match=f"the column {path} holds what is no number"):
+    with pytest.raises(ValueError, match=f"the column {path} has values that are not numbers"):
         recording.table_of({**moment.columns, path: column}, moment.state)
 
 
@@ -235,7 +235,7 @@ def test_a_column_that_does_not_fit_is_refused(path: str, column: Any) -> None:
         recording.table_of({**moment.columns, path: column}, moment.state)
 
 
-def test_a_column_is_filled_only_by_who_has_one_value_for_each_row() -> None:
+def test_a_column_needs_one_value_for_each_row() -> None:
     table = AmountTable()
     table.add_rows([ProviderId(1)])
     table.set_column("free", "VCPU", np.array([4.0]))

@@ -92,7 +92,7 @@ def test_two_columns_are_put_in_one_order_once(count: int) -> None:
     assert Counted.compared == 0
 
 
-def test_orders_with_others_are_not_remembered_for_good() -> None:
+def test_the_cache_of_orders_is_bounded() -> None:
     one = Vocabulary(f"x{number}" for number in range(100))
     others = [Vocabulary(f"y{number}" for number in range(101)) for _ in range(OTHERS_MAX + 1)]
     firsts = [in_one_order(one, each)[0] for each in others]
@@ -120,7 +120,7 @@ def test_lists_are_found_by_their_items(sought: Any, *, is_many: bool) -> None:
     assert vocabulary.having(sought).tolist() == [*map(has, vocabulary.values), False]
 
 
-def test_lists_are_told_from_the_rest() -> None:
+def test_lists_are_marked() -> None:
     assert Vocabulary(["a", 1]).are_lists() is None
     found = Vocabulary(["a", []]).are_lists()
     assert found is not None

@@ -1,8 +1,7 @@
-"""All candidates of a query, as many as are wanted, and what clients need to choose among them.
+"""Allocation candidates of a query, with the summaries of their providers.
 
-Trees where nothing is left to choose (every slot has the same one option) are answered from
-the columns at once; the others are searched one by one, and only as long as candidates are
-wanted.
+Trees without a choice (every slot has the same single option) are read from the columns at once.
+The others are searched one by one, until there are enough candidates.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from innkeeper.snapshot.forests import NO_ROW, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
 PARTS_MAX = 1_000_000
-"""Slots times candidates of one answer: some hundred megabytes, whatever the settings say."""
+"""Slots times candidates of one response; a few hundred megabytes, whatever the settings say."""
 
 
 def find(
@@ -39,9 +38,9 @@ def find(
     shuffle: Shuffle | None = None,
     goes_on: GoesOn = lambda: True,
 ) -> FoundCandidates:
-    """Search for candidates, as long as it ``goes_on``.
+    """Search for candidates while ``goes_on`` returns True.
 
-    ``shuffle`` makes the order a random one; without it the same table gives the same answer.
+    ``shuffle`` randomizes the order; without it the result is a function of the table.
     """
     slots = slots_of(table, query)
     search = Search(table, query, slots, shuffle, goes_on)
@@ -49,16 +48,16 @@ def find(
     if shuffle is not None:
         shuffle(order)
     most = min(placing.max_allocation_candidates, PARTS_MAX // len(slots.all))
-    wanted = most if query.limit is None else min(most, query.limit)
+    limit = most if query.limit is None else min(most, query.limit)
     is_depth_first = placing.allocation_candidates_generation_strategy == "depth-first"
-    walk = _one_after_the_other if is_depth_first else _in_turn
+    walk = chain.from_iterable if is_depth_first else _breadth_first
     plain = _plain_rows(table, query, slots)
     if plain is None:
         found = walk(map(search.of_tree, order))
     else:
         found = walk(_either(search, plain, tree) for tree in order)
-    picks = list(islice(found, wanted))
-    # Whether there is one more is not worth the search for it.
+    picks = list(islice(found, limit))
+    # It is not worth a search to find out whether there is one more.
     is_bounded = len(picks) == most and (query.limit is None or query.limit > most)
     return FoundCandidates(
         _candidates(table, slots.all, picks),
@@ -67,15 +66,8 @@ def find(
     )
 
 
-def _one_after_the_other(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
-    return chain.from_iterable(trees)
-
-
-def _in_turn(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
-    """One choice of each tree, then a second one of each, and so on.
-
-    A tree is looked at only when it is its turn: a small limit never touches the later ones.
-    """
+def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
+    """One choice of each tree, then a second one of each, and so on; trees are read lazily."""
     waiting: deque[Iterator[Picks]] = deque()
     for tree in trees:
         choices = iter(tree)
@@ -95,15 +87,15 @@ def _in_turn(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 
 
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
-    """For each tree, the row that is the only option for everything; ``NO_ROW`` elsewhere.
+    """For each tree, the row that is the only option for all slots, or ``NO_ROW``.
 
-    ``None`` for queries whose groups have something to do with each other.
+    ``None`` for queries with several groups, whose choices depend on each other.
     """
     if len(query.groups) > 1:
         return None
     forest = table.forest
     rows = np.full(forest.tree_count, NO_ROW, dtype=np.intp)
-    # What is lent is found in several trees, which is the search's to notice.
+    # A sharing provider is an option in several trees; only the search removes duplicates.
     trees = slots.trees
     for slot in slots.all:
         trees = trees[(slot.own.counts[trees] == 1) & (slot.counts[trees] == 1)]
@@ -163,7 +155,7 @@ def _candidate(uuids: Sequence[ProviderUuid], slots: Sequence[Slot], rows: Picks
 def _summaries(
     table: ProviderTable, slots: Sequence[Slot], picks: Sequence[Picks]
 ) -> dict[ProviderUuid, ProviderSummary]:
-    """Every provider of each tree that something is taken of."""
+    """Every provider of each tree that supplies an amount."""
     if not picks:
         return {}
     forest = table.forest
@@ -185,7 +177,7 @@ def _summaries(
 def _resources(table: ProviderTable, rows: Rows) -> list[dict[str, ClassSummary]]:
     found: list[dict[str, ClassSummary]] = [{} for _ in range(len(rows))]
     for name, max_units in table.max_units.items():
-        # Nobody's max_unit is 0, so this tells who has any inventory of the class.
+        # Every inventory has a max_unit above 0.
         there = np.flatnonzero(max_units[rows] > 0)
         if not len(there):
             continue

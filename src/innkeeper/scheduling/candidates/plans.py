@@ -1,7 +1,7 @@
-"""In which order slots are filled, and what must hold once each of them is.
+"""The order in which a search fills slots, and the checks after each slot.
 
-Always true: a plan knows nothing of the search that uses it. The two in a circle would keep the
-columns of every search until the garbage collector comes, and he does not count their bytes.
+Always true: a plan does not refer to the search that uses it. A reference cycle would keep the
+columns of the search in memory until the next garbage collection.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.forests import Forest, Rows
 
 Check = Callable[[list[int]], bool]
-"""Looks at the rows chosen so far, the newest last."""
+"""Checks the rows chosen so far, the newest last."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
-    """One order of the slots; trees with as many options for each share it.
+    """One order of the slots, shared by trees for which it is best.
 
-    ``order`` are the slots by level, ``place`` the levels by slot. ``meeting`` are, for each
-    level, the amounts that may meet others of the same class on one provider; ``checks`` what
-    is tried as soon as the level is filled.
+    ``order`` has the slots by level, and ``place`` the levels by slot. ``meeting`` has, for each
+    level, the amounts of classes that other slots take as well, perhaps from the same provider.
+    ``checks`` run as soon as a level is filled.
     """
 
     order: Sequence[int]
@@ -41,7 +41,7 @@ def plan_of(
     forest: Forest,
     order: Sequence[int],
 ) -> SlotPlan:
-    """Plan to fill the slots in this order; the unsuffixed group's come first in it."""
+    """Make the plan for this order, in which the slots of the unsuffixed group come first."""
     several = classes_in_several(slots)
     ordered = [slots[at] for at in order]
     meeting = [
@@ -64,7 +64,7 @@ def _checks(
     last = {suffix: level for level, suffix in enumerate(suffixes)}
     is_suffixed = [suffix != UNSUFFIXED for suffix in suffixes]
     if together:
-        # With the last slot of the unsuffixed group, no other has been filled yet.
+        # The slots of the unsuffixed group come first, so no other slot is filled yet.
         checks[last[UNSUFFIXED]].append(partial(_has_traits_together, together))
     for level, has_suffix in enumerate(is_suffixed):
         if query.is_isolated and has_suffix:
@@ -94,7 +94,7 @@ def _is_one_of_a_tree(tree_of: Rows, rows: list[int]) -> bool:
 
 
 def _is_subtree(forest: Forest, levels: Sequence[int], rows: list[int]) -> bool:
-    """Whether one of these groups' providers is above all the others, or is all of them."""
+    """Whether one of these groups' providers is an ancestor of, or equal to, all others."""
     among = {rows[level] for level in levels}
     if len(among) == 1:
         return True

@@ -1,16 +1,15 @@
-"""Choose an option for every slot of one tree, in all the ways that hold together.
+"""Depth-first search for all valid choices of one option for every slot of a tree.
 
-Choices are tried in depth, each checked against those before it as soon as it is made, so a
-choice that cannot be completed is not combined any further: amounts that meet on one provider,
-suffixed groups that must be apart, subtrees, traits that must be there together.
+Each pick is checked against the earlier ones at once, which prunes invalid combinations early:
+sums of amounts on one provider, isolated groups, subtrees, and traits of the unsuffixed group.
 
-Always true: what is found can be claimed as a whole, as far as the table knows; no choice is
-found twice.
+Always true: every result can be claimed as a whole according to the table, and no result is
+returned twice.
 
-May be false: that all there are were found. Some requests are puzzles (many groups that
-compete for few providers), which nobody solves in bounded time. A search gives a tree up after
-``DEAD_ENDS_PER_TREE`` in a row, and everything after ``DEAD_ENDS``, more if much was found
-meanwhile, or when it is told that nobody waits for it any more. ``is_cut`` tells.
+May be false: that all results were found. Many groups that compete for few providers are a
+combinatorial problem without a bound in time. A search abandons a tree after
+``DEAD_ENDS_PER_TREE`` in a row, and stops after ``DEAD_ENDS`` (plus a bonus for each result), or
+when the client has disconnected. ``is_cut`` is then True.
 """
 
 from __future__ import annotations
@@ -24,25 +23,24 @@ from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
-"""Choices that led nowhere; each counts once, and once more for every condition that was tried
-on it. Some hundredths of a second."""
+"""Failed picks; each counts 1, and 1 for every check. Some hundredths of a second."""
 DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
-"""For a whole request: trees alike are dead ends alike. A few seconds."""
+"""For a whole request, since similar trees have the same dead ends. A few seconds."""
 DEAD_ENDS_PER_FIND = 100
-"""What each choice that was found adds to that."""
+"""What each result adds to that limit."""
 
 Picks = tuple[int, ...]
-"""The chosen row of each slot, in the order of the slots."""
+"""The row of each slot, in the order of the slots."""
 Shuffle = Callable[[list[int]], None]
-"""Puts a list into random order, in place."""
+"""Shuffles a list in place."""
 GoesOn = Callable[[], bool]
-"""Whether anybody still waits for the answer."""
+"""Whether the client still waits for the response."""
 LOOK_UP_EVERY = 256
-"""Dead ends between two questions whether to go on."""
+"""Dead ends between two calls of ``GoesOn``."""
 
 
 class Search:
-    """The choices of one query, tree by tree."""
+    """The search for one query, tree by tree."""
 
     def __init__(
         self,
@@ -68,7 +66,7 @@ class Search:
         self._plans: dict[tuple[int, ...], SlotPlan] = {}
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
-        """All choices that hang on the root of this tree."""
+        """All valid choices for the root of this tree."""
         if not self._goes_on():
             self.is_cut = True
             return
@@ -91,9 +89,9 @@ class Search:
         self.is_cut |= walk.is_cut
 
     def _knows_lent_choices(self, options: Sequence[Sequence[int]]) -> bool:
-        """Whether some tree was walked that has the same choices of nothing but what is lent.
+        """Whether the choices of sharing providers only were already found under another tree.
 
-        They name no tree, so they are the same under every tree that the same rows serve.
+        Such choices do not depend on the tree that the sharing providers serve.
         """
         if not self.sharing:
             return False
@@ -105,26 +103,19 @@ class Search:
         return is_known
 
     def _plan(self, options: Sequence[Sequence[int]]) -> SlotPlan:
-        # Slots with few options first: a choice that cannot work then shows early. The
-        # unsuffixed group stays together, since its traits are judged when it is complete.
-        order = tuple(
-            sorted(
-                range(len(options)),
-                key=lambda at: (self._suffixes[at] != UNSUFFIXED, len(options[at])),
-            )
-        )
+        # Slots with few options first, so that dead ends show early. The unsuffixed group stays
+        # together, since its traits are checked when it is complete.
+        is_suffixed = [suffix != UNSUFFIXED for suffix in self._suffixes]
+        slots = range(len(options))
+        order = tuple(sorted(slots, key=lambda at: (is_suffixed[at], len(options[at]))))
         plan = self._plans.get(order)
         if plan is None:
-            plan = self._plans[order] = plan_of(
-                self.query, self.slots, self.together, self.table.forest, order
-            )
+            plan = plan_of(self.query, self.slots, self.together, self.table.forest, order)
+            self._plans[order] = plan
         return plan
 
     def _is_known(self, picks: Picks) -> bool:
-        """Whether a choice was found already, under another root.
-
-        Only one of nothing but providers that share can be: any other names its tree.
-        """
+        """Whether the same choice, of sharing providers only, was found under another root."""
         if not self.sharing.issuperset(picks):
             return False
         if picks in self._found_lent:
@@ -133,9 +124,9 @@ class Search:
         return False
 
     def may_go_on(self, count: int, in_a_row: int) -> bool:
-        """Count dead ends, after which there were so many in a row in one tree.
+        """Count dead ends, and return whether to continue in this tree.
 
-        Gives whether to try on in this tree.
+        ``in_a_row`` is the number of dead ends in the tree since its last result.
         """
         before = self._dead_ends // LOOK_UP_EVERY
         self._dead_ends += count
@@ -144,23 +135,23 @@ class Search:
         return before == self._dead_ends // LOOK_UP_EVERY or self._goes_on()
 
     def _is_enough(self, options: Sequence[Sequence[int]]) -> bool:
-        """Whether all options together have what all slots together take.
+        """Whether all options together have the amounts of all slots together.
 
-        Nothing is found where this is not so; but to see it by trying takes all choices.
+        Without this check, the search would try all combinations to find none.
         """
         for name in self.several:
             takers = [at for at, slot in enumerate(self.slots) if name in slot.amounts]
-            wanted = sum(self.slots[at].amounts[name] for at in takers)
+            amount = sum(self.slots[at].amounts[name] for at in takers)
             rows = list(set().union(*(options[at] for at in takers)))
-            if self.table.free[name][rows].sum() < wanted:
+            if self.table.free[name][rows].sum() < amount:
                 return False
         return True
 
     def _can_be_apart(self, options: Sequence[Sequence[int]]) -> bool:
         """Whether the suffixed groups can all be on different providers, if they must be.
 
-        Each gets one, if need be by moving another to its next option (augmenting paths).
-        Without this, eight groups for seven providers are forty thousand dead ends.
+        This is a bipartite matching by augmenting paths. Without it, eight groups for seven
+        providers are forty thousand dead ends.
         """
         if not self.query.is_isolated:
             return True
@@ -183,7 +174,7 @@ def _place(
 
 
 class _Walk:
-    """One pass over the choices of one tree: which rows are taken, and what of them."""
+    """The search in one tree: the rows picked so far, and the amounts taken from them."""
 
     def __init__(
         self, search: Search, plan: SlotPlan, options: Sequence[Sequence[int]], *, leaves_lent: bool
@@ -199,9 +190,9 @@ class _Walk:
         self._last_own = [row for row in self._options[-1] if row not in search.sharing]
 
     def choices(self, level: int = 0) -> Iterator[Picks]:
-        """All choices that begin with those made so far, in the order of the search's slots.
+        """All choices that extend the present picks, in the order of the search's slots.
 
-        Without those of nothing but what is lent, if it ``leaves_lent``.
+        With ``leaves_lent``, choices of sharing providers only are left out.
         """
         if level == len(self._options):
             self._dead_ends = 0
@@ -223,12 +214,12 @@ class _Walk:
         return self._options[level]
 
     def count_dead_ends(self, count: int) -> None:
-        """Count choices that led nowhere; the tree is given up if they are too many."""
+        """Count dead ends; too many of them end the search in this tree."""
         self._dead_ends += count
         self.is_cut = not self._search.may_go_on(count, self._dead_ends)
 
     def _take(self, level: int, row: int) -> bool:
-        """Add a row to the choice, unless it does not go together with those chosen."""
+        """Add a row to the picks, or return False if a check fails."""
         rows = self._rows
         rows.append(row)
         self._add(level, row, 1)
@@ -251,7 +242,7 @@ class _Walk:
             self._sums[key] = self._sums.get(key, 0) + sign * amount
 
     def _has_room(self, level: int, row: int) -> bool:
-        """Whether amounts of the same class that meet on one provider fit there together."""
+        """Whether all amounts of one class on one provider fit there together."""
         table = self._search.table
         for name, _ in self._plan.meeting[level]:
             total = self._sums[row, name]
@@ -260,9 +251,9 @@ class _Walk:
         return level + 1 < len(self._options) or self._are_sums_given()
 
     def _are_sums_given(self) -> bool:
-        """Whether amounts that met are given as one, as they will be claimed.
+        """Whether the unit rules allow the sums, since a claim makes one allocation of each.
 
-        Each alone is: one as the minimum, perhaps, and one as the step; but not their sum.
+        Every amount alone is allowed, perhaps as the minimum, but their sum may not be.
         """
         table = self._search.table
         for row, meeting in zip(self._rows, self._plan.meeting, strict=True):

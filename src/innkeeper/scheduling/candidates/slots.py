@@ -1,11 +1,11 @@
-"""What must be found for a request, and where each part of it may come from.
+"""The slots of a query for candidates, and the options of each slot by tree.
 
-A *slot* is one thing to be found: a class of the unsuffixed group, or a suffixed group. Its
-options are the rows that could fill it, tree by tree. All of this is masks over the columns;
-what must hold between slots is left to :mod:`innkeeper.scheduling.candidates.search`.
+A *slot* is one class of the unsuffixed group, or a suffixed group. Its options are the rows that
+can fill it, computed by masks over the columns. Conditions between slots are checked by
+:mod:`innkeeper.scheduling.candidates.search`.
 
-Always true: an option alone fits, with the unit rules and what is held already; it satisfies
-every condition of its group that is about one provider.
+Always true: an option has enough free capacity within the unit rules, and satisfies all
+conditions of its group that concern a single provider.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """``own`` are a tree's own options, ``lent[lenders[tree]]`` those of who shares with it.
+    """``own`` are the options inside a tree, ``lent[lenders[tree]]`` those that share with it.
 
-    ``amounts`` is what is taken of whichever is chosen; nothing, for a group that asks for no
-    resources.
+    ``amounts`` are taken from the chosen option; they are empty for a group without resources.
     """
 
     suffix: str
@@ -41,27 +40,26 @@ class Slot:
 
     @property
     def counts(self) -> Rows:
-        """How many options there are, by tree."""
+        """The number of options by tree."""
         counts: Rows = self.own.counts + self.lent.counts[self.lenders]
         return counts
 
     def options(self, tree: int) -> list[int]:
-        """All options of a tree: its own, then those lent to it."""
+        """All options of a tree: its own, then those that share with it."""
         return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
 
     def has_any(self, mask: Mask) -> Mask:
-        """Which trees have an option in the mask."""
+        """The trees with an option in the mask."""
         some: Mask = self.own.has_any(mask) | self.lent.has_any(mask)[self.lenders]
         return some
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """All slots of a query, the unsuffixed group's first, and the trees that have options for
-    each of them.
+    """All slots of a query, those of the unsuffixed group first.
 
-    ``together`` are traits that the unsuffixed group's providers must have between them: for
-    each set of traits, the rows with at least one.
+    ``trees`` have options for every slot. The providers of the unsuffixed group must together
+    have one row of each mask in ``together``: the rows with a trait of one required set.
     """
 
     all: tuple[Slot, ...]
@@ -70,20 +68,16 @@ class Slots:
 
 
 def slots_of(table: ProviderTable, query: CandidateQuery) -> Slots:
-    """Find every slot's options in every tree."""
+    """Find the options of every slot in every tree."""
     found: list[Slot] = []
     together: tuple[Mask, ...] = ()
-    for group in sorted(query.groups, key=_is_suffixed):
-        if _is_suffixed(group):
+    for group in sorted(query.groups, key=lambda group: group.suffix != UNSUFFIXED):
+        if group.suffix != UNSUFFIXED:
             found.append(_slot_of_group(table, group))
         else:
             together = tuple(table.has_trait(names) for names in group.required)
             found += _slots_of_classes(table, group)
     return Slots(tuple(found), _trees(table, query, found, together), together)
-
-
-def _is_suffixed(group: RequestGroup) -> bool:
-    return group.suffix != UNSUFFIXED
 
 
 def _trees(
@@ -97,7 +91,7 @@ def _trees(
         is_possible &= table.has_trait([name])[forest.roots]
     if query.root_forbidden:
         is_possible &= ~table.has_trait(query.root_forbidden)[forest.roots]
-    # What no option has, no choice of them has; most trees of a cloud end here.
+    # A tree without any option that has such a trait has no candidate; this excludes most trees.
     for has_trait in together:
         is_possible &= reduce(
             np.logical_or, [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED]
@@ -119,7 +113,7 @@ def _fits(table: ProviderTable, name: str, amount: int) -> Mask:
 
 
 def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
-    """A suffixed group: one provider has all of it, and satisfies every condition itself."""
+    """A suffixed group: one provider supplies all of it, and satisfies every condition."""
     forest = table.forest
     fits = np.ones(table.row_count, dtype=np.bool_)
     for name, amount in group.resources.items():
@@ -134,27 +128,22 @@ def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
         fits &= ~forest.in_any(group.not_member_of)
     if group.in_tree is not None:
         fits &= _in_tree(table, group.in_tree)
-    return Slot(
-        group.suffix,
-        group.resources,
-        forest.trees.narrowed(fits),
-        forest.lending.narrowed(fits),
-        forest.lenders,
-    )
+    own, lent = forest.trees.narrowed(fits), forest.lending.narrowed(fits)
+    return Slot(group.suffix, group.resources, own, lent, forest.lenders)
 
 
 def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
-    """The unsuffixed group: each class from one provider, near each other by tree.
+    """The unsuffixed group: one provider for each class.
 
-    An aggregate on a root is one on its whole tree. It is none on a provider that is lent to
-    the tree, which must be a member itself.
+    An aggregate of a root applies to its whole tree, but not to a provider that shares with the
+    tree, which must be a member itself.
     """
     forest = table.forest
     root_rows = forest.roots[forest.tree_of]
     is_good = np.ones(table.row_count, dtype=np.bool_)
     if group.forbidden:
         is_good &= ~table.has_trait(group.forbidden)
-    # One of the two is a member of everything that is asked for: halves do not add up.
+    # Either the provider or its root must be in all required aggregates.
     is_member = np.ones(table.row_count, dtype=np.bool_)
     for aggregates in group.member_of:
         is_member &= forest.in_any(aggregates)
@@ -172,15 +161,11 @@ def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
     found: list[Slot] = []
     for name, amount in group.resources.items():
         fits = _fits(table, name, amount)
-        found.append(
-            Slot(
-                group.suffix,
-                {name: amount},
-                forest.trees.narrowed(fits & is_good),
-                forest.lending.narrowed(fits & may_be_lent),
-                lenders,
-            )
+        own, lent = (
+            forest.trees.narrowed(fits & is_good),
+            forest.lending.narrowed(fits & may_be_lent),
         )
+        found.append(Slot(group.suffix, {name: amount}, own, lent, lenders))
     return found
 
 
@@ -193,7 +178,7 @@ def _in_tree(table: ProviderTable, uuid: ProviderUuid) -> Mask:
 
 
 def classes_in_several(slots: Collection[Slot]) -> frozenset[str]:
-    """Classes that more than one slot takes, whose amounts may meet on one provider."""
+    """Classes of more than one slot, whose amounts may come from the same provider."""
     seen: set[str] = set()
     several: set[str] = set()
     for slot in slots:

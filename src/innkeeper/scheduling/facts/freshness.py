@@ -1,7 +1,7 @@
-"""Whether what agents said of their hosts' capabilities still counts.
+"""Expiry of reported capabilities.
 
-A host whose agent has not reported its capabilities for ``capabilities_max_age_s`` may have
-become another host; what it said is unknown from then on, and what is unknown is not promised.
+A host's capabilities count as unknown if its agent has not reported them for
+``capabilities_max_age_s``, and unknown capabilities meet no requirement.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where capabilities are known; None where they are all over the table."""
+    """True where capabilities are known; None if they are known for all hosts."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s[rows] >= _oldest_s(spec)
@@ -20,7 +20,7 @@ def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Equal for two moments at which the same hosts' capabilities are known."""
+    """A value that changes if the set of hosts with known capabilities changes."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s >= _oldest_s(spec)

@@ -1,4 +1,4 @@
-"""Masks that several filters make alike."""
+"""Masks and counts that several filters share."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def row_count(hosts: HostTable, rows: Rows) -> int:
-    """How many rows are meant."""
+    """The number of these rows."""
     return int(hosts.is_open[rows].shape[0])
 
 
 def has_dedicated(hosts: HostTable) -> bool:
-    """Whether some hosts are kept for somebody, whoever that is."""
+    """Whether any host is dedicated."""
     return hosts.dedications.has_dedicated(hosts.dedication_codes)
 
 
 Counting = Callable[[HostTable, Mask | None], str]
-"""How many hosts are meant, in words for one kind of reader."""
+"""Formats a number of hosts for one kind of reader."""
 
 
-def told_count(hosts: HostTable, found: Mask | None) -> str:
-    """How many hosts are meant, as everybody may read it.
+def public_count(hosts: HostTable, found: Mask | None) -> str:
+    """The number of hosts in a form that all users may see.
 
-    No number where some hosts are dedicated: these would be counted with the others.
+    It is only "some" if any host is dedicated: a number would include those.
     """
     count = exact_count(hosts, found)
     return "some" if count != "0" and has_dedicated(hosts) else count
 
 
 def exact_count(hosts: HostTable, found: Mask | None) -> str:
-    """How many hosts are meant, in numbers; for administrators."""
+    """The number of hosts, for administrators."""
     return str(0 if found is None else int(np.count_nonzero(found)))
 
 
@@ -44,12 +44,12 @@ def nowhere(hosts: HostTable, rows: Rows) -> Mask:
 
 
 def named(hosts: HostTable, names: Collection[str], rows: Rows) -> Mask:
-    """True for the hosts with these names; names that no host has are passed over."""
+    """True for the hosts with these names; unknown names are ignored."""
     return among(hosts, hosts.rows_named(names), rows)
 
 
 def among(hosts: HostTable, few: Indexes, rows: Rows) -> Mask:
-    """True for these few rows, wherever they are among ``rows``."""
+    """True for the rows in ``few``, in a mask over ``rows``."""
     only: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
     only[few] = True
     return only[rows]

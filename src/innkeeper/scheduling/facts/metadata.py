@@ -1,26 +1,22 @@
-"""What aggregates say, read as the field reads it: a value is a list, parted by commas."""
+"""Reading of aggregate metadata as Nova does: a value is a list, separated by commas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 Metadata = Sequence[Mapping[str, str]]
-"""What is said of all aggregates that a host is in."""
+"""The metadata of all aggregates of a host."""
 
 
 def values_of(metadata: Metadata, key: str) -> set[str]:
-    """All values under a key, of whichever aggregate."""
-    return {part for each in metadata if key in each for part in _parts(each[key])}
+    """All values under a key in any of the aggregates."""
+    return _parts(each[key] for each in metadata if key in each)
 
 
 def values_under(metadata: Metadata, prefix: str) -> set[str]:
-    """All values under keys that begin so, of whichever aggregate."""
-    return {part for text in _texts(metadata, prefix) for part in _parts(text)}
+    """All values under keys with this prefix in any of the aggregates."""
+    return _parts(text for each in metadata for key, text in each.items() if key.startswith(prefix))
 
 
-def _texts(metadata: Metadata, prefix: str) -> Iterable[str]:
-    return (text for each in metadata for key, text in each.items() if key.startswith(prefix))
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
+def _parts(texts: Iterable[str]) -> set[str]:
+    return {part.strip() for text in texts for part in text.split(",")}

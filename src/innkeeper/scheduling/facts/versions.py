@@ -1,4 +1,4 @@
-"""Bounds on versions, such as ``>=6.0, <7``, and whether a reported version is within them."""
+"""Version bounds such as ``>=6.0, <7``."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 }
 LENGTH_MAX = 255
 THOUSAND = 1000
-"""Drivers report versions as one number as well: 6002001 is 6.2.1."""
+"""Some drivers report a version as one number: 6002001 is 6.2.1."""
 _BOUND = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\d{1,9}(?:\.\d{1,9}){0,7})\s*", re.ASCII)
 _NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}", re.ASCII)
 
 
 def parse(text: str) -> Bounds:
-    """Read bounds, parted by commas; all of them are to hold."""
+    """Parse bounds that are separated by commas, or raise ``Invalid``."""
     found = [_BOUND.fullmatch(part) for part in text[:LENGTH_MAX].split(",")]
     bounds = tuple((match[1], _version(match[2])) for match in found if match is not None)
     if len(bounds) < len(found) or len(text) > LENGTH_MAX:
-        raise Invalid("not to be read as bounds on a version, such as '>=6.0, <7'")
+        raise Invalid("not a list of version bounds, such as '>=6.0, <7'")
     return bounds
 
 
 def meets(reported: object, bounds: Bounds) -> bool:
-    """Whether a version, as a number or a text, is within all bounds."""
+    """Whether a reported version, a number or a text, is within all bounds."""
     version = _of(reported)
     return version is not None and all(SIGNS[sign](version, bound) for sign, bound in bounds)
 
@@ -46,16 +46,11 @@ def _of(reported: object) -> Version | None:
     if isinstance(reported, bool):
         return None
     if isinstance(reported, int) and reported >= 0:
-        return _trimmed(_digits(reported))
+        thousands, last = divmod(reported, THOUSAND)
+        return _trimmed((*divmod(thousands, THOUSAND), last))
     if isinstance(reported, str) and _NUMBERS.fullmatch(reported.strip()):
         return _version(reported.strip())
     return None
-
-
-def _digits(number: int) -> Version:
-    thousands, last = divmod(number, THOUSAND)
-    major, minor = divmod(thousands, THOUSAND)
-    return (major, minor, last)
 
 
 def _version(text: str) -> Version:

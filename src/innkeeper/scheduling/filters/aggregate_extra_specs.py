@@ -1,8 +1,8 @@
-"""Only hosts whose aggregates say what the flavor's extra specs ask for.
+"""Only hosts whose aggregate metadata matches the flavor's extra specs.
 
-Extra specs with the scope ``aggregate_instance_extra_specs:`` and those without a scope are
-compared with the metadata of the aggregates that a host is in. Names without a scope mean
-capabilities to ``ComputeCapabilitiesFilter`` as well; who uses both filters writes the scope.
+The filter reads extra specs with the scope ``aggregate_instance_extra_specs:`` and those without
+a scope. ``ComputeCapabilitiesFilter`` reads names without a scope as capabilities, so use the
+scope if both filters are enabled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.snapshot.capabilities import column_of
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "AggregateInstanceExtraSpecsFilter"
-REASON = "no aggregate of the host says what the flavor asks for"
+REASON = "no aggregate of the host matches the flavor's extra specs"
 READS: Reads = ("flavor_specs",)
 
 SCOPE = "aggregate_instance_extra_specs:"
@@ -29,7 +29,7 @@ ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where for each extra spec some value of some aggregate meets it."""
+    """True where every extra spec is met by some value of some aggregate."""
     demands = demands_of(spec.flavor_specs)
     if not demands:
         return None
@@ -37,12 +37,12 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def demands_of(flavor_specs: tuple[tuple[str, str], ...]) -> tuple[Comparison, ...]:
-    """The extra specs that are meant; raises ``Invalid`` for operators without operands."""
-    meant = [(key.removeprefix(SCOPE), text) for key, text in flavor_specs if _is_meant(key)]
-    return tuple(comparisons.parse(key, text) for key, text in meant)
+    """Parse the extra specs that apply; raises ``Invalid`` for an operator without operand."""
+    pairs = [(key.removeprefix(SCOPE), text) for key, text in flavor_specs if _applies(key)]
+    return tuple(comparisons.parse(key, text) for key, text in pairs)
 
 
-def _is_meant(key: str) -> bool:
+def _applies(key: str) -> bool:
     return key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
 
 
@@ -53,28 +53,28 @@ def _meets_all(demands: tuple[Comparison, ...], metadata: Metadata) -> bool:
 def _meets(metadata: Metadata, demand: Comparison) -> bool:
     texts = sorted(values_of(metadata, demand.name))
     is_number = demand.operator in comparisons.NUMERIC
-    said = [number_of(text) for text in texts] if is_number else texts
-    # The values of one aggregate, as if each were a host's: compared by the same rules.
-    return bool(comparisons.mask(column_of([*said]), demand, ALL).any())
+    values = [number_of(text) for text in texts] if is_number else texts
+    # A column of values instead of hosts, so that the rules of comparison are the same.
+    return bool(comparisons.mask(column_of([*values]), demand, ALL).any())
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Each extra spec, with the number of hosts whose aggregates meet it alone."""
-    told = [_told(hosts, each) for each in demands_of(spec.flavor_specs)]
-    return "; ".join(told) or "nothing asked for of aggregates"
+    """Each extra spec, with the number of hosts whose aggregates meet it."""
+    lines = [_line(hosts, each) for each in demands_of(spec.flavor_specs)]
+    return "; ".join(lines) or "no requirements on aggregates"
+
+
+def _line(hosts: HostTable, demand: Comparison) -> str:
+    met = hosts.by_aggregates(partial(_meets_all, (demand,)), ALL)
+    return f"an aggregate with {_words(demand)}: on {int(met.sum())} hosts"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The extra specs that no aggregate of one host meets."""
-    said = hosts.aggregates.metadata(int(hosts.aggregate_codes[index]))
-    unmet = [each for each in demands_of(spec.flavor_specs) if not _meets(said, each)]
+    """The extra specs that no aggregate of the host meets."""
+    metadata = hosts.aggregates.metadata(int(hosts.aggregate_codes[index]))
+    unmet = [each for each in demands_of(spec.flavor_specs) if not _meets(metadata, each)]
     return [f"no aggregate with {_words(each)}" for each in unmet]
 
 
 def _words(demand: Comparison) -> str:
     return " ".join((demand.name, demand.operator, *demand.operands))
-
-
-def _told(hosts: HostTable, demand: Comparison) -> str:
-    met = hosts.by_aggregates(partial(_meets_all, (demand,)), ALL)
-    return f"an aggregate with {_words(demand)}: on {int(met.sum())} hosts"

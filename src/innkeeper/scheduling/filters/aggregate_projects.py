@@ -1,18 +1,12 @@
-"""Aggregates that are for certain projects, and projects that are for certain aggregates.
+"""Isolation of projects by the metadata of aggregates.
 
-Both directions, by the metadata of aggregates:
-
-- *Nobody else gets in.* A host in an aggregate with keys that begin with ``filter_tenant_id``
-  takes servers of the projects named under such keys, and of no others.
-- *They do not get out.* Where such an aggregate also says ``limit_tenants_to_aggregate`` =
-  ``true``, the projects that it names use hosts of aggregates that name them, and no others.
-
-Without the second, a project that has hosts of its own may also use those for everybody.
+- A host in an aggregate with keys that begin with ``filter_tenant_id`` takes only servers of the
+  projects under such keys.
+- With ``limit_tenants_to_aggregate`` = ``true`` in such an aggregate, its projects may only use
+  hosts of aggregates that name them. Without it, they may also use hosts without such keys.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.facts.metadata import Metadata, values_of, values_under
@@ -29,13 +23,13 @@ ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the project is named, or nobody is and the project is not confined."""
+    """True where the project is named; also where none is, unless the project is confined."""
     if not hosts.aggregates.mentions(NAMES):
         return None
     project_id = spec.project_id
     if _is_confined(hosts, project_id):
-        return hosts.by_aggregates(lambda said: project_id in values_under(said, NAMES), rows)
-    return hosts.by_aggregates(lambda said: _is_open(said, project_id), rows)
+        return hosts.by_aggregates(lambda each: project_id in values_under(each, NAMES), rows)
+    return hosts.by_aggregates(lambda each: _is_open(each, project_id), rows)
 
 
 def _is_open(metadata: Metadata, project_id: str) -> bool:
@@ -44,23 +38,20 @@ def _is_open(metadata: Metadata, project_id: str) -> bool:
 
 
 def _is_confined(hosts: HostTable, project_id: str) -> bool:
-    return bool(hosts.by_aggregates(lambda said: _confines(said, project_id), ALL).any())
+    return bool(hosts.by_aggregates(lambda each: _confines(each, project_id), ALL).any())
 
 
 def _confines(metadata: Metadata, project_id: str) -> bool:
-    return any(_says_so(each) and project_id in values_under([each], NAMES) for each in metadata)
-
-
-def _says_so(one: Mapping[str, str]) -> bool:
-    return "true" in {text.lower() for text in values_of([one], CONFINES)}
+    naming = [each for each in metadata if project_id in values_under([each], NAMES)]
+    return "true" in {text.lower() for text in values_of(naming, CONFINES)}
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Whether the project has to stay in its aggregates, and how many hosts are for it."""
+    """The number of hosts for this project, and whether it is confined to them."""
     project_id = spec.project_id
-    own = hosts.by_aggregates(lambda said: project_id in values_under(said, NAMES), ALL)
-    told = f"{int(own.sum())} hosts are in aggregates for this project"
+    own = hosts.by_aggregates(lambda each: project_id in values_under(each, NAMES), ALL)
+    text = f"{int(own.sum())} hosts are in aggregates for this project"
     if _is_confined(hosts, project_id):
-        return told + ", and it has to stay there"
-    free = hosts.by_aggregates(lambda said: not values_under(said, NAMES), ALL)
-    return told + f", {int(free.sum())} are for everybody"
+        return text + ", and it has to stay there"
+    free = hosts.by_aggregates(lambda each: not values_under(each, NAMES), ALL)
+    return text + f", {int(free.sum())} are for everybody"

@@ -1,4 +1,4 @@
-"""Only hosts of the availability zone that was asked for."""
+"""Only hosts of the requested availability zone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READS: Reads = ("availability_zone",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the host's zone is the one asked for; nothing to say if none was."""
+    """True in the requested zone; None if the request names none."""
     if spec.availability_zone is None:
         return None
     code = hosts.zones.get(spec.availability_zone)
@@ -27,14 +27,14 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The zone asked for, and those that there are."""
+    """The requested zone, and the existing zones."""
     there = ", ".join(hosts.zones_there()) or "none"
-    return f"zone {spec.availability_zone!r} asked for; there are: {there}"
+    return f"zone {spec.availability_zone!r} requested; there are: {there}"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The zone that one host is in."""
+    """The zone of the host."""
     code = int(hosts.zone_codes[index])
-    # Zones stand in the order of their codes.
+    # Zones are in the order of their codes.
     mine = list(hosts.zones)[code : code + 1]
     return [f"it is in {zone!r}" for zone in mine]

@@ -1,4 +1,4 @@
-"""Only hosts that are not busy with too many servers already."""
+"""Only hosts with fewer busy servers than the limit."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ NEEDS_SERVERS = True
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where fewer servers are being built, resized, migrated or shelved than may be."""
+    """True where fewer servers are being built, resized, migrated or shelved than allowed."""
     allowed: Mask = hosts.busy_counts[rows] < spec.rules.busy_servers_per_host_max
     return allowed
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """How many may be, and how many there are where there are fewest."""
-    most = spec.rules.busy_servers_per_host_max
-    told = f"fewer than {most} servers in work asked for"
+    """The limit, and the smallest number on any host."""
+    text = f"fewer than {spec.rules.busy_servers_per_host_max} busy servers required"
     if hosts.host_count:
-        told += f", at least {int(hosts.busy_counts.min())} on every host"
-    return told
+        text += f", at least {int(hosts.busy_counts.min())} on every host"
+    return text
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """How many are in work on one host."""
+    """The number on the host, and the limit."""
     most = spec.rules.busy_servers_per_host_max
-    return [f"{int(hosts.busy_counts[index])} servers in work, {most} are too many"]
+    return [f"{int(hosts.busy_counts[index])} busy servers, {most} are too many"]

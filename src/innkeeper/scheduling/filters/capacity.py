@@ -1,9 +1,9 @@
-"""Only hosts with enough left of all that is asked for, themselves or in their pools."""
+"""Only hosts that have the requested amounts left, on their own or in their pools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -16,15 +16,15 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "CapacityFilter"
-REASON = "the host has not enough left"
+REASON = "the host has too little left"
 READS: Reads = ("amounts",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where each amount is free, on the host or in a pool of its, and is given so.
+    """True where each amount is free on the host or in one of its pools, within the unit rules.
 
-    A host has to give something itself: a server that took everything of pools would hold
-    nothing of where it is.
+    At least one amount must come from the host itself: otherwise the server would have no
+    allocation on its host.
     """
     if not spec.amounts.keys() <= hosts.free.keys():
         return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
@@ -37,10 +37,10 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
-    """What :func:`mask` says of one host."""
+    """:func:`mask` for one host."""
     if hosts.pools.row_count:
-        mine = mask(hosts, spec, slice(index, index + 1))
-        return mine is None or bool(mine[0])
+        result = mask(hosts, spec, slice(index, index + 1))
+        return result is None or bool(result[0])
     return hosts.has_left(HostIndex(index), spec.amounts)
 
 
@@ -51,7 +51,7 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 
 
 def has(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
-    """True where a host, or a pool of its, has one amount and gives it in one piece."""
+    """True where a host, or one of its pools, has one amount and allows it in one allocation."""
     fits = _fits(hosts, name, amount, rows)
     lent = hosts.lent(name, amount, rows) if hosts.pools.row_count else None
     return fits if lent is None else fits | lent
@@ -66,66 +66,58 @@ def _with_pools(hosts: HostTable, spec: RequestSpec, rows: Rows, own: Mapping[st
     return found
 
 
-def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Each amount beside the most that a single host has left of it.
-
-    Hosts that are dedicated to others are not looked at: what they have would not have helped,
-    and is not for everybody to know.
-    """
-    return _missing(hosts, spec, _some)
-
-
-def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
-    """The same, with the number of hosts that do not give out such an amount."""
-    return _missing(hosts, spec, exact_count)
-
-
 def _some(hosts: HostTable, found: Mask | None) -> str:
-    # How many would tell whoever may use a pcloud how many hosts it has.
+    # A number would reveal the size of a pcloud to all projects that may use it.
     return "some"
 
 
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    mine = dedication.mask(hosts, spec, slice(None))
+    # Without hosts that are dedicated to others: they do not help, and are not public.
+    usable = dedication.mask(hosts, spec, slice(None))
     return "; ".join(
-        _line(hosts, name, amount, mine, count) for name, amount in spec.amounts.items()
+        _line(hosts, name, amount, usable, count) for name, amount in spec.amounts.items()
     )
 
 
-def _line(hosts: HostTable, name: str, amount: int, mine: Mask, count: Counting) -> str:
+missing = partial(_missing, count=_some)
+"""Each amount, with the most that one host has left of it."""
+missing_counted = partial(_missing, count=exact_count)
+
+
+def _line(hosts: HostTable, name: str, amount: int, usable: Mask, count: Counting) -> str:
     free = hosts.free.get(name)
-    most = 0 if free is None else max(0, int(free[mine].max(initial=0)))
-    told = f"{name}: {amount} asked for, at most {most} left on one host"
+    most = 0 if free is None else max(0, int(free[usable].max(initial=0)))
+    text = f"{name}: {amount} requested, at most {most} left on one host"
     given = None if free is None else hosts.gives(name, amount, slice(None))
     if free is not None and given is not None:
-        unable: Mask = ~given & (free > 0) & mine
+        unable: Mask = ~given & (free > 0) & usable
         if unable.any():
-            told += f", {count(hosts, unable)} hosts do not give out such an amount"
-    return told + _pools_line(hosts, name, amount, mine)
+            text += f", {count(hosts, unable)} hosts do not allow such an amount"
+    return text + _pools_line(hosts, name, amount, usable)
 
 
-def _pools_line(hosts: HostTable, name: str, amount: int, mine: Mask) -> str:
+def _pools_line(hosts: HostTable, name: str, amount: int, usable: Mask) -> str:
     pools = hosts.pools
     most = pools.most(name) if pools.row_count else None
     if most is None:
         return ""
-    # Only those that serve somebody: what others have would not have helped.
-    codes = np.unique(hosts.membership_codes[mine])
+    # Only pools that serve these hosts.
+    codes = np.unique(hosts.membership_codes[usable])
     if not codes.any():
         return ""
-    told = f" and {max(0, int(most[codes].max()))} in one pool that serves hosts"
+    text = f" and {max(0, int(most[codes].max()))} in one pool that serves hosts"
     able = pools.able(name, amount)
     is_enough = bool((most[codes] >= amount).any())
     if is_enough and able is not None and not able[codes].any():
-        told += ", which does not give out such an amount"
-    return told
+        text += ", which does not allow such an amount"
+    return text
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """How much of each amount one host has not."""
+    """The missing part of each amount."""
     row = slice(index, index + 1)
-    told = [_lack(hosts, name, amount, row) for name, amount in spec.amounts.items()]
-    return [each for each in told if each] or ["all of it would be taken of pools"]
+    lines = [_lack(hosts, name, amount, row) for name, amount in spec.amounts.items()]
+    return [each for each in lines if each] or ["all of it would come from pools"]
 
 
 def _lack(hosts: HostTable, name: str, amount: int, row: slice) -> str:
@@ -136,4 +128,4 @@ def _lack(hosts: HostTable, name: str, amount: int, row: slice) -> str:
     left = max(0, int(hosts.left(name, row)[0]))
     if left < amount:
         return f"{name}: {amount - left} of {amount} missing"
-    return f"{name}: {amount} are not given out in one piece"
+    return f"{name}: {amount} are not allowed in one allocation"

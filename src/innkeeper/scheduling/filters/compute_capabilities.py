@@ -1,12 +1,11 @@
-"""Only hosts with the traits and capabilities that the flavor's extra specs ask for.
+"""Only hosts with the traits and capabilities that the flavor's extra specs require.
 
-Capabilities that an agent has not reported for too long meet no demand; traits are kept by the
-service itself, and do not age.
+Capabilities expire if the agent does not report them; traits do not.
 """
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts import freshness
-from innkeeper.scheduling.facts.masks import Counting, exact_count, told_count
+from innkeeper.scheduling.facts.masks import Counting, exact_count, public_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
@@ -25,7 +24,7 @@ READS: Reads = ("required_traits", "forbidden_traits", "comparisons", "rules")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where all required traits are, no forbidden one is, and all comparisons hold."""
+    """True with all required traits, no forbidden one, and all comparisons met."""
     if not (spec.required_traits or spec.forbidden_traits or spec.comparisons):
         return None
     if not spec.required_traits <= hosts.traits.keys():
@@ -36,13 +35,13 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
     if met and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
         met.append(fresh)
-    # Not None where nobody has a forbidden trait yet: something is asked, and all meet it.
-    everybody: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
-    return reduce(np.logical_and, [*had, *lacked, *met], everybody)
+    # All True rather than None if no host has a forbidden trait: the filter applies.
+    all_rows: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
+    return reduce(np.logical_and, [*had, *lacked, *met], all_rows)
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Which hosts' capabilities are known, if any are asked for."""
+    """The hosts whose capabilities are known, if the request compares any."""
     return freshness.stamp(hosts, spec) if spec.comparisons else None
 
 
@@ -50,45 +49,31 @@ def _meets(hosts: HostTable, comparison: Comparison, rows: Rows) -> Mask:
     return comparisons.mask(hosts.capability(comparison.name), comparison, rows)
 
 
-def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Every demand, with the number of hosts that meet it alone."""
-    return _missing(hosts, spec, told_count)
-
-
-def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
-    """The same in numbers."""
-    return _missing(hosts, spec, exact_count)
-
-
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    required = [_told(hosts, "trait", name, count) for name in sorted(spec.required_traits)]
-    forbidden = [
-        _told(hosts, "forbidden trait", name, count) for name in sorted(spec.forbidden_traits)
+    required, forbidden = sorted(spec.required_traits), sorted(spec.forbidden_traits)
+    found = [
+        *((f"trait {name}", hosts.traits.get(name)) for name in required),
+        *((f"forbidden trait {name}", hosts.traits.get(name)) for name in forbidden),
+        *((f"capability {_words(c)}", _meets(hosts, c, slice(None))) for c in spec.comparisons),
     ]
-    compared = [_compared(hosts, comparison, count) for comparison in spec.comparisons]
-    stale = [_stale(hosts, spec, count)] if compared else []
-    return "; ".join([*required, *forbidden, *compared, *filter(None, stale)])
+    lines = [f"{text}: on {count(hosts, mask)} hosts" for text, mask in found]
+    fresh = freshness.fresh(hosts, spec, slice(None)) if spec.comparisons else None
+    if fresh is not None and not fresh.all():
+        lines.append(f"{count(hosts, ~fresh)} hosts have not reported theirs for too long")
+    return "; ".join(lines)
 
 
-def _stale(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    fresh = freshness.fresh(hosts, spec, slice(None))
-    if fresh is None or fresh.all():
-        return ""
-    return f"{count(hosts, ~fresh)} hosts have not reported theirs for too long"
+missing = partial(_missing, count=public_count)
+"""Every condition, with the number of hosts that meet it, unless some hosts are dedicated."""
+missing_counted = partial(_missing, count=exact_count)
 
 
-def _told(hosts: HostTable, what: str, name: str, count: Counting) -> str:
-    return f"{what} {name}: on {count(hosts, hosts.traits.get(name))} hosts"
-
-
-def _compared(hosts: HostTable, comparison: Comparison, count: Counting) -> str:
-    words = " ".join((comparison.name, comparison.operator, *comparison.operands))
-    found = _meets(hosts, comparison, slice(None))
-    return f"capability {words}: on {count(hosts, found)} hosts"
+def _words(comparison: Comparison) -> str:
+    return " ".join((comparison.name, comparison.operator, *comparison.operands))
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Each demand that one host does not meet, beside what it has instead."""
+    """Each condition that the host does not meet, with its own value."""
     row = slice(index, index + 1)
     fresh = freshness.fresh(hosts, spec, row)
     is_known = fresh is None or bool(fresh[0])
@@ -109,5 +94,4 @@ def _lack(hosts: HostTable, comparison: Comparison, index: HostIndex, *, is_know
     column = hosts.capability(comparison.name)
     code = int(column.codes[index])
     has = "nothing is known of it" if code < 0 else f"it is {column.values[code]!r:.60}"
-    words = " ".join((comparison.name, comparison.operator, *comparison.operands))
-    return f"capability {words}: " + (has if is_known else "not reported for too long")
+    return f"capability {_words(comparison)}: " + (has if is_known else "not reported for too long")

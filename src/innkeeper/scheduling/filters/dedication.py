@@ -1,26 +1,20 @@
-"""Dedicated hosts for the requests that may use them, and for no others.
+"""Dedicated hosts only for the requests that may use them.
 
-This is the rule, whole: for whom a host is, and which requests may use it.
+- A request that names nothing may use general hosts, and open hosts of its automatic pclouds.
+- A request that names pclouds may use their open hosts, if its project may use the pcloud.
+- If it also names a host, only the open host of that name in one of these pclouds is left.
+- A request that names a reservation may use its open hosts, if the lease is the project's own.
+- A request that names a pcloud and a reservation may use no host.
 
-==============================  ============================================================
-a request that names            may use
-==============================  ============================================================
-nothing                         hosts for everybody, and open hosts of its automatic pclouds
-one pcloud or several           their open hosts, if its project may use the pcloud
-a host besides                  the open host of that name in one of these pclouds
-a reservation                   the open hosts of that reservation, if the lease is its own
-a pcloud and a reservation      nothing
-==============================  ============================================================
+Error texts do not reveal whether a pcloud or reservation exists that the project may not use. A
+reservation that has not begun and one that is over look the same, too.
 
-A pcloud or reservation that is not there and one that the project may not use look the same.
-So do a reservation that has not begun and one that is over.
+The rule has two names in faults and explanations: ``PcloudFilter`` for requests without a
+reservation, and ``LeaseFilter`` for requests with one. Both are always enabled. Neither reveals
+the number of hosts that it removes.
 
-Two names stand for the rule, because faults and explanations tell them apart: ``PcloudFilter``
-answers for requests that name no reservation, ``LeaseFilter`` for those that name one. Both are
-always in force. Neither tells by numbers what it removed.
-
-Nearly all requests name nothing. What :class:`Unnamed` says of those depends on nothing that is
-rare, so it is remembered. The other two are asked each time, and look at few hosts.
+Nearly all requests name nothing. :class:`Unnamed` reads only fields with few distinct values, so
+its result is cached. The other two are evaluated for each request, on few hosts.
 """
 
 from __future__ import annotations
@@ -40,21 +34,21 @@ from innkeeper.snapshot.dedications import GENERAL, is_one_of, of_reservation
 PCLOUD = "PcloudFilter"
 LEASE = "LeaseFilter"
 NAMES = frozenset({PCLOUD, LEASE})
-REASON = "the host is dedicated to others, or is not one of the pcloud that was named"
+REASON = "the host is dedicated to others, or not part of the named pcloud"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """True where the request may use a host, as far as dedication goes."""
-    # One of them always has something to say.
-    said = (each.mask(hosts, spec, rows) for each in (PCLOUD_FILTER, LEASE_FILTER))
-    found: Mask = reduce(np.logical_and, (mine for mine in said if mine is not None))
-    return found
+    """True where the dedication of a host allows the request."""
+    # At least one of them applies to every request.
+    masks = (each.mask(hosts, spec, rows) for each in (PCLOUD_FILTER, LEASE_FILTER))
+    allowed: Mask = reduce(np.logical_and, (each for each in masks if each is not None))
+    return allowed
 
 
 class Unnamed:
-    """What is said of requests that name no dedicated hosts.
+    """The part for requests that name no dedicated hosts.
 
-    Of the project it reads no more than its automatic pclouds, so many requests share a mask.
+    It reads the project's automatic pclouds rather than its id, so that many requests share a mask.
     """
 
     NAME = PCLOUD
@@ -62,7 +56,7 @@ class Unnamed:
     READS: Reads = ("names_dedicated", "automatic_pclouds")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True on hosts for everybody, and on open hosts of automatic pclouds."""
+        """True on general hosts, and on open hosts of automatic pclouds."""
         if spec.names_dedicated:
             return None
         codes = hosts.dedication_codes[rows]
@@ -73,7 +67,7 @@ class Unnamed:
         return allowed
 
     def admits(self, hosts: HostTable, spec: RequestSpec, index: int) -> bool:
-        """What :meth:`mask` says of one row."""
+        """:meth:`mask` for one row."""
         code = hosts.dedication_codes[index]
         if spec.names_dedicated or code == GENERAL:
             return True
@@ -86,14 +80,14 @@ class Unnamed:
 
 
 class PcloudNamed:
-    """What is said of requests that name a pcloud, and perhaps a host of it."""
+    """The part for requests that name a pcloud, and perhaps one of its hosts."""
 
     NAME = PCLOUD
     REASON = REASON
     READS: Reads = ("pclouds", "pcloud_host", "project_id")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True on open hosts of these pclouds, or on those of the name that is asked for."""
+        """True on open hosts of these pclouds, with the requested name if there is one."""
         if not spec.pclouds:
             return None
         usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
@@ -103,7 +97,7 @@ class PcloudNamed:
         return allowed
 
     def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-        """The rows of which :meth:`mask` says True, in order."""
+        """The rows where :meth:`mask` is True, in order."""
         if not spec.pclouds:
             return None
         usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
@@ -118,7 +112,7 @@ class PcloudNamed:
 
 
 class PcloudFilter:
-    """What is said of requests that name no reservation, in two halves."""
+    """The filter for requests without a reservation, in two halves."""
 
     NAME = PCLOUD
     REASON = REASON
@@ -130,9 +124,9 @@ class PcloudFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """What the half says that this request concerns; None where it names a reservation."""
-        said = [half.mask(hosts, spec, rows) for half in self.HALVES]
-        return next((each for each in said if each is not None), None)
+        """The mask of the half that applies; None for requests with a reservation."""
+        masks = [half.mask(hosts, spec, rows) for half in self.HALVES]
+        return next((each for each in masks if each is not None), None)
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
         """See :func:`_missing_pcloud`."""
@@ -140,10 +134,10 @@ class PcloudFilter:
 
 
 class LeaseFilter:
-    """What is said of requests that name a reservation."""
+    """The filter for requests with a reservation."""
 
     NAME = LEASE
-    REASON = "the host is not one of the reservation that was named"
+    REASON = "the host is not part of the named reservation"
     READS: Reads = ("reservation", "project_id")
     HINTS = ("reservation",)
 
@@ -151,22 +145,22 @@ class LeaseFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True on the reservation's hosts, while it runs."""
+        """True on the reservation's hosts while the lease is active."""
         if spec.reservation is None:
             return None
         return _open_to(hosts, _reserved(hosts, spec), rows)
 
     def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-        """The rows of which :meth:`mask` says True, in order."""
+        """The rows where :meth:`mask` is True, in order."""
         if spec.reservation is None:
             return None
         return _rows_open_to(hosts, _reserved(hosts, spec))
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """What was named. A reservation that the project may not use does not exist for it."""
+        """The text hides whether a reservation exists that the project may not use."""
         if not _open_to(hosts, _reserved(hosts, spec), slice(None)).any():
             return "no reservation of that id has hosts for this project at present"
-        return "only the hosts of that reservation are meant"
+        return "only the hosts of that reservation can be used"
 
 
 PCLOUD_FILTER, LEASE_FILTER = PcloudFilter(), LeaseFilter()
@@ -178,7 +172,7 @@ def _reserved(hosts: HostTable, spec: RequestSpec) -> list[int]:
 
 
 def _open_to(hosts: HostTable, usable: Collection[int], rows: Rows) -> Mask:
-    """True where a host has one of these codes, and is open."""
+    """True on open hosts with one of these codes."""
     if not usable:
         return nowhere(hosts, rows)
     codes = hosts.dedication_codes[rows]
@@ -191,27 +185,27 @@ def _rows_open_to(hosts: HostTable, usable: Sequence[int]) -> Indexes:
 
 
 def _missing_pcloud(hosts: HostTable, spec: RequestSpec) -> str:
-    """What was named. A pcloud that the project may not use does not exist for it.
+    """The text hides whether a pcloud exists that the project may not use.
 
-    No numbers: the operator decides whether to tell how many hosts are dedicated. How many a
-    pcloud has is for its owner to know, and other projects that may use it read this as well.
+    It has no numbers. The operator decides whether the number of dedicated hosts is public, and
+    only the owner of a pcloud may know its size.
     """
     if not spec.names_dedicated:
-        return "no pcloud was named, and these hosts are dedicated"
+        return "the request names no pcloud, and these hosts are dedicated"
     usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
-    # A code outlives its hosts, in this process and in no other.
+    # In this process, a code may outlive its hosts; the text must not depend on that.
     if not usable or not is_one_of(hosts.dedication_codes, usable).any():
         return "no pcloud of that id has hosts for this project"
     if spec.pcloud_host is not None:
         return _missing_host(hosts, hosts.rows_called(usable, spec.pcloud_host))
     if not _open_to(hosts, usable, slice(None)).any():
         return "none of its hosts takes new servers"
-    return "only its hosts that take new servers are meant"
+    return "only its hosts that take new servers can be used"
 
 
 def _missing_host(hosts: HostTable, rows: Indexes) -> str:
     if not rows.shape[0]:
-        return "the host that was named is not there"
+        return "the named host does not exist"
     if not hosts.is_dedication_open[rows].any():
-        return "the host that was named takes no new servers"
-    return "only the host that was named is meant"
+        return "the named host takes no new servers"
+    return "only the named host can be used"

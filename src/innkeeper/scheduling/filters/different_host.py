@@ -1,4 +1,4 @@
-"""No host that a server named in the hint ``different_host`` is on."""
+"""No hosts of the servers in the hint ``different_host``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "DifferentHostFilter"
-REASON = "a server to be apart from is there"
+REASON = "the host has a server that is to be avoided"
 READS: Reads = ("different_hosts",)
 HINTS = ("different_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where none of the servers is."""
+    """True on hosts without any of the servers."""
     if not spec.different_hosts:
         return None
     return ~named(hosts, spec.different_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """On how many hosts the servers are."""
+    """The number of hosts with such servers."""
     return f"the servers named in the hint different_host are on {len(spec.different_hosts)} hosts"

@@ -1,39 +1,38 @@
-"""Only hosts with memory and disk for the flavor that are what its extra specs say.
+"""Only hosts with enough memory and disk whose capabilities equal the flavor's extra specs.
 
-The rule of the first distributed scheduler, for who wants just this: amounts as they are free,
-without the unit rules that ``CapacityFilter`` keeps, and extra specs that equal capabilities,
-without the operators that ``ComputeCapabilitiesFilter`` knows.
+This is the filter of the first distributed scheduler. Unlike ``CapacityFilter`` it ignores unit
+rules, and unlike ``ComputeCapabilitiesFilter`` it knows no operators.
 """
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from innkeeper.domain.placing import Comparison, RequestSpec
 from innkeeper.scheduling import comparisons
 from innkeeper.scheduling.facts import freshness
-from innkeeper.scheduling.facts.masks import Counting, exact_count, nowhere, told_count
+from innkeeper.scheduling.facts.masks import Counting, exact_count, nowhere, public_count
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "InstanceTypeFilter"
-REASON = "the host has too little memory or disk, or is not what the flavor's extra specs say"
+REASON = "the host has too little memory or disk, or does not match the flavor's extra specs"
 READS: Reads = ("amounts", "flavor_specs", "rules")
 
 CLASSES = ("MEMORY_MB", "DISK_GB")
 SCOPE = "capabilities:"
 NO_DEMAND = frozenset({"group_policy"})
-"""Extra specs without a scope that say nothing about a host."""
+"""Extra specs without a scope that are not about hosts."""
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where memory and disk are free, there or in a pool, and all extra specs hold."""
-    if not _wanted(spec).keys() <= hosts.free.keys():
+    """True where memory and disk are free, there or in a pool, and all extra specs match."""
+    if not _amounts(spec).keys() <= hosts.free.keys():
         return nowhere(hosts, rows)
-    enough = [_fits(hosts, name, amount, rows) for name, amount in _wanted(spec).items()]
+    enough = [_fits(hosts, name, amount, rows) for name, amount in _amounts(spec).items()]
     equal = [comparisons.mask(hosts.capability(c.name), c, rows) for c in _equalities(spec)]
     if equal and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
         equal.append(fresh)
@@ -42,11 +41,11 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Which hosts' capabilities are known, if any are asked for."""
+    """The hosts whose capabilities are known, if the request compares any."""
     return freshness.stamp(hosts, spec) if _equalities(spec) else None
 
 
-def _wanted(spec: RequestSpec) -> dict[str, int]:
+def _amounts(spec: RequestSpec) -> dict[str, int]:
     return {name: amount for name, amount in spec.amounts.items() if name in CLASSES}
 
 
@@ -57,37 +56,31 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 
 
 def _equalities(spec: RequestSpec) -> list[Comparison]:
-    """Each extra spec about a capability, as the demand that both be the same text."""
-    about = [(key.removeprefix(SCOPE), text) for key, text in spec.flavor_specs if _is_one(key)]
-    return [Comparison(key.replace(":", "."), comparisons.PLAIN, (text,)) for key, text in about]
+    """Each extra spec about a capability, as a comparison of texts."""
+    pairs = [(key.removeprefix(SCOPE), text) for key, text in spec.flavor_specs if _applies(key)]
+    return [Comparison(key.replace(":", "."), comparisons.PLAIN, (text,)) for key, text in pairs]
 
 
-def _is_one(key: str) -> bool:
+def _applies(key: str) -> bool:
     return key.startswith(SCOPE) or (":" not in key and key not in NO_DEMAND)
 
 
-def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Memory and disk beside the most there is, and how many hosts are what each spec says."""
-    return _missing(hosts, spec, told_count)
-
-
-def missing_counted(hosts: HostTable, spec: RequestSpec) -> str:
-    """The same in numbers."""
-    return _missing(hosts, spec, exact_count)
-
-
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    amounts = [_line(hosts, name, amount) for name, amount in _wanted(spec).items()]
-    return "; ".join([*amounts, *(_told(hosts, each, count) for each in _equalities(spec))])
+    amounts = [_amount_line(hosts, name, amount) for name, amount in _amounts(spec).items()]
+    return "; ".join([*amounts, *(_line(hosts, each, count) for each in _equalities(spec))])
 
 
-def _line(hosts: HostTable, name: str, amount: int) -> str:
+def _amount_line(hosts: HostTable, name: str, amount: int) -> str:
     free = hosts.free.get(name)
     most = max(0, int(free.max(initial=0.0))) if free is not None else 0
-    return f"{name}: {amount} asked for, at most {most} left on one host"
+    return f"{name}: {amount} requested, at most {most} left on one host"
 
 
-def _told(hosts: HostTable, each: Comparison, count: Counting) -> str:
-    found = comparisons.mask(hosts.capability(each.name), each, slice(None))
-    there = count(hosts, found)
-    return f"capability {each.name} equal to {each.operands[0]!r}: on {there} hosts"
+def _line(hosts: HostTable, each: Comparison, count: Counting) -> str:
+    found = count(hosts, comparisons.mask(hosts.capability(each.name), each, slice(None)))
+    return f"capability {each.name} equal to {each.operands[0]!r}: on {found} hosts"
+
+
+missing = partial(_missing, count=public_count)
+"""Each amount with the most on one host, and each extra spec with the number of hosts."""
+missing_counted = partial(_missing, count=exact_count)

@@ -1,4 +1,4 @@
-"""Only the host that an administrator named."""
+"""Only the host that an administrator forced."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ READS: Reads = ("forced_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True for the named host alone; nothing to say if none was named."""
+    """True for the forced host only; None if there is none."""
     if spec.forced_host is None:
         return None
     return named(hosts, [spec.forced_host], rows)
 
 
 def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-    """The named host's row, if it is there."""
+    """The forced host's row, if it exists."""
     return None if spec.forced_host is None else hosts.rows_named([spec.forced_host])
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """That one was named, but not which: owners of servers read this."""
-    return "another host was asked for"
+    """The text does not name the host, since owners of servers read it."""
+    return "another host was requested"

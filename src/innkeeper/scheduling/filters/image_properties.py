@@ -1,14 +1,14 @@
-"""Only hosts that can run what the image is made for.
+"""Only hosts that support the image's properties.
 
-An image may ask for an architecture, a kind of virtualization, a mode of it and a version.
-A host tells what it runs as capabilities: either ``supported_instances``, a list of triples
-(architecture, kind, mode), or ``cpu_arch``, ``hypervisor_type`` and ``vm_mode`` by themselves;
-and ``hypervisor_version``. What a host does not tell is not promised: an image that asks for it
-does not go there.
+An image may require an architecture, a virtualization type, a mode and a version. A host reports
+either ``supported_instances``, a list of triples (architecture, type, mode), or the single
+capabilities ``cpu_arch``, ``hypervisor_type`` and ``vm_mode``; and ``hypervisor_version``. A
+host that does not report a required value is removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -18,14 +18,14 @@ import numpy as np
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
-from innkeeper.scheduling.facts import freshness, platforms, versions
+from innkeeper.scheduling.facts import freshness, versions
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.capabilities import CapabilityColumn
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ImagePropertiesFilter"
-REASON = "the host does not run what the image is made for"
+REASON = "the host cannot run the image"
 READS: Reads = ("image_properties", "rules")
 
 ALL = slice(None)
@@ -34,12 +34,14 @@ TRIPLES, VERSION = "supported_instances", "hypervisor_version"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing to ask for: the image's names for it, the newest first, and the host's."""
+    """One requirement: the image's names for it, newest first, and the host's.
+
+    ``place`` is its index in a triple.
+    """
 
     properties: tuple[str, str]
     capability: str
     place: int
-    """Where it is in a triple."""
 
 
 PARTS = (
@@ -48,18 +50,39 @@ PARTS = (
     Part(("hw_vm_mode", "vm_mode"), "vm_mode", 2),
 )
 VERSIONS = ("img_hv_requested_version", "hypervisor_version_requires")
+SPELLINGS: Mapping[str, str] = {
+    "amd64": "x86_64",
+    "x86-64": "x86_64",
+    "x64": "x86_64",
+    "i386": "i686",
+    "i486": "i686",
+    "i586": "i686",
+    "x86": "i686",
+    "arm64": "aarch64",
+    "arm": "armv7l",
+    "powerpc": "ppc",
+    "powerpc64": "ppc64",
+    "powerpc64le": "ppc64le",
+    # Virtualization types and modes.
+    "vmware esx": "vmware",
+    "xapi": "xen",
+    "pv": "xen",
+    "hv": "hvm",
+    "baremetal": "ironic",
+}
+"""Other spellings of architectures and virtualization types, with the canonical ones."""
 
-Wanted = tuple[tuple[Part, str], ...]
+Required = tuple[tuple[Part, str], ...]
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where one triple, or the host by itself, has all that the image asks for."""
-    wanted, version = _wanted(spec)
-    if not wanted and version is None:
+    """True where one triple, or the single capabilities, meet all requirements."""
+    required, version = _required(spec)
+    if not required and version is None:
         return None
     demands: list[Mask] = []
-    if wanted:
-        demands.append(_runs(hosts, wanted, rows))
+    if required:
+        demands.append(_runs(hosts, required, rows))
     if version is not None:
         demands.append(_has_version(hosts, version, rows))
     if (fresh := freshness.fresh(hosts, spec, rows)) is not None:
@@ -68,79 +91,87 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Which hosts' capabilities are known, if any are asked for."""
-    return freshness.stamp(hosts, spec) if _wanted(spec) != ((), None) else None
+    """The hosts whose capabilities are known, if the image has requirements."""
+    return freshness.stamp(hosts, spec) if _required(spec) != ((), None) else None
 
 
-def _wanted(spec: RequestSpec) -> tuple[Wanted, str | None]:
-    said = dict(spec.image_properties)
-    asked = [(part, _first(said, part.properties)) for part in PARTS]
-    wanted = tuple((part, platforms.canonical(text)) for part, text in asked if text)
-    return wanted, _first(said, VERSIONS)
+def _required(spec: RequestSpec) -> tuple[Required, str | None]:
+    properties = dict(spec.image_properties)
+    values = [(part, _first(properties, part.properties)) for part in PARTS]
+    required = tuple((part, _canonical(text)) for part, text in values if text)
+    return required, _first(properties, VERSIONS)
 
 
-def _first(said: dict[str, str], names: tuple[str, str]) -> str | None:
-    return said.get(names[0]) or said.get(names[1]) or None
+def _first(properties: dict[str, str], names: tuple[str, str]) -> str | None:
+    return properties.get(names[0]) or properties.get(names[1]) or None
 
 
-def _runs(hosts: HostTable, wanted: Wanted, rows: Rows) -> Mask:
+def _runs(hosts: HostTable, required: Required, rows: Rows) -> Mask:
     triples = hosts.capability(TRIPLES)
-    by_triples = _judge(triples, lambda told: _is_among(told, wanted), rows)
-    # Who tells triples is judged by them alone: they say what goes together.
-    alone = [_judge(hosts.capability(part.capability), _same(name), rows) for part, name in wanted]
-    untold: Mask = triples.codes[rows] < 0
-    return by_triples | (untold & reduce(np.logical_and, alone))
+    by_triples = _judge(triples, lambda reported: _is_among(reported, required), rows)
+    # The single capabilities count only without triples, which say what goes together.
+    single = [
+        _judge(hosts.capability(part.capability), _same(name), rows) for part, name in required
+    ]
+    has_no_triples: Mask = triples.codes[rows] < 0
+    return by_triples | (has_no_triples & reduce(np.logical_and, single))
 
 
 def _same(name: str) -> Any:
-    return lambda told: isinstance(told, str) and platforms.canonical(told) == name
+    return lambda reported: isinstance(reported, str) and _canonical(reported) == name
 
 
-def _is_among(told: Any, wanted: Wanted) -> bool:
-    triples = told if isinstance(told, list) else []
-    return any(_has_all(each, wanted) for each in triples)
+def _is_among(reported: Any, required: Required) -> bool:
+    return isinstance(reported, list) and any(_has_all(each, required) for each in reported)
 
 
-def _has_all(triple: Any, wanted: Wanted) -> bool:
+def _has_all(triple: Any, required: Required) -> bool:
     if not isinstance(triple, list) or len(triple) != len(PARTS):
         return False
-    return all(platforms.canonical(str(triple[part.place])) == name for part, name in wanted)
+    return all(_canonical(str(triple[part.place])) == name for part, name in required)
 
 
-def _has_version(hosts: HostTable, asked: str, rows: Rows) -> Mask:
+def _has_version(hosts: HostTable, version: str, rows: Rows) -> Mask:
     try:
-        bounds = versions.parse(asked)
+        bounds = versions.parse(version)
     except Invalid:
-        # Nobody knows what is asked for, so nobody has it; ``missing`` tells.
-        return _judge(hosts.capability(VERSION), lambda told: False, rows)
-    return _judge(hosts.capability(VERSION), lambda told: versions.meets(told, bounds), rows)
+        # No host meets bounds that cannot be parsed; ``missing`` shows the error.
+        return _judge(hosts.capability(VERSION), lambda reported: False, rows)
+    return _judge(
+        hosts.capability(VERSION), lambda reported: versions.meets(reported, bounds), rows
+    )
+
+
+def _canonical(name: str) -> str:
+    lower = name.strip().lower()
+    return SPELLINGS.get(lower, lower)
 
 
 def _judge(column: CapabilityColumn, verdict: Any, rows: Rows) -> Mask:
-    # One more at the end: a host that does not tell has the code -1, and picks it.
+    # One more at the end for hosts without a value, whose code is -1.
     by_code = np.array([*map(verdict, column.values), False], dtype=np.bool_)
     judged: Mask = by_code[column.codes[rows]]
     return judged
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """What is asked for, each with the number of hosts that have it."""
-    wanted, version = _wanted(spec)
-    told = [f"{part.properties[0]} {name!r}: {_hosts(hosts, part, name)}" for part, name in wanted]
+    """Each requirement, with the number of hosts that meet it."""
+    required, version = _required(spec)
+    lines = [f"{each[0].properties[0]} {each[1]!r}: {_on(hosts, each)}" for each in required]
     if version is not None:
         found = int(_has_version(hosts, version, ALL).sum())
-        told.append(f"{VERSIONS[0]} {version!r}: on {found} hosts{_doubt(version)}")
-    return "; ".join(told) or "the image asks for nothing"
+        lines.append(f"{VERSIONS[0]} {version!r}: on {found} hosts{_syntax_error(version)}")
+    return "; ".join(lines) or "the image has no requirements"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """What one host tells of all that the image asks for."""
+    """The host's values for all requirements."""
     fresh = freshness.fresh(hosts, spec, slice(index, index + 1))
     if fresh is not None and not fresh[0]:
-        return ["what it told is too old"]
-    wanted, version = _wanted(spec)
-    names = [part.capability for part, _ in wanted]
-    if wanted and hosts.capability(TRIPLES).codes[index] >= 0:
+        return ["its report is too old"]
+    required, version = _required(spec)
+    names = [part.capability for part, _ in required]
+    if required and hosts.capability(TRIPLES).codes[index] >= 0:
         names = [TRIPLES]
     if version is not None:
         names.append(VERSION)
@@ -150,14 +181,14 @@ def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
 def _value(hosts: HostTable, name: str, index: HostIndex) -> str:
     column = hosts.capability(name)
     code = int(column.codes[index])
-    return "not told" if code < 0 else f"{column.values[code]!a:.120}"
+    return "not reported" if code < 0 else f"{column.values[code]!a:.120}"
 
 
-def _hosts(hosts: HostTable, part: Part, name: str) -> str:
-    return f"on {int(_runs(hosts, ((part, name),), ALL).sum())} hosts"
+def _on(hosts: HostTable, requirement: tuple[Part, str]) -> str:
+    return f"on {int(_runs(hosts, (requirement,), ALL).sum())} hosts"
 
 
-def _doubt(version: str) -> str:
+def _syntax_error(version: str) -> str:
     try:
         versions.parse(version)
     except Invalid as error:

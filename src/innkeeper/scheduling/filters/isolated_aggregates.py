@@ -1,7 +1,7 @@
-"""Hosts of aggregates that are kept for requests with a certain trait.
+"""Isolation of aggregates by traits.
 
-An aggregate with the metadata ``trait:NAME`` = ``required`` takes only servers whose flavor or
-image requires that trait. So hosts with something dear are not used up by who needs none of it.
+The hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` take only servers whose
+flavor or image requires that trait. This keeps scarce hardware free for servers that need it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCOPE, REQUIRED = "trait:", "required"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where all traits that the host's aggregates are kept for are required."""
+    """True where the request requires all traits that isolate the host's aggregates."""
     if not (spec.rules.isolates_aggregates_by_trait and hosts.has_aggregates):
         return None
     required = spec.required_traits
@@ -28,8 +28,8 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def _kept_for(metadata: Metadata) -> set[str]:
-    said = (pair for each in metadata for pair in each.items())
-    keys = (key for key, text in said if key.startswith(SCOPE) and text.strip() == REQUIRED)
+    pairs = (pair for each in metadata for pair in each.items())
+    keys = (key for key, text in pairs if key.startswith(SCOPE) and text.strip() == REQUIRED)
     return {key.removeprefix(SCOPE) for key in keys}
 
 

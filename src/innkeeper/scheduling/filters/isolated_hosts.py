@@ -1,4 +1,4 @@
-"""Hosts that are set apart for certain images, and these images for those hosts."""
+"""Isolation of hosts for certain images, and of these images on those hosts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "IsolatedHostsFilter"
-REASON = "the host is set apart for other images, or the image for other hosts"
+REASON = "the host is isolated for other images, or the image for other hosts"
 READS: Reads = ("image_id", "rules")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where host and image are both set apart, or neither is.
+    """True where host and image are both isolated, or neither is.
 
-    Unless isolated hosts take isolated images only, others may be there as well.
+    A setting lets isolated hosts take other images as well.
     """
     rules = spec.rules
     if _is_isolated(spec):
@@ -31,7 +31,7 @@ def _is_isolated(spec: RequestSpec) -> bool:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Whether the image is set apart, and how many hosts are."""
-    image = "an image that is set apart" if _is_isolated(spec) else "an image for all hosts"
+    """Whether the image is isolated, and the number of isolated hosts."""
+    image = "an isolated image" if _is_isolated(spec) else "an image for all hosts"
     there = hosts.rows_named(spec.rules.isolated_hosts).shape[0]
-    return f"{image} asked for; {there} of {hosts.host_count} hosts are set apart"
+    return f"{image} requested; {there} of {hosts.host_count} hosts are isolated"

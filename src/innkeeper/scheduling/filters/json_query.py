@@ -1,4 +1,4 @@
-"""Only hosts of which a query holds that came with the request."""
+"""Only hosts that match the query in the request."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "JsonFilter"
-REASON = "the request's query does not hold of the host, or asks what is not known of it"
+REASON = "the host does not match the query, or lacks a value that the query needs"
 READS: Reads = ("query", "rules")
 HINTS = ("query",)
 
 ALL = slice(None)
-WORDS_TOLD_MAX = 10
+WORDS_SHOWN_MAX = 10
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the query certainly holds."""
+    """True where the query holds whatever the unknown values are."""
     if not spec.query:
         return None
     lookup = partial(variables.find, hosts, spec, rows)
@@ -32,27 +32,27 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Which hosts' capabilities are known."""
+    """The hosts whose capabilities are known."""
     return freshness.stamp(hosts, spec) if spec.query else None
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The first variables of the query, and of how many hosts each is known."""
-    words = expressions.variables(spec.query or ())[:WORDS_TOLD_MAX]
-    # As the client wrote them, which may be anything.
-    told = [f"{word!a:.60} is known of {_known(hosts, spec, word)} hosts" for word in words]
-    return "; ".join(told) or "the query asks nothing about hosts"
+    """The first variables of the query, with the number of hosts whose value is known."""
+    words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
+    # Words are arbitrary input of the client, so they are escaped and cut.
+    lines = [f"{word!a:.60} is known of {_known(hosts, spec, word)} hosts" for word in words]
+    return "; ".join(lines) or "the query has no variables"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """What the first variables of the query are on one host."""
-    words = expressions.variables(spec.query or ())[:WORDS_TOLD_MAX]
+    """The values of the first variables of the query on the host."""
+    words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
     lookup = partial(variables.find, hosts, spec, slice(index, index + 1))
     found = [(word, lookup(word)) for word in words if word not in variables.HOST_NAMES]
-    return [f"{word!a:.60} is {_told(operand)}" for word, operand in found]
+    return [f"{word!a:.60} is {_text(operand)}" for word, operand in found]
 
 
-def _told(operand: Operand | None) -> str:
+def _text(operand: Operand | None) -> str:
     value = None if operand is None else only(operand)
     if isinstance(value, float):
         return f"{value:g}"
@@ -63,6 +63,6 @@ def _known(hosts: HostTable, spec: RequestSpec, word: str) -> int:
     found = variables.find(hosts, spec, ALL, word)
     if found is None:
         return 0
-    # A constant has no dimension: then it is known of all, or of none.
+    # A constant has no dimension: it is known for all hosts, or for none.
     known = found.is_known
     return int(known.sum()) if known.ndim else hosts.host_count * int(known)

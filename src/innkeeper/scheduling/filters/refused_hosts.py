@@ -1,4 +1,4 @@
-"""No host that is out of the question: the server is there already, or failed there."""
+"""No hosts where the server is already, or failed before."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ READS: Reads = ("refused_hosts",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True for all others."""
+    """True for all other hosts."""
     if not spec.refused_hosts:
         return None
     return ~named(hosts, spec.refused_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """How many hosts are out of the question."""
-    return f"{len(spec.refused_hosts)} hosts are out of the question for this server"
+    """The number of excluded hosts."""
+    return f"{len(spec.refused_hosts)} hosts are excluded for this server"

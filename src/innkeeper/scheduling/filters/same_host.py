@@ -1,4 +1,4 @@
-"""Only hosts that servers named in the hint ``same_host`` are on."""
+"""Only hosts of the servers in the hint ``same_host``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "SameHostFilter"
-REASON = "none of the servers to be near to is there"
+REASON = "the host has none of the named servers"
 READS: Reads = ("same_hosts",)
 HINTS = ("same_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where one of the servers is; nowhere if they are on no host at all."""
+    """True on hosts with one of the servers; nowhere if none of them has a host."""
     if spec.same_hosts is None:
         return None
     return named(hosts, spec.same_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """On how many hosts the servers are."""
+    """The number of hosts with such servers."""
     return f"the servers named in the hint same_host are on {len(spec.same_hosts or ())} hosts"

@@ -1,4 +1,4 @@
-"""Only hosts with fewer servers than a host may have."""
+"""Only hosts with fewer servers than the limit."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "NumInstancesFilter"
-REASON = "the host has as many servers as it may have"
+REASON = "the host has the maximum number of servers"
 READS: Reads = ("rules",)
 NEEDS_SERVERS = True
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where there is one more allowed."""
+    """True where one more server is allowed."""
     allowed: Mask = hosts.server_counts[rows] < spec.rules.servers_per_host_max
     return allowed
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """How many may be, and how many there are where there are fewest."""
-    most = spec.rules.servers_per_host_max
-    told = f"fewer than {most} servers asked for"
+    """The limit, and the smallest number on any host."""
+    text = f"fewer than {spec.rules.servers_per_host_max} servers required"
     if hosts.host_count:
-        told += f", at least {int(hosts.server_counts.min())} on every host"
-    return told
+        text += f", at least {int(hosts.server_counts.min())} on every host"
+    return text
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """How many there are on one host."""
+    """The number on the host, and the limit."""
     most = spec.rules.servers_per_host_max
     return [f"{int(hosts.server_counts[index])} servers of at most {most}"]

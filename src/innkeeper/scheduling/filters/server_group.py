@@ -1,7 +1,4 @@
-"""Only hosts on which a server group's policy allows one more member.
-
-The soft policies only wish; weighers follow them.
-"""
+"""Only hosts where a server group's policy allows one more member; soft policies only weigh."""
 
 from __future__ import annotations
 
@@ -18,42 +15,37 @@ HINTS = ("group",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where members may be: together, or at most so many on one host.
+    """True on the members' host for affinity, and below the maximum for anti-affinity.
 
-    The first member of an affinity group may be anywhere. While a member is between two hosts,
-    nobody can be where it will be for sure, so no other comes.
+    The first member of an affinity group may use any host. While a member migrates, its final
+    host is not known, so an affinity group takes no new member.
     """
     group = spec.group
     if group is None:
         return None
     if group.policy == GroupPolicy.AFFINITY:
-        homes = _homes(group)
         if group.is_moving:
             return named(hosts, (), rows)
-        return named(hosts, homes, rows) if homes else None
+        occupied = _with_members(group, 1)
+        return named(hosts, occupied, rows) if occupied else None
     if group.policy == GroupPolicy.ANTI_AFFINITY:
-        full = _full(group)
+        full = _with_members(group, group.servers_per_host_max)
         return ~named(hosts, full, rows) if full else None
     return None
 
 
-def _homes(group: GroupRule) -> list[str]:
-    return [name for name, count in group.members.items() if count > 0]
-
-
-def _full(group: GroupRule) -> list[str]:
-    most = group.servers_per_host_max
-    return [name for name, count in group.members.items() if count >= most]
+def _with_members(group: GroupRule, least: int) -> list[str]:
+    return [name for name, count in group.members.items() if count >= least]
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The policy, and on how many hosts members are."""
+    """The policy, and the number of hosts with members."""
     group = spec.group
     if group is None:
-        return "no server group asked for"
-    told = f"{group.policy} asked for, with members on {len(_homes(group))} hosts"
+        return "no server group requested"
+    text = f"{group.policy} requested, with members on {len(_with_members(group, 1))} hosts"
     if group.policy == GroupPolicy.AFFINITY and group.is_moving:
-        told += ", and one between two hosts"
+        text += ", and one between two hosts"
     if group.policy == GroupPolicy.ANTI_AFFINITY:
-        told += f" and at most {group.servers_per_host_max} on each"
-    return told
+        text += f" and at most {group.servers_per_host_max} on each"
+    return text

@@ -1,14 +1,83 @@
-"""The drivers by name. One of one's own is a class of the same shape, and a line here."""
+"""The drivers by name. A new one is a class of the same shape, and a line here.
+
+Source: the seed *Distributed Scheduler*.
+
+Always true of all but ``availability_zone``: servers that are requested together get the same
+hosts as servers that are requested one by one, with a commit after each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from innkeeper.scheduling.schedulers.all_at_once import AllAtOnce
-from innkeeper.scheduling.schedulers.availability_zone import AvailabilityZone
-from innkeeper.scheduling.schedulers.chance import Chance
-from innkeeper.scheduling.schedulers.scheduler import Scheduler
-from innkeeper.scheduling.schedulers.simple import Simple
+import numpy as np
+
+from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
+from innkeeper.scheduling.filters import availability_zone
+from innkeeper.scheduling.pipeline import Pipeline, Weights
+from innkeeper.scheduling.schedulers.picking import PickingScheduler, pick_all
+from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
+from innkeeper.scheduling.weighers import least_loaded
+from innkeeper.snapshot.columns import HostTable
+
+
+class AllAtOnce(PickingScheduler):
+    """The default: filter, weigh, and place all servers of a request together.
+
+    Source: "Single-Shot vs. All-at-Once".
+    """
+
+    NAME = "all_at_once"
+
+
+class Chance(PickingScheduler):
+    """Every host that passes the filters is equally likely.
+
+    Source: "randomly selects a Host from the available pool".
+    """
+
+    NAME = "chance"
+
+    def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
+        super().__init__(Pipeline(pipeline.filters, ()), choice)
+
+
+class Simple(PickingScheduler):
+    """The least loaded host: the one with the fewest vcpus allocated."""
+
+    NAME = "simple"
+
+    def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
+        super().__init__(Pipeline(pipeline.filters, ((least_loaded, 1.0),)), choice)
+
+
+class AvailabilityZone(PickingScheduler):
+    """A random host of the requested zone, or of all zones in turn.
+
+    Source: "selects Compute hosts from a logical partitioning of available hosts". Without a
+    requested zone, the servers of a request are spread evenly over all zones with usable hosts.
+    A later request does not know which zones an earlier one used.
+    """
+
+    NAME = "availability_zone"
+
+    def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
+        filters = dict.fromkeys((*pipeline.filters, availability_zone))
+        super().__init__(Pipeline(tuple(filters), ()), choice)
+
+    def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
+        """Choose a host for each server, see :class:`Scheduler`."""
+        return pick_all(self._memories, hosts, spec, self._choice, _zones_in_turn)
+
+
+def _zones_in_turn(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> Weights | None:
+    """Lower the weight of a host by the number of this request's servers in its zone."""
+    if spec.availability_zone is not None or not entries:
+        return None
+    picked = hosts.zone_codes[[entry.index for entry in entries]]
+    by_zone: Weights = np.bincount(picked, minlength=len(hosts.zones)).astype(np.float64)
+    return -by_zone[hosts.zone_codes]
+
 
 SCHEDULERS: Mapping[str, type[Scheduler]] = {
     AllAtOnce.NAME: AllAtOnce,

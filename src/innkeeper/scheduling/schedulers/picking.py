@@ -1,11 +1,11 @@
-"""All servers of a request are placed together, each pick depleting its host and its pools.
+"""Placement of all servers of a request together; each pick depletes its host and pools.
 
 Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
 depleted, so that the weights can change accordingly.
 
-Always true: the plan is a function of table, spec and seed; the table afterwards differs from
-before in exactly what the plan's entries take, which :func:`depletion.undo` gives back. What a
-pick changed is all that is judged again.
+Always true: the plan is a function of table, spec and seed. The table changes by exactly what the
+entries take, and :func:`depletion.undo` gives that back. After a pick, only rows that it changed
+are evaluated again.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.field import Field
 from innkeeper.scheduling.memory import GONE, Memories
-from innkeeper.scheduling.pipeline import Weights, removals
+from innkeeper.scheduling.pipeline import Pipeline, Weights, removals
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
 
 Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
-"""What to add to the weights before a pick, given the picks before it."""
+"""Returns what to add to the weights before a pick, given the picks before it."""
 NOBODY: Indexes = np.zeros(0, dtype=np.intp)
 ALTERNATE_TURNS = 2**40
-"""Where the turns of draws among alternates begin: behind all others of a request."""
+"""The first turn of draws among alternates, beyond all other turns of a request."""
 FEW = 8
-"""So many of the heaviest are found one after the other."""
+"""Up to this number, repeated argmax is faster than a partition."""
 SPARES_MAX = 64
-"""The servers of one request share this many of the next best hosts as their alternates."""
+"""The servers of one request share at most this many alternates."""
 
 
 def pick_all(
@@ -44,13 +44,13 @@ def pick_all(
     choice: Choice,
     lean: Lean | None = None,
 ) -> BuildPlan:
-    """Choose a host for each server, as long as there are any."""
+    """Choose a host for each server, as long as there are any, and take its amounts."""
     field = Field(memories, hosts, spec)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
     equals = NOBODY
     with ExitStack() as undoing:
-        # If anything fails on the way, what was taken goes back: nobody else knows of it.
+        # On any error, the amounts go back: no other code knows about them.
         for turn in range(spec.turn, spec.turn + spec.count):
             weights = field.weights
             if lean is not None and (more := lean(hosts, spec, entries)) is not None:
@@ -59,10 +59,8 @@ def pick_all(
             if place is None:
                 break
             best = field.row(place)
-            told = None
-            if len(entries) < choice.parts_max:
-                told = field.parts(best)
-            entry = _entry(hosts, spec, best, float(weights[place]), turn, told)
+            parts = field.parts(best) if len(entries) < choice.parts_max else None
+            entry = _entry(hosts, spec, best, float(weights[place]), turn, parts)
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
             entries.append(entry)
@@ -72,12 +70,12 @@ def pick_all(
             if len(entries) < spec.count:
                 field.took(entry.index, entry.host)
         if entries and choice.alternates:
-            # As if they were dealt: not all requests are to have the same hosts next.
+            # A random start, so that requests do not all share the same alternates.
             first = draw(spec.seed, ALTERNATE_TURNS + spec.turn, 2**32)
             spares = _best(equals, field, choice.alternates, entries, first)
             entries = _with_alternates(hosts, entries, spares, choice.alternates)
         is_short = len(entries) < spec.count
-        gone = removals(field.taken, hosts, spec, is_wanted_whole=is_short)
+        gone = removals(field.taken, hosts, spec, with_missing=is_short)
         undoing.pop_all()
     return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, gone)
 
@@ -88,18 +86,33 @@ def _entry(
     index: HostIndex,
     weight: float,
     turn: int,
-    told: Mapping[str, float] | None,
+    parts: Mapping[str, float] | None,
 ) -> Entry:
     loans = depletion.loans(hosts, spec, index, turn)
     provider_id = ProviderId(int(hosts.provider_ids[index]))
-    return Entry(index, provider_id, hosts.names[index], weight, loans, (), told)
+    return Entry(index, provider_id, hosts.names[index], weight, loans, (), parts)
+
+
+class PickingScheduler:
+    """A driver that picks by weight, see :class:`.scheduler.Scheduler`."""
+
+    NAME: str
+
+    def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
+        self.pipeline = pipeline
+        self._choice = choice
+        self._memories = Memories(pipeline)
+
+    def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
+        """Choose a host for each server, see :class:`.scheduler.Scheduler`."""
+        return pick_all(self._memories, hosts, spec, self._choice)
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int | None, Indexes]:
-    """Draw one of the ``draw_from`` best; who ties for the last place among them shares it.
+    """Draw one of the ``draw_from`` best places; ties for the last of them share its chance.
 
-    Gives its place, or None without any host; and all that are the best, if it was drawn from
-    them alone.
+    Returns the place, or None if there is no host; and, if only the best were candidates, all
+    of them.
     """
     least = weights.max(initial=GONE)
     if least == GONE:
@@ -121,44 +134,39 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
 def _with_alternates(
     hosts: HostTable, entries: Sequence[Entry], spares: Sequence[int], count: int
 ) -> list[Entry]:
-    """Give each entry some of the hosts that are next best now that all have been placed.
+    """Give each entry some of the hosts that are next best after all picks.
 
-    Not the same to all: a host where builds fail must not have its servers' next builds all
-    go to one other.
+    The alternates differ by entry, so that the servers of a failing host do not all retry on one
+    other host.
     """
     if not spares:
         return list(entries)
     names = [hosts.names[index] for index in spares]
-    made: list[Entry] = []
-    for number, entry in enumerate(entries):
+    result: list[Entry] = []
+    for number, each in enumerate(entries):
         start = number * count % len(names)
-        mine = (names[start:] + names[:start])[:count]
-        made.append(
+        mine = tuple((names[start:] + names[:start])[:count])
+        # Not ``dataclasses.replace``, which takes four times as long.
+        result.append(
             Entry(
-                entry.index,
-                entry.provider_id,
-                entry.host,
-                entry.weight,
-                entry.loans,
-                tuple(mine),
-                entry.parts,
+                each.index, each.provider_id, each.host, each.weight, each.loans, mine, each.parts
             )
         )
-    return made
+    return result
 
 
 def _best(
     equals: Indexes, field: Field, count: int, entries: Sequence[Entry], first: int
 ) -> list[HostIndex]:
-    """The rows with most weight that no entry has, best first, as many as all may need.
+    """The rows of greatest weight that no entry uses, best first, enough for all alternates.
 
-    The equals of the last pick were the best a moment ago, and are so still but for the one
-    that was drawn: if they suffice, ``first`` says with which of them to begin.
+    The ``equals`` of the last pick are still the best, except for the one that was drawn. If
+    there are enough of them, ``first`` selects where to begin.
     """
     weights = field.weights
     chosen = {entry.index for entry in entries}
-    wanted = min(SPARES_MAX, count * len(entries))
-    most = wanted + len(chosen)
+    needed = min(SPARES_MAX, count * len(entries))
+    most = needed + len(chosen)
     size = equals.shape[0]
     if size > most:
         found = [int(equals[(first + step) % size]) for step in range(most)]
@@ -168,11 +176,11 @@ def _best(
         some = np.argpartition(-weights, min(most, weights.shape[0] - 1))[: most + 1]
         found = some[np.argsort(-weights[some], kind="stable")].tolist()
     rows = [field.row(place) for place in found if weights[place] > GONE]
-    return [row for row in rows if row not in chosen][:wanted]
+    return [row for row in rows if row not in chosen][:needed]
 
 
 def _heaviest(weights: Weights, count: int) -> list[int]:
-    """The places with most weight, one after the other; sooner than sorting for a few."""
+    """The places of greatest weight by repeated argmax; faster than sorting for a few."""
     left = weights.copy()
     found: list[int] = []
     for _ in range(min(count, left.shape[0])):

@@ -1,7 +1,6 @@
-"""What a driver is: it makes a build plan of a request, on the host table.
+"""The protocol of drivers, which make build plans from requests and the host table.
 
-A driver of one's own is a class of this shape; ``scheduler_driver`` names it as
-``package.module:Class``.
+A plugin is a class of this shape; ``scheduler_driver`` gives it as ``package.module:Class``.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from innkeeper.snapshot.columns import HostTable
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How to choose among the best.
+    """How to choose among the best hosts.
 
-    Of hosts of equal weight each is equally likely, always. With ``subset_size`` above 1 so
-    are that many of the best, which keeps several deciders apart. Each server is given so many
-    ``alternates`` as there are, at most. Of the first ``parts_max`` servers it is told what
-    each weigher gave to their hosts.
+    Hosts of equal weight are always equally likely. A ``subset_size`` above 1 draws from that
+    many of the best hosts, which reduces conflicts between processes. Each server gets up to
+    ``alternates`` next best hosts. The first ``parts_max`` servers get the weights by weigher.
     """
 
     subset_size: int = 1
@@ -34,14 +32,14 @@ class Scheduler(Protocol):
 
     NAME: str
     pipeline: Pipeline
-    """The filters and weighers in force, for explanations."""
+    """The filters and weighers in use, for explanations."""
 
     def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
-        """Take the settings' filters and weighers; a driver may leave some out or add some."""
+        """Take the configured filters and weighers; a driver may ignore some or add some."""
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
         """Choose a host for each of ``spec.count`` servers, as long as there are any.
 
-        The chosen amounts are off the table when this returns: claim them, or give them back
-        with :func:`innkeeper.scheduling.depletion.undo`.
+        The plan's amounts are already taken from the table: the caller claims them, or gives
+        them back with :func:`innkeeper.scheduling.depletion.undo`.
         """

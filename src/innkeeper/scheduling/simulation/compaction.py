@@ -1,11 +1,11 @@
-"""The smallest fleet that refuses nothing, and how small it could be at best.
+"""The smallest fleet that places all servers of a workload, and a lower bound.
 
-Source: cell compaction, as clusters are judged in the literature: the fewest hosts on which a
-workload still fits say more about a policy than how full a fleet of a given size gets.
+Source: cell compaction in the literature on clusters. The fewest hosts that fit a workload say
+more about a policy than the utilization of a fleet of fixed size.
 
-Always true: the fleet that is found has room for all; with one host less, there was a refusal.
-May be false: that no smaller fleet has room. One host less can be lucky where it is by chance
-that servers fit, so the search is exact for the first edge it meets only.
+Always true: the fleet that is found places all servers; one host less does not.
+May be false: that no smaller fleet does. The result is not monotonic in the number of hosts, so
+the search finds only one edge.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ from innkeeper.scheduling.simulation.fleets import HostShape
 from innkeeper.scheduling.simulation.workload import Workload
 
 STEPS_PER_FLEET = 50
-"""The first steps of a search are this part of where it begins; then they double."""
+"""The first step of a search is this fraction of its start; then steps double."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No policy can do with fewer hosts: the peak of ``class_name`` needs as many."""
+    """A lower bound for all policies: the peak of ``class_name`` needs this many hosts."""
 
     hosts: float
     class_name: str
 
 
 def lower_bound(workload: Workload, shape: HostShape) -> Bound:
-    """Divide the peak of what is held at once by what a host has, class by class."""
+    """Divide the peak of each class by the capacity of a host, and return the maximum."""
     found = []
     for name in workload.classes():
         each = shape.capacity(name, workload.parts)
         if not each:
-            raise Invalid(f"The trace asks for {name}, and a host {shape.name} has none.")
+            raise Invalid(f"The trace requests {name}, but a host {shape.name} has none.")
         found.append(Bound(peak(workload, name) / each, name))
     return max(found, key=lambda bound: bound.hosts)
 
 
 def peak(workload: Workload, class_name: str) -> float:
-    """The most of a class that all servers hold at one moment; who leaves makes room first."""
+    """The most of a class that all servers use at one time; departures come before arrivals."""
     amounts = workload.amounts_of(class_name)[workload.shape_codes]
     is_leaving = np.isfinite(workload.leavings_s)
     moments = np.concatenate((workload.leavings_s[is_leaving], workload.arrivals_s))
     changes = np.concatenate((-amounts[is_leaving], amounts))
-    # Stable, and leavings come first: at the same moment they go before arrivals.
+    # A stable sort, so that departures come before arrivals at the same time.
     order = np.argsort(moments, kind="stable")
     return float(np.cumsum(changes[order]).max())
 
 
 def smallest(has_room: Callable[[int], bool], least: int, most: int) -> int:
-    """Search for the fewest hosts with room for all, at ``least`` and at most ``most``.
+    """Search for the smallest number of hosts with room for all, from ``least`` to ``most``.
 
-    Goes up from ``least`` in growing steps until there is room, then halves what is between.
-    Raises :class:`Invalid` if there is none with the most.
+    An exponential search upwards, then a binary search. Raises :class:`Invalid` if even ``most``
+    hosts are too few.
     """
     too_few = least - 1
     step = max(1, least // STEPS_PER_FLEET)
@@ -80,5 +80,5 @@ def smallest(has_room: Callable[[int], bool], least: int, most: int) -> int:
 
 def least_hosts(bound: Bound) -> int:
     """The fewest whole hosts that the bound allows."""
-    # Sums of amounts are whole; their quotient may be a little above a whole number.
+    # Tolerates a rounding error of the quotient.
     return max(1, math.ceil(bound.hosts - 1e-9))

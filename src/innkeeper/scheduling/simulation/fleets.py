@@ -1,7 +1,7 @@
-"""Hosts that are only thought of, and the host table that shows them.
+"""Simulated hosts, and their host table.
 
-Always true: a table made here is one that the schedulers cannot tell from one that was read
-from the store; nothing is on its hosts yet.
+Always true: for schedulers, a table made here is like one that was read from the store. Its hosts
+are empty.
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ AGENT = AgentId("00000000-0000-4000-8000-00000000d1ce")
 HOSTS_MAX = 1_000_000
 ROUNDING = 1e-6
 NOW_S = 0.0
-"""The moment of all requests: no agent falls silent in a simulation."""
+"""The time of all requests: no agent falls silent in a simulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostShape:
-    """What one kind of host has.
-
-    ``totals`` are what is built in, by resource class; ``ratios`` by how much more of a class
-    than that is given out.
-    """
+    """A type of hosts: ``totals`` and allocation ``ratios`` are by resource class."""
 
     name: str
     totals: Mapping[str, int]
@@ -41,24 +37,24 @@ class HostShape:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     def capacity(self, class_name: str, parts: Mapping[str, int]) -> int:
-        """How much of a class can be given out, in the parts of a workload."""
+        """The capacity of a class, in the parts of a workload."""
         whole = self.totals.get(class_name, 0) * parts.get(class_name, 1)
-        # A ratio that was worked out from a product must give that product again.
+        # Rounding must not reduce the product from which a ratio was computed.
         return math.floor(whole * self.ratios.get(class_name, 1.0) + ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
 class HostGroup:
-    """So many hosts of one kind; ``count`` is ``None`` where it is to be found out."""
+    """Hosts of one shape; ``count`` is ``None`` if it is to be determined."""
 
     shape: HostShape
     count: int | None
 
 
 def table_of(groups: Sequence[HostGroup], workload: Workload) -> HostTable:
-    """Make the table of these hosts, in the order of the groups, for this workload's amounts.
+    """Make the table of these hosts in the order of the groups, with the workload's units.
 
-    Raises :class:`Invalid` where there are none, or more than a table is made for.
+    Raises :class:`Invalid` for no hosts, and for more than ``HOSTS_MAX``.
     """
     count = sum(group.count or 0 for group in groups)
     if not 0 < count <= HOSTS_MAX:
@@ -70,7 +66,7 @@ def table_of(groups: Sequence[HostGroup], workload: Workload) -> HostTable:
     )
     table.generations[:] = 1
     table.is_open[:] = True
-    table.hear(AGENT, NOW_S)
+    table.set_heartbeat(AGENT, NOW_S)
     start = 0
     for group in groups:
         stop = start + (group.count or 0)
@@ -92,13 +88,13 @@ def _fill(
     table.zone_codes[rows] = table.zone_code(shape.zone)
     for index in range(start, stop):
         table.set_agent(HostIndex(index), AGENT)
-        table.see_facts(HostIndex(index), NOW_S)
+        table.set_facts_seen(HostIndex(index), NOW_S)
         if shape.capabilities:
             table.set_capabilities(HostIndex(index), shape.capabilities)
 
 
 def lacking(groups: Sequence[HostGroup], workload: Workload) -> tuple[str, ...]:
-    """The shapes that fit on no host, not even on an empty one."""
+    """The shapes that do not fit on any empty host."""
     return tuple(
         shape.name
         for shape in workload.shapes

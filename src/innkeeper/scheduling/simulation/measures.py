@@ -1,11 +1,10 @@
-"""What a replay is judged by, in columns.
+"""Measures of a replay, in columns.
 
-*Packing* is the share of a class that is used, over all hosts. *Stranded* is what is free of a
-class on hosts that have no room for one more server of the reference shape: capacity that is
-there, and cannot be had. A host is *empty* while nothing on it is used.
+*Packing* is the used share of a class over all hosts. *Stranded* is the free capacity on hosts
+without room for one more server of the reference shape. A host is *empty* if nothing is used.
 
-Always true: columns of samples have one value per moment; of every class, what is used and
-what is stranded is at most what there is.
+Always true: columns of samples have one value per sample; used and stranded amounts of a class
+are at most its capacity.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Column = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """How the fleet was at each of some moments; amounts by resource class."""
+    """The state of the fleet at each sample; amounts by resource class."""
 
     moments_s: Seconds
     used: Mapping[str, Column]
@@ -37,11 +36,11 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a replay went: what became of each shape's servers, the samples, and the times.
+    """The result of a replay: servers by shape, samples and durations.
 
-    ``peaks`` is the most of each class that was used at any moment, looked at or not.
-    ``decision_s`` is how long each request took to decide, ``asked`` how many servers it asked
-    for. ``first_refusal_s`` is the moment of the first server without a place.
+    ``peaks`` is the highest usage of each class at any time, not only in samples. ``decision_s``
+    is the duration of each decision, and ``asked`` the number of servers in each request.
+    ``first_refusal_s`` is the time of the first server without a host.
     """
 
     hosts: int
@@ -56,20 +55,20 @@ class Outcome:
 
     @property
     def refused(self) -> Codes:
-        """How many servers of each shape found no place."""
+        """The number of servers without a host, by shape."""
         refused: Codes = self.requested - self.placed
         return refused
 
     def mean_used(self, class_name: str) -> float:
-        """The share of a class that was used, on average over time."""
+        """The used share of a class, averaged over time."""
         return self._share(self.samples.used[class_name].mean(), class_name)
 
     def most_used(self, class_name: str) -> float:
-        """The greatest share of a class that was used at any moment."""
+        """The highest used share of a class at any time."""
         return self._share(self.peaks[class_name], class_name)
 
     def mean_stranded(self, class_name: str) -> float:
-        """The share of a class that was stranded, on average over time."""
+        """The stranded share of a class, averaged over time."""
         return self._share(self.samples.stranded[class_name].mean(), class_name)
 
     def _share(self, amount: float, class_name: str) -> float:
@@ -77,40 +76,37 @@ class Outcome:
         return float(amount) / there if there else 0.0
 
     def decision_us(self, percent: float) -> float:
-        """How long so many per cent of the requests took at most, in microseconds."""
+        """A percentile of the duration of decisions, in microseconds."""
         return float(np.percentile(self.decision_s, percent)) * 1e6
 
     @property
     def servers_per_second(self) -> float:
-        """How many servers were decided on per second of deciding."""
+        """Servers per second of decision time."""
         spent = float(self.decision_s.sum())
         return float(self.asked.sum()) / spent if spent else 0.0
 
 
 class Peaks:
-    """The most of each class that was ever used, counted server by server.
-
-    Between two looks at the table many may come and go.
-    """
+    """The highest usage of each class, updated server by server, not only in samples."""
 
     def __init__(self, table: HostTable, classes: Sequence[str]) -> None:
         self._used = {name: float(table.used[name].sum()) for name in classes}
         self.most = dict(self._used)
 
     def take(self, amounts: Mapping[str, int]) -> None:
-        """Count a server in that stays."""
+        """Count a server that was placed."""
         for name, amount in amounts.items():
             self._used[name] += amount
             self.most[name] = max(self.most[name], self._used[name])
 
     def give_back(self, amounts: Mapping[str, int]) -> None:
-        """Count a server out."""
+        """Count a server that left."""
         for name, amount in amounts.items():
             self._used[name] -= amount
 
 
 class Sampler:
-    """Looks at the table from time to time; knows what its rows must be asked for."""
+    """Takes samples of the table; ``reference`` is the request that defines stranded capacity."""
 
     def __init__(
         self, table: HostTable, classes: Sequence[str], reference: RequestSpec, moments: Seconds
@@ -131,16 +127,11 @@ class Sampler:
 
     @property
     def due_s(self) -> float:
-        """The moment at which the next look is due."""
-        return float(self._moments[self._next]) if self.is_due_again else np.inf
-
-    @property
-    def is_due_again(self) -> bool:
-        """Whether there is another look to take."""
-        return self._next < len(self._moments)
+        """The time of the next sample; infinity after the last one."""
+        return float(self._moments[self._next]) if self._next < len(self._moments) else np.inf
 
     def look(self, servers: int) -> None:
-        """Write down how the table is; ``servers`` are on it."""
+        """Take a sample; ``servers`` is the number of servers on the table."""
         table, at = self._table, self._next
         fits = capacity.mask(table, self._reference, slice(None))
         is_closed = np.zeros(table.host_count, dtype=np.bool_) if fits is None else ~fits
@@ -155,7 +146,7 @@ class Sampler:
         self._next += 1
 
     def samples(self) -> Samples:
-        """What was seen; a replay that stopped early has seen less."""
+        """The samples taken so far."""
         seen = slice(0, self._next)
         return Samples(
             self._moments[seen],

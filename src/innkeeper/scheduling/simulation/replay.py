@@ -1,7 +1,7 @@
-"""Replays a workload on a host table, with the schedulers that the service itself uses.
+"""Replay of a workload on a host table, with the schedulers of the service.
 
-Always true: the outcome, times of deciding apart, is a function of workload, table, scheduler
-and seed; after the last server has left, the table is as it was.
+Always true: apart from durations, the outcome is a function of workload, table, scheduler and
+seed. After the last server has left, the table is unchanged.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from innkeeper.scheduling.simulation.workload import ServerShape, Workload
 from innkeeper.snapshot.columns import HostTable
 
 Planner = Callable[[HostTable, RequestSpec], BuildPlan]
-"""Decides on a request, and takes what it plans off the table."""
+"""Plans a request, and takes the plan's amounts from the table."""
 Clock = Callable[[], float]
-"""Seconds since some moment, for measuring how long a decision takes."""
+"""A monotonic clock in seconds, for durations."""
 Advance = Callable[[int], None]
-"""Told that so many more servers were decided on."""
+"""Receives the number of servers since the last call, for progress bars."""
 
 SEEDS = 2**63
 SAMPLES = 600
-"""Moments at which the fleet is looked at, evenly over the time of a trace."""
-TOLD_EVERY = 512
+"""Samples of the fleet, evenly spaced over the time of a trace."""
+ADVANCE_EVERY = 512
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """How a replay is done.
+    """Options of a replay.
 
     With ``is_whole`` a request gets all of its servers or none. With ``stops_at_refusal`` the
-    first server without a place ends the replay.
+    replay ends at the first server without a host.
     """
 
     seed: int = 0
@@ -65,7 +65,7 @@ class Replay:
         self._options = options
         self._clock = clock
         self._placed: dict[int, tuple[RequestSpec, Entry]] = {}
-        """Who is on the table, by the number of the server."""
+        """The placed servers by number."""
         self._leavings = np.argsort(workload.leavings_s, kind="stable")
         self._left = 0
         reference = options.reference or workload.commonest()
@@ -92,7 +92,7 @@ class Replay:
         )
 
     def run(self, advance: Advance) -> Outcome:
-        """Let all servers arrive, and those leave whose time comes before the last arrival."""
+        """Replay all arrivals, and all departures before the last arrival."""
         workload = self._workload
         starts = workload.requests()
         requests = starts.shape[0] - 1
@@ -104,7 +104,7 @@ class Replay:
         placed = np.zeros(len(workload.shapes), dtype=np.int64)
         decision_s = np.zeros(requests)
         refused_at: float | None = None
-        told = done = 0
+        reported = done = 0
         for number in range(requests):
             moment, first = arrivals[number], bounds[number]
             self._come_to(moment)
@@ -117,13 +117,13 @@ class Replay:
                 refused_at = moment
                 if self._options.stops_at_refusal:
                     break
-            if bounds[done] - told >= TOLD_EVERY:
-                advance(bounds[done] - told)
-                told = bounds[done]
+            if bounds[done] - reported >= ADVANCE_EVERY:
+                advance(bounds[done] - reported)
+                reported = bounds[done]
         else:
-            # Only who came to the end has seen how the fleet was then.
+            # A replay that stopped early has no samples of the rest.
             self._come_to(np.inf)
-        advance(bounds[done] - told)
+        advance(bounds[done] - reported)
         return Outcome(
             hosts=self._table.host_count,
             capacity=self._sampler.capacity,
@@ -139,11 +139,10 @@ class Replay:
         )
 
     def _decide(self, spec: RequestSpec, first: int) -> tuple[float, int]:
-        """Place the servers from number ``first`` on; gives the time and their number."""
+        """Place the servers from number ``first`` on; returns the duration and their number."""
         before = self._clock()
-        made = self._planner(self._table, spec)
+        entries = self._planner(self._table, spec).entries
         took = self._clock() - before
-        entries = made.entries
         if self._options.is_whole and len(entries) < spec.count:
             for entry in reversed(entries):
                 depletion.give_back(self._table, spec, entry)
@@ -155,9 +154,9 @@ class Replay:
         return took, len(entries)
 
     def _come_to(self, moment: float) -> None:
-        """Let everybody leave whose time has come, and look at the table where that is due.
+        """Process departures up to ``moment``, and take the samples that are due.
 
-        A look that is due at ``moment`` itself waits: who comes then is to be seen by it.
+        A sample at ``moment`` itself waits for the arrivals at that time.
         """
         while self._sampler.due_s < moment:
             self._leave_until(self._sampler.due_s)
@@ -179,12 +178,12 @@ class Replay:
             depletion.give_back(self._table, *held)
 
     def _busy(self, entry: Entry, more: int) -> None:
-        """Whoever is taken for being built is built at once here, and leaves as if he were."""
+        # A build takes no time in a simulation, so servers do not count as busy.
         if self._table.knows_servers:
             self._table.busy_counts[entry.index] += more
             self._table.note(entry.index)
 
     def leave_all(self) -> None:
-        """Let everybody leave who is still there."""
+        """Process all remaining departures."""
         for number in list(self._placed):
             self._leave(number)

@@ -1,7 +1,6 @@
-"""What a cloud is asked for over time: servers that arrive, singly and in batches, and leave.
+"""Workloads: servers that arrive over time, singly and in batches, and leave.
 
-Always true: arrivals are in order of time; a server leaves after it arrived, or never; the
-same columns describe every trace, whatever it was read from.
+Always true: arrivals are sorted by time. A server leaves after its arrival, or never.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from innkeeper.domain.placing import Comparison
 Seconds = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 NEVER = np.inf
-"""When a server leaves that stays to the end."""
+"""The departure time of servers that stay to the end."""
 AMOUNT_MAX = 2**53
 VCPU, MEMORY_MB = "VCPU", "MEMORY_MB"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerShape:
-    """What one kind of server needs: its flavor, so to speak."""
+    """The amounts and comparisons of one type of servers, like a flavor."""
 
     name: str
     amounts: Mapping[str, int]
@@ -33,20 +32,21 @@ class ServerShape:
 
     def __post_init__(self) -> None:
         if not self.amounts:
-            raise Invalid(f"A server of the shape {self.name!r} would need nothing at all.")
+            raise Invalid(f"The server shape {self.name!r} has no amounts.")
         for name, amount in self.amounts.items():
             if not 0 < amount <= AMOUNT_MAX:
-                raise Invalid(f"{self.name!r} needs {amount} {name}, which is no amount.")
+                raise Invalid(f"{self.name!r} needs {amount} {name}, which is not a valid amount.")
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """Servers in order of arrival, one row each.
 
-    Servers with the same number in ``batches`` that follow one another were asked for together;
-    ``shape_codes`` and ``project_codes`` are places in ``shapes`` and ``projects``. ``parts``
-    says into how many parts a unit of a class is cut where a trace is finer than whole units:
-    a core into a thousand, say. Amounts of shapes are in parts; amounts of hosts are made so.
+    Consecutive servers with the same number in ``batches`` were requested together.
+    ``shape_codes`` and ``project_codes`` are indexes into ``shapes`` and ``projects``. ``parts``
+    is the number of parts per unit of a class, for traces with fractions of units: 1000 per core,
+    for example. Amounts of shapes are in parts; those of hosts are converted. ``notes`` are
+    remarks about the trace for readers of the results.
     """
 
     name: str
@@ -59,7 +59,6 @@ class Workload:
     project_codes: Codes | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What a reader of the results should know about how the trace was read."""
 
     def __post_init__(self) -> None:
         if not self.count:
@@ -71,24 +70,23 @@ class Workload:
 
     @property
     def count(self) -> int:
-        """How many servers there are."""
+        """The number of servers."""
         return int(self.arrivals_s.shape[0])
 
     def classes(self) -> tuple[str, ...]:
-        """The resource classes that any server needs; cores and memory first."""
+        """The resource classes of all shapes, cores and memory first."""
         known = dict.fromkeys(name for shape in self.shapes for name in shape.amounts)
         first = [name for name in (VCPU, MEMORY_MB) if name in known]
         return (*first, *sorted(known.keys() - set(first)))
 
     def amounts_of(self, class_name: str) -> npt.NDArray[np.float64]:
-        """How much of a class each shape needs."""
+        """The amount of a class by shape."""
         return np.array([shape.amounts.get(class_name, 0) for shape in self.shapes], dtype=float)
 
     def requests(self) -> Codes:
-        """Where each request begins, and behind the last one the number of servers.
+        """The first row of each request, followed by the number of servers.
 
-        One request asks for servers of one shape: a batch of mixed shapes is asked for shape
-        after shape, in the order in which its servers came.
+        A request has servers of one shape, so a batch of mixed shapes becomes several requests.
         """
         is_new = np.ones(self.count + 1, dtype=np.bool_)
         is_new[1:-1] = (
@@ -99,21 +97,18 @@ class Workload:
         return np.flatnonzero(is_new)
 
     def per_shape(self) -> Codes:
-        """How many servers of each shape there are."""
+        """The number of servers by shape."""
         return np.bincount(self.shape_codes, minlength=len(self.shapes))
 
     def commonest(self) -> ServerShape:
-        """The shape that most servers have; of equals, the first."""
+        """The most frequent shape; the first one of ties."""
         return self.shapes[int(self.per_shape().argmax())]
 
 
 def ordered(
     arrivals_s: Seconds, leavings_s: Seconds, *columns: Codes
 ) -> tuple[Seconds, Seconds, tuple[Codes, ...]]:
-    """Bring rows into order of arrival, and let nobody leave before he has come.
-
-    Rows that arrive together stay in the order in which they are.
-    """
+    """Sort rows by arrival (stable), and move departures behind arrivals where they are not."""
     order = np.argsort(arrivals_s, kind="stable")
     arrivals = arrivals_s[order]
     leavings = np.maximum(leavings_s[order], np.nextafter(arrivals, np.inf))

@@ -1,6 +1,6 @@
-"""Prefer hosts by the numbers that their agents report: so much for each unit.
+"""Prefer hosts by reported numeric capabilities, each with its own multiplier.
 
-What a host has not reported, not lately, or not as a number, weighs nothing.
+Capabilities that are missing, expired or not numeric weigh nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ READS: Reads = ("rules",)
 AGGREGATE_KEY = "metrics_weight_multiplier"
 
 MOST = 1e15
-"""Numbers beyond it, either way, count as it: a sum must stay finite whatever agents say."""
+"""Reported numbers are clipped to this range, so that sums stay finite."""
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The sum of all capabilities that weigh, each times its own multiplier."""
+    """The sum of all configured capabilities, each times its multiplier."""
     pairs = spec.rules.capability_multipliers
     given = [_numbers(hosts, name, rows) * multiplier for name, multiplier in pairs]
     if not given:
@@ -41,10 +41,10 @@ def _numbers(hosts: HostTable, name: str, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """One unit times its multiplier; without any there is nothing to weigh."""
+    """1 if any capability has a multiplier."""
     return 1.0 if spec.rules.capability_multipliers else 0.0
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Which hosts' capabilities are known, if any weigh."""
+    """The hosts whose capabilities are known, if any has a multiplier."""
     return freshness.stamp(hosts, spec) if spec.rules.capability_multipliers else None

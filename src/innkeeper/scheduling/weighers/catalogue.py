@@ -1,4 +1,4 @@
-"""The weighers by name. One of one's own is a module of the same shape, and a line here."""
+"""The weighers by name. A new one is a module or an object of the same shape, and a line here."""
 
 from __future__ import annotations
 
@@ -9,42 +9,39 @@ from innkeeper.scheduling.weighers import (
     busy_servers,
     capabilities,
     fill_first,
-    free_disk,
-    free_memory,
-    free_vcpus,
     least_loaded,
     misfit,
     pack,
     project_spread,
     server_count,
-    soft_affinity,
-    soft_anti_affinity,
     trait_preference,
 )
+from innkeeper.scheduling.weighers.free_amounts import FREE_DISK, FREE_MEMORY, FREE_VCPUS
+from innkeeper.scheduling.weighers.soft_affinity import SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 
 WEIGHERS: Mapping[str, Weigher] = {
-    free_memory.NAME: free_memory,
-    free_vcpus.NAME: free_vcpus,
-    free_disk.NAME: free_disk,
+    FREE_MEMORY.NAME: FREE_MEMORY,
+    FREE_VCPUS.NAME: FREE_VCPUS,
+    FREE_DISK.NAME: FREE_DISK,
     least_loaded.NAME: least_loaded,
     fill_first.NAME: fill_first,
     pack.NAME: pack,
     busy_servers.NAME: busy_servers,
     server_count.NAME: server_count,
-    soft_affinity.NAME: soft_affinity,
-    soft_anti_affinity.NAME: soft_anti_affinity,
+    SOFT_AFFINITY.NAME: SOFT_AFFINITY,
+    SOFT_ANTI_AFFINITY.NAME: SOFT_ANTI_AFFINITY,
     project_spread.NAME: project_spread,
     misfit.NAME: misfit,
     trait_preference.NAME: trait_preference,
     capabilities.NAME: capabilities,
 }
 
-_WISHES = {soft_affinity.NAME: 1.0, soft_anti_affinity.NAME: 1.0, trait_preference.NAME: 1.0}
-"""What users ask for in so many words belongs to every set; for others it weighs nothing."""
+_REQUESTED = {SOFT_AFFINITY.NAME: 1.0, SOFT_ANTI_AFFINITY.NAME: 1.0, trait_preference.NAME: 1.0}
+"""Every set includes the preferences that requests state; without one they weigh nothing."""
 
 WEIGHER_SETS: Mapping[str, Mapping[str, float]] = {
-    "spread": {free_memory.NAME: 1.0, free_vcpus.NAME: 1.0, free_disk.NAME: 1.0, **_WISHES},
-    "fill": {fill_first.NAME: 1.0, **_WISHES},
-    "pack": {pack.NAME: 1.0, **_WISHES},
+    "spread": {FREE_MEMORY.NAME: 1.0, FREE_VCPUS.NAME: 1.0, FREE_DISK.NAME: 1.0, **_REQUESTED},
+    "fill": {fill_first.NAME: 1.0, **_REQUESTED},
+    "pack": {pack.NAME: 1.0, **_REQUESTED},
 }
-"""Weighers that go well together, with their multipliers, under one name."""
+"""Named sets of weighers with their multipliers."""

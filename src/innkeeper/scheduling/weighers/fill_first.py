@@ -1,7 +1,6 @@
-"""Prefer the host that will be fullest: by the share of what it has least of, in proportion.
+"""Prefer the host that will be fullest, by the class with the highest used share.
 
-With a negative multiplier it is spread-first: the host that will be emptiest wins. Unlike what
-is free in plain numbers, shares are fair to hosts of unlike sizes.
+A negative multiplier prefers the emptiest host. Shares treat hosts of different sizes alike.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The greatest share of a class that is taken once the server is there: 1 is all of it."""
+    """The highest used share of a class after placement; 1 is full."""
     names = [name for name in CLASSES if name in hosts.free]
     shares = [_share(hosts, name, spec.amounts.get(name, 0), rows) for name in names]
     return reduce(np.maximum, shares) if shares else np.zeros(hosts.host_count)[rows]
@@ -33,11 +32,11 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
     used = hosts.used[name][rows]
     capacity = hosts.free[name][rows] + used
-    # A host without any of a class is not filled by it: it borrows, or is not asked.
+    # A host without capacity of a class borrows it or does not need it.
     shares: Weights = np.where(capacity > 0.0, (used + amount) / np.maximum(capacity, 1.0), 0.0)
     return shares
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """A host that is full."""
+    """A full host."""
     return 1.0

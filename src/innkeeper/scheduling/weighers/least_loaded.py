@@ -1,4 +1,4 @@
-"""Prefer hosts with fewer vcpus given out, however many they have."""
+"""Prefer hosts with fewer allocated vcpus, whatever their capacity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGGREGATE_KEY = "least_loaded_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """How many ``VCPU`` are given out, as a negative number."""
+    """The allocated ``VCPU``, negated."""
     if "VCPU" not in hosts.used:
         return np.zeros(hosts.host_count)[rows]
     taken: Weights = -hosts.used["VCPU"][rows]
@@ -24,5 +24,5 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """The most that one host has of them."""
+    """The largest capacity of one host or pool."""
     return hosts.greatest("VCPU")

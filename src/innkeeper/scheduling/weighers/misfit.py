@@ -1,7 +1,7 @@
-"""Keep plain servers off special hosts: what a host has and the request does not use is dear.
+"""Keep plain servers off special hosts.
 
-Each trait and each resource class that the host has and the request neither requires, prefers
-nor takes counts by its rarity, the share of hosts that lack it. What all have costs nothing.
+A host loses weight for each trait and resource class that the request neither requires, prefers
+nor takes: by its rarity, which is the share of hosts without it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ AGGREGATE_KEY = "misfit_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The sum of the rarities of what would stay unused, as a negative number."""
-    asked = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
-    return -hosts.kinds().unused(asked, rows)
+    """The sum of the rarities of what would stay unused, negated."""
+    requested = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
+    return -hosts.kinds().unused(requested, rows)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """One thing that hardly any other host has."""
+    """One trait or class that hardly any other host has."""
     return 1.0
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Which kinds of hosts there are: one host's trait makes those of all others less rare."""
+    """Changes with the kinds of hosts: one host's trait affects the rarity for all others."""
     return hosts.kinds().version

@@ -1,9 +1,8 @@
-"""Pack servers into few hosts: lose little of what can still be used, and leave little over.
+"""Pack servers into few hosts, with little stranded capacity.
 
-A host can take no more than the share of what it has least of, in proportion; more of the
-other classes is of no use to anybody. So two things are dear: how much of that least share the
-server takes, and the product of all shares that it leaves. The first keeps servers off hosts
-where they use up what is scarce, the second fills hosts that are nearly full.
+The class with the smallest free share limits what a host can still take. The weight is minus the
+loss in that smallest share, minus the product of all free shares afterwards. The first term
+avoids hosts where the server uses up the scarce class, the second prefers nearly full hosts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The least share that is left less the one there was, less the product of those left."""
+    """Minus the loss of the smallest free share and the product of the free shares."""
     names = [name for name in CLASSES if name in hosts.free and spec.amounts.get(name, 0)]
     if not names:
         return np.zeros(hosts.host_count)[rows]
@@ -37,13 +36,13 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
-    """The share of a class that is free once ``amount`` is taken: 1 is all of it."""
+    """The free share of a class after ``amount`` is taken; 1 is empty."""
     free = hosts.free[name][rows]
     capacity = free + hosts.used[name][rows]
-    # A host without any of a class borrows it. What it borrows is not its own to run out of.
+    # A host without capacity of a class borrows it, and cannot run out of it.
     return np.where(capacity > 0.0, (free - amount) / np.maximum(capacity, 1.0), 1.0)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """A whole host."""
+    """An empty host."""
     return 1.0

@@ -1,4 +1,4 @@
-"""Prefer hosts with fewer servers of the same project: no one host's failure then hits many."""
+"""Prefer hosts with fewer servers of the same project, to limit the effect of a failing host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """How many servers the project has there, as a negative number."""
+    """The number of the project's servers, negated."""
     counted: Weights = np.zeros(hosts.host_count)
     there, counts = hosts.servers_of(spec.project_id)
     counted[there] = -counts

@@ -17,10 +17,10 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """How many servers there are."""
+    """The number of servers."""
     return hosts.server_counts[rows].astype(np.float64)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """As many as a host may have."""
+    """The limit per host."""
     return float(max(1, spec.rules.servers_per_host_max))

@@ -1,4 +1,4 @@
-"""Prefer hosts with more of the traits that flavor and image would like to have."""
+"""Prefer hosts with more of the traits that flavor and image prefer."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ AGGREGATE_KEY = "trait_preference_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """How many of the preferred traits the host has."""
+    """The number of preferred traits that the host has."""
     there = spec.preferred_traits & hosts.traits.keys()
-    had = [hosts.traits[name][rows] for name in there]
+    columns = [hosts.traits[name][rows] for name in there]
     nothing: Weights = np.zeros(hosts.host_count)[rows]
-    return np.sum(had, axis=0, dtype=np.float64) if had else nothing
+    return np.sum(columns, axis=0, dtype=np.float64) if columns else nothing
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """All of them; without any there is nothing to weigh."""
+    """All preferred traits."""
     return float(len(spec.preferred_traits))

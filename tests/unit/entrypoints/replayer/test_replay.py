@@ -177,7 +177,7 @@ def test_a_file_that_is_something_else(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "other.zip"
     path.write_bytes(b"PK or not")
     assert main(["replay", str(path)]) == FAILED
-    assert "This is no recording of a decision" in capsys.readouterr().err
+    assert "This is not a recording of a decision" in capsys.readouterr().err
 
 
 def test_a_file_that_names_what_is_not_here(

@@ -137,7 +137,7 @@ def test_a_packing_trace_on_another_machine(tmp_path: Path) -> None:
         (TYPES, [(1, 1, 10, 0, 2.0, 1.0)], "starts at 2 and ends at 1.0"),
         (TYPES, [(1, 1, 10, 0, "soon", None)], "starts at 'soon'"),
         ([(1, 10, 0, "much", 0, 0, 0, 0)], SERVERS, "takes 'much' of core"),
-        ([(1, 10, 0, 0, 0, 0, 0, 0)], SERVERS, "need nothing"),
+        ([(1, 10, 0, 0, 0, 0, 0, 0)], SERVERS, "has no amounts"),
         ([TYPES[0], TYPES[0]], SERVERS, "type 10 twice"),
     ],
 )

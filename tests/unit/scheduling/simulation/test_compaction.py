@@ -42,7 +42,7 @@ def test_a_bound_that_is_reached_is_found_at_the_first_try() -> None:
     assert tried == [40]
 
 
-def test_where_nothing_suffices_that_is_said() -> None:
+def test_too_few_hosts_are_an_error() -> None:
     with pytest.raises(Invalid, match="Even 64 hosts have no room"):
         smallest(lambda _: False, 3, 64)
 
@@ -66,6 +66,6 @@ def test_the_bound_is_that_of_the_scarcest_class() -> None:
     assert least_hosts(Bound(0.2, "VCPU")) == 1
 
 
-def test_a_host_without_a_class_is_told() -> None:
-    with pytest.raises(Invalid, match="asks for MEMORY_MB"):
+def test_a_host_without_a_class_is_an_error() -> None:
+    with pytest.raises(Invalid, match="requests MEMORY_MB"):
         lower_bound(workload_of([(0, 1, 0, 0)]), HostShape("bare", {"VCPU": 8}))

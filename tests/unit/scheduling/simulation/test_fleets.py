@@ -20,7 +20,7 @@ def asking(**more: object) -> RequestSpec:
     return RequestSpec(**(settled | more))  # type: ignore[arg-type]
 
 
-def test_all_that_is_said_of_a_host_is_in_the_table() -> None:
+def test_all_facts_of_a_host_are_in_the_table() -> None:
     plain = HostShape("plain", {"VCPU": 4, "MEMORY_MB": 1024})
     rich = HostShape(
         "rich",

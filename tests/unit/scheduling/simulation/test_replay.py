@@ -86,7 +86,7 @@ def test_shares_are_of_all_hosts() -> None:
     assert outcome.mean_stranded("VCPU") == 0.0
 
 
-def test_a_look_sees_who_leaves_and_who_comes_at_its_moment() -> None:
+def test_a_sample_includes_departures_and_arrivals_at_its_time() -> None:
     workload = workload_of([(0, 50, 1, 0), (50, forever(), 0, 1), (100, forever(), 0, 2)])
     outcome = replayed(workload, ReplayOptions(samples=3), hosts=1)
     assert outcome.samples.moments_s.tolist() == [50.0, 100.0]
@@ -141,12 +141,12 @@ def test_the_first_refusal_may_end_it() -> None:
     assert outcome.decision_s.shape == (5,)
 
 
-def test_who_leaves_makes_room_for_who_comes_at_the_same_moment() -> None:
+def test_departures_make_room_for_arrivals_at_the_same_time() -> None:
     workload = workload_of([(0, 10, 1, 0), (0, 10, 1, 0), (10, 5, 1, 1), (10, 5, 1, 1)])
     assert replayed(workload, ReplayOptions(), hosts=1).refused.sum() == 0
 
 
-def test_who_leaves_at_once_takes_nothing_with_him() -> None:
+def test_a_departure_at_the_arrival_frees_everything() -> None:
     workload = workload_of([(float(at), 0.0, 1, at) for at in range(9)])
     assert replayed(workload, ReplayOptions(), hosts=1).refused.sum() == 0
 
@@ -160,7 +160,7 @@ def test_times_are_those_of_the_clock() -> None:
     assert outcome.servers_per_second == 2.0
 
 
-def test_all_servers_are_told_of_once() -> None:
+def test_progress_counts_every_server_once() -> None:
     workload = workload_of([(float(at // 7), 3.0, 0, at // 7) for at in range(4000)])
     told: list[int] = []
     table = table_of(hosts_of(HOSTS), workload)

@@ -10,12 +10,12 @@ from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workloa
 from tests.support.workloads import SHAPES, workload_of
 
 
-def test_who_follows_one_another_in_a_batch_is_one_request() -> None:
+def test_consecutive_servers_of_a_batch_are_one_request() -> None:
     workload = workload_of([(0, 9, 0, 0), (0, 9, 0, 0), (0, 9, 1, 0), (0, 9, 0, 0)])
     assert workload.requests().tolist() == [0, 2, 3, 4]
 
 
-def test_batches_and_moments_are_told_apart() -> None:
+def test_requests_differ_by_batch_and_time() -> None:
     workload = workload_of([(0, 9, 0, 0), (0, 9, 0, 1), (5, 9, 0, 1)])
     assert workload.requests().tolist() == [0, 1, 2, 3]
 

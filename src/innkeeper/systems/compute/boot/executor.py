@@ -121,7 +121,7 @@ class BootExecutor:
     def _catch_up(self, tx: Tx, now: datetime) -> None:
         # A claim proves amounts alone. It would not notice a host that another process has
         # disabled, moved to another availability zone, or given capacity back to.
-        self.follower.hear(tx, now)
+        self.follower.read_heartbeats(tx, now)
         self.follower.catch_up(tx)
 
 

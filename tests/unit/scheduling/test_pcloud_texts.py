@@ -38,21 +38,21 @@ def cloud() -> HostTable:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({}, "no pcloud was named, and these hosts are dedicated"),
+        ({}, "the request names no pcloud, and these hosts are dedicated"),
         ({"pclouds": ("none",)}, "no pcloud of that id has hosts for this project"),
         (
             {"pclouds": (OURS,), "project_id": "stranger"},
             "no pcloud of that id has hosts for this project",
         ),
-        ({"pclouds": (OURS,)}, "only its hosts that take new servers are meant"),
+        ({"pclouds": (OURS,)}, "only its hosts that take new servers can be used"),
         ({"pclouds": (THEIRS,)}, "none of its hosts takes new servers"),
-        ({"pclouds": (OURS,), "pcloud_host": "c"}, "the host that was named is not there"),
-        ({"pclouds": (OURS,), "pcloud_host": "b"}, "the host that was named takes no new servers"),
-        ({"pclouds": (OURS,), "pcloud_host": "a"}, "only the host that was named is meant"),
-        ({"pclouds": (OURS, THEIRS), "pcloud_host": "a"}, "only the host that was named is meant"),
+        ({"pclouds": (OURS,), "pcloud_host": "c"}, "the named host does not exist"),
+        ({"pclouds": (OURS,), "pcloud_host": "b"}, "the named host takes no new servers"),
+        ({"pclouds": (OURS,), "pcloud_host": "a"}, "only the named host can be used"),
+        ({"pclouds": (OURS, THEIRS), "pcloud_host": "a"}, "only the named host can be used"),
     ],
 )
-def test_what_is_missing_is_said_in_words(wanted: dict[str, Any], words: str) -> None:
+def test_the_missing_text(wanted: dict[str, Any], words: str) -> None:
     assert dedication.PCLOUD_FILTER.missing(cloud(), asking(**wanted)) == words
 
 
@@ -110,9 +110,9 @@ def test_a_fault_reads_well_without_numbers() -> None:
     fault, _, _ = told(asking(vcpus=2))
     assert fault.startswith(
         "No valid host was found. None of the hosts passed all filters: "
-        "PcloudFilter removed some (the host is dedicated to others, or is not one of the "
-        "pcloud that was named; no pcloud was named, and these hosts are dedicated), "
-        "CapacityFilter removed some (the host has not enough left; "
+        "PcloudFilter removed some (the host is dedicated to others, or not part of the "
+        "named pcloud; the request names no pcloud, and these hosts are dedicated), "
+        "CapacityFilter removed some (the host has too little left; "
     )
     fault, _, _ = told(asking(count=9, pclouds=(OURS,), vcpus=4))
     assert fault.startswith(
@@ -121,7 +121,7 @@ def test_a_fault_reads_well_without_numbers() -> None:
     )
 
 
-def test_who_finds_only_some_places_reads_no_numbers_either() -> None:
+def test_a_partial_failure_has_no_numbers_either() -> None:
     _, for_all, for_some = told(asking(count=9, pclouds=(OURS,), vcpus=4))
     assert for_all["room"] == for_some["room"] == 4
     assert {each["removed"] for each in for_all["then"]["removed"]} == {None}
@@ -154,7 +154,7 @@ def test_administrators_read_numbers_of_what_is_missing() -> None:
 NEAR = Network(4, 10 << 24, 8)
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "ComputeFilter": ({}, "{some} disabled or forced down"),
-    "CapacityFilter": ({"vcpus": 9}, "{some} hosts do not give out such an amount"),
+    "CapacityFilter": ({"vcpus": 9}, "{some} hosts do not allow such an amount"),
     "ComputeCapabilitiesFilter": (
         {"required_traits": frozenset({"CUSTOM_X"})},
         "trait CUSTOM_X: on {some} hosts",
@@ -200,7 +200,7 @@ def test_where_nothing_is_dedicated_all_is_counted() -> None:
     assert [each["removed"] for each in shown["removed"]] == [2]
 
 
-def test_a_host_that_comes_later_changes_nothing_unless_somebody_has_it() -> None:
+def test_a_new_host_clears_cached_rows_only_if_it_is_dedicated() -> None:
     table = table_of(host("a"))
     assert not masks.has_dedicated(table)
     fill(table, row_for(table, 2, "b"), host("b"))
