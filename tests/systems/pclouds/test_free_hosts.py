@@ -130,7 +130,7 @@ def test_what_an_administrator_closed_is_not_free(pooled: Pooled, closed: Servic
 def test_one_that_is_not_empty_stays_in_its_pool(pooled: Pooled) -> None:
     operator, _ = pooled
     hold(operator, "a1")
-    with pytest.raises(Conflict, match="somebody holds some of its resources"):
+    with pytest.raises(Conflict, match="some of its resources are allocated"):
         operator.unpool("large", "a1", by_aggregate=False)
     assert free(operator) == len(NAMES)
     operator.unpool("large", "a2", by_aggregate=False)

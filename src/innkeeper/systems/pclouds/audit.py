@@ -182,17 +182,21 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     for name, row in sorted(wanted - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
-            owned_aggregates.put_in(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
+            owned_aggregates.add_host(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             told.append(f"host {name} is in aggregate {row}")
     for name, row in sorted(present - wanted):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
-            owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
+            owned_aggregates.remove_host(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             told.append(f"host {name} is in aggregate {row} no more")
     for name, row in sorted(wanted ^ mirrored):
         if f"~{row} {name}" in keys:
-            tell = owned_aggregates.tell_in if (name, row) in wanted else owned_aggregates.tell_out
-            tell(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
+            repair = (
+                owned_aggregates.join_placement
+                if (name, row) in wanted
+                else owned_aggregates.leave_placement
+            )
+            repair(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
             told.append(f"Placement has host {name} in aggregate {row} as it is")
     return told
 

@@ -41,7 +41,7 @@ def set_limit(tx: Tx, project_id: str, limit: int, context: PcloudContext) -> No
 
 def reset(tx: Tx, project_id: str) -> None:
     """Go back to the default."""
-    quotas.forget_limit(tx, project_id, RESOURCE)
+    quotas.reset(tx, project_id, [RESOURCE])
 
 
 def demand_room(tx: Tx, project_id: str, more: int, context: PcloudContext) -> None:

@@ -29,7 +29,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.patterns import NAME_PATTERN
 from innkeeper.entrypoints.api.pclouds import metadata
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
-from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Keepers
+from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Owners
 from innkeeper.systems.pclouds import aggregates as pcloud_aggregates
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.context import PcloudContext
@@ -39,7 +39,7 @@ UNITS_DIGITS_MAX = len(str(UNIT_MAX))
 NAME = re.compile(NAME_PATTERN)
 
 
-def owners(context: PcloudContext) -> Keepers:
+def owners(context: PcloudContext) -> Owners:
     """Who keeps the aggregates of this room."""
     return {HOST_FLAVOR_KIND: FlavorAggregates(context), PCLOUD_KIND: PcloudAggregates(context)}
 

@@ -31,7 +31,7 @@ GROUPED = ["resources1:VCPU", "resources_NET:VCPU", "trait1:CUSTOM_FAST", "trait
 
 @pytest.mark.parametrize("key", GROUPED)
 def test_what_asks_for_a_group_is_not_passed_over(key: str) -> None:
-    with pytest.raises(Invalid, match="groups are not placed yet"):
+    with pytest.raises(Invalid, match="groups are not supported yet"):
         demands.of(flavor({"hw:a": "b", key: "1"}), {})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from innkeeper.domain.compute import HostStatus
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.accounts import availability_zones
+from innkeeper.systems.compute.hosts import hosts
 
 SERVICE = "nova-compute"
 """What the Compute API calls the service on a host."""
@@ -15,7 +15,7 @@ SERVICE = "nova-compute"
 async def index(call: Call) -> Answer:
     """List the zones."""
     down_s = call.site.settings.computing.service_down_time_s
-    zones = await call.read(lambda tx: availability_zones.usable(tx, down_s, now=call.now))
+    zones = await call.read(lambda tx: hosts.usable_zones(tx, down_s, now=call.now))
     return Answer(
         200,
         {
@@ -29,7 +29,7 @@ async def index(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """List the zones with their hosts."""
-    zones = await call.read(availability_zones.with_hosts)
+    zones = await call.read(hosts.by_zone)
     return Answer(
         200,
         {

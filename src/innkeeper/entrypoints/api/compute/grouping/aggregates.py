@@ -17,7 +17,7 @@ from innkeeper.entrypoints.api.pclouds.calling import context
 from innkeeper.entrypoints.api.pclouds.ratio_rollout import bring_over_members
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
-from innkeeper.systems.compute.grouping.owned_aggregates import Keepers
+from innkeeper.systems.compute.grouping.owned_aggregates import Owners
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501
@@ -98,7 +98,7 @@ async def act(call: Call) -> Answer:
     return _answered(aggregate)
 
 
-ACTIONS: dict[str, Callable[[Tx, int, Any, datetime, Keepers], Aggregate]] = {
+ACTIONS: dict[str, Callable[[Tx, int, Any, datetime, Owners], Aggregate]] = {
     "add_host": lambda tx, row, wanted, now, kept_by: aggregates.add_host(
         tx, row, wanted["host"], now, kept_by
     ),
@@ -127,7 +127,7 @@ async def cache_images(call: Call) -> Answer:
     return Answer(202)
 
 
-def _owners(call: Call) -> Keepers:
+def _owners(call: Call) -> Owners:
     """Who keeps the aggregates that are not anybody's to edit."""
     return owned_aggregates.owners(context(call))
 
