@@ -13,10 +13,12 @@ from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.slices import Computing
 from innkeeper.store.queries.compute import quota_usages, quotas
-from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
+
+# Queries that need no rules.
+used = quota_usages.of_project
 
 
 def defaults(settings: Computing) -> Limits:
@@ -48,11 +50,6 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
         else default
         for project_id in projects
     }
-
-
-def used(tx: Tx, project_id: str) -> QuotaUsage:
-    """The quota usage of a project's servers."""
-    return quota_usages.of_project(tx, project_id)
 
 
 def update(tx: Tx, project_id: str, changed: Mapping[str, int], default: Limits) -> Limits:

@@ -43,6 +43,11 @@ NAME_MAX = 255
 SHOWN_MAX = 60
 """How many characters of a text a refusal repeats."""
 
+# Queries that need no rules.
+is_called = dedications.is_called
+left_at = dedications.left_at
+residents = dedications.residents
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -123,17 +128,14 @@ def taken_in(hints: Mapping[str, Any], pcloud: str) -> dict[str, Any]:
 
 
 def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[str, Any]:
-    """The hints of a server without a host, without a pcloud that took it in and that its project
-    may not use any more. A pcloud that the server named itself stays.
+    """The hints of a server without a host, as they bind it now.
+
+    A pcloud that took it in, and that its project may not use any more, is left out. A pcloud that
+    the server named itself stays.
     """
     if hints.get(UNASKED) is not True or wanted_by(tx, [(hints, project_id)]) != [None]:
         return hints
     return {name: each for name, each in hints.items() if name not in (HINT, UNASKED)}
-
-
-def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
-    """Whether a host of one of these pclouds has this name now."""
-    return dedications.is_called(tx, uuids, name)
 
 
 def takes(host: Host, wanted: Wanted) -> bool:
@@ -146,11 +148,6 @@ def takes(host: Host, wanted: Wanted) -> bool:
     if wanted.reservation is not None:
         return host.dedication == Dedication.LEASED and host.dedicated_to == wanted.reservation
     return host.dedication == Dedication.OPEN and host.dedicated_to in wanted.pclouds
-
-
-def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    """Servers on hosts with these dedications: server, host, pcloud or reservation, and hints."""
-    return dedications.residents(tx, kinds)
 
 
 def why_not_free(host: Host) -> str | None:
@@ -254,11 +251,6 @@ def reported(
     if kept != host.kept_ratios:
         hosts.keep_ratios(tx, host.id, kept)
     return replace(report, inventories={**report.inventories, **inventories})
-
-
-def left_at(tx: Tx, names: Collection[str]) -> dict[str, datetime]:
-    """When the last server left each of these hosts; the start of time if none ever did."""
-    return dedications.left_at(tx, names)
 
 
 def pcloud_named(tx: Tx, named: str, project_id: str) -> str:

@@ -17,6 +17,10 @@ from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
 from innkeeper.store.transactions import Tx
 
+# Queries that need no rules.
+count = server_groups.count
+uuid_of = server_groups.uuid_of_server
+
 
 def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
     """Create a group, and return it. ``limit`` is the project's quota of groups."""
@@ -55,19 +59,9 @@ def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
     return server_groups.members(tx, [group.id]).get(group.id, ())
 
 
-def count(tx: Tx, project_id: str) -> int:
-    """The number of a project's groups."""
-    return server_groups.count(tx, project_id)
-
-
 def delete(tx: Tx, uuid: str) -> None:
     """Delete a group; else :class:`NotFound`."""
     server_groups.remove(tx, get(tx, uuid).id)
-
-
-def uuid_of(tx: Tx, server_uuid: str) -> str | None:
-    """The id of a server's group, if it is in one."""
-    return server_groups.uuid_of_server(tx, server_uuid)
 
 
 def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:

@@ -23,6 +23,10 @@ from innkeeper.systems.placement import aggregates as placement_aggregates
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
 """Prefixes of owned aggregates' names, and of the metadata keys that owners write."""
 
+# Queries that need no rules.
+remove = aggregates.remove
+is_name_taken = aggregates.is_name_taken
+
 
 class AggregateOwner(Protocol):
     """The owner of the aggregates of one kind. A refused call has changed nothing."""
@@ -71,11 +75,6 @@ def create(tx: Tx, uuid: str, name: str, kind: str, now: datetime) -> int:
     return aggregates.add(tx, uuid, name, {}, now, kind)
 
 
-def remove(tx: Tx, row: int) -> None:
-    """Remove an owned aggregate, which has no hosts."""
-    aggregates.remove(tx, row)
-
-
 def add_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
     """Add a host to an aggregate, here and in Placement."""
     aggregates.add_host(tx, row, host.id)
@@ -98,11 +97,6 @@ def leave_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
     """Remove a host's provider from an aggregate in Placement, with a change row."""
     placement_aggregates.leave(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
-
-
-def is_name_taken(tx: Tx, name: str) -> bool:
-    """Whether an aggregate has this name."""
-    return aggregates.is_name_taken(tx, name)
 
 
 def uuid_of(tx: Tx, row: int) -> str:

@@ -12,6 +12,9 @@ from innkeeper.domain.ids import AgentId
 from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
 
+# Queries that need no rules.
+page = agents.page
+
 
 def register(
     tx: Tx, context: RequestContext, name: str, driver: str, *, new_id: str, now: datetime
@@ -54,11 +57,6 @@ def heartbeat(tx: Tx, context: RequestContext, agent_id: str, now: datetime) -> 
     found = own(tx, context, agent_id)
     agents.heard(tx, found.id, now)
     return found
-
-
-def page(tx: Tx, after_name: str | None, limit: int) -> list[Agent]:
-    """Agents by name, after ``after_name``."""
-    return agents.page(tx, after_name, limit)
 
 
 def _is_own(agent: Agent, context: RequestContext) -> bool:

@@ -26,6 +26,10 @@ from innkeeper.systems.compute.hosts import reconcile
 from innkeeper.systems.compute.moves import cleanup
 from innkeeper.systems.placement import providers, registration
 
+# Queries that need no rules.
+by_row = hosts.by_row
+page = hosts.page
+
 
 def report(
     tx: Tx,
@@ -320,23 +324,6 @@ def by_name_or_none(tx: Tx, name: str) -> Host | None:
 def by_provider(tx: Tx, uuid: str) -> Host | None:
     """The host on this provider."""
     return hosts.by_provider(tx, ProviderUuid(uuid))
-
-
-def by_row(tx: Tx, row: int) -> Host | None:
-    """The host with this row id."""
-    return hosts.by_row(tx, row)
-
-
-def page(
-    tx: Tx,
-    *,
-    after_row: int = 0,
-    limit: int | None = None,
-    name: str | None = None,
-    name_part: str | None = None,
-) -> list[Host]:
-    """Hosts in the order of their registration."""
-    return hosts.page(tx, after_row=after_row, limit=limit, name=name, name_part=name_part)
 
 
 def servers_on(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[str, str]]]:

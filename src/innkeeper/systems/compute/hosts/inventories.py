@@ -61,7 +61,7 @@ class HostInventories:
 
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
-    """The inventories of these hosts, in order. The cost depends on these hosts alone."""
+    """The inventories of these hosts, in order, without a look at other hosts."""
     found = {each.provider_id: HostInventories() for each in hosts}
     classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)

@@ -58,16 +58,16 @@ def servers(
     tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime
 ) -> dict[str, tuple[ServerId, ...]]:
     """Reconcile the servers of the reported hosts; returns unknown servers by host."""
-    there = {each.name: set(each.servers) for each in reports if each.servers is not None}
-    if not there:
+    present = {each.name: set(each.servers) for each in reports if each.servers is not None}
+    if not present:
         return {}
-    expected: dict[str, dict[str, Any]] = {name: {} for name in there}
-    for row in hosts.servers_on(tx, there.keys()):
+    expected: dict[str, dict[str, Any]] = {name: {} for name in present}
+    for row in hosts.servers_on(tx, present.keys()):
         expected[row.host][row.uuid] = row
     strays = [
         (name, uuid)
-        for name in sorted(there)
-        for uuid in sorted(there[name] - expected[name].keys())
+        for name in sorted(present)
+        for uuid in sorted(present[name] - expected[name].keys())
     ]
     known = server_rows.ever_known(tx, [uuid for _, uuid in strays])
     in_moves = _in_moves(tx, known)
@@ -76,7 +76,7 @@ def servers(
     off = {each.name: each.not_running for each in reports}
     for name, should in expected.items():
         for uuid, row in should.items():
-            values = _corrections(row, _power(ServerId(uuid), there[name], off[name]), now)
+            values = _corrections(row, _power(ServerId(uuid), present[name], off[name]), now)
             if values:
                 values["updated_at"] = now
                 server_rows.change(tx, uuid, row.updated_at, values)
@@ -84,7 +84,7 @@ def servers(
     for host, uuid in strays:
         if uuid not in known:
             unknown.setdefault(host, []).append(uuid)
-    unknown_servers.keep(tx, sorted(there), unknown, now)
+    unknown_servers.keep(tx, sorted(present), unknown, now)
     return {host: tuple(uuids) for host, uuids in unknown.items()}
 
 
@@ -122,10 +122,10 @@ UNREPORTED = -1
 
 
 def _power(
-    uuid: ServerId, there: Collection[ServerId], off: Mapping[ServerId, int] | None
+    uuid: ServerId, present: Collection[ServerId], off: Mapping[ServerId, int] | None
 ) -> int | None:
     """The power state of a server on its host; ``None`` if it is not there."""
-    if uuid not in there:
+    if uuid not in present:
         return None
     return UNREPORTED if off is None else off.get(uuid, Power.RUNNING)
 

@@ -31,20 +31,20 @@ class Compared(NamedTuple):
 def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     """Compare the rows from ``first_row`` on, and repair them. To be called as a decision."""
     follower = context.follower
-    mine = follower.table
-    start = first_row if first_row < mine.host_count else 0
-    ids = {ProviderId(int(each)) for each in mine.provider_ids[start : start + ROWS]}
+    table = follower.table
+    start = first_row if first_row < table.host_count else 0
+    ids = {ProviderId(int(each)) for each in table.provider_ids[start : start + ROWS]}
     if not ids:
         return Compared(0, [], 0)
-    pools = set[ProviderId]() if start else set(mine.pools.index_of)
-    theirs = HostTable()
-    theirs.knows_servers = mine.knows_servers
+    pools = set[ProviderId]() if start else set(table.pools.index_of)
+    stored = HostTable()
+    stored.knows_servers = table.knows_servers
     # Claimed as known: memberships near pools are not compared, and are slow to load.
-    theirs.knows_memberships = True
-    loader.load(tx, theirs, ids | pools)
-    differing = differences_of_some(mine, theirs, ids)
+    stored.knows_memberships = True
+    loader.load(tx, stored, ids | pools)
+    differing = differences_of_some(table, stored, ids)
     if pools:
-        differing += differences_of_pools(mine.pools, theirs.pools)
+        differing += differences_of_pools(table.pools, stored.pools)
     if differing:
-        follower.touch(ids | pools | loader.load(tx, mine, ids | pools))
+        follower.touch(ids | pools | loader.load(tx, table, ids | pools))
     return Compared(len(ids), differing, start + ROWS)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
+from innkeeper.domain.compute import OrderKind, OrderStatus
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.transactions import Tx
@@ -24,8 +24,8 @@ from innkeeper.systems.compute.moves import (
 )
 from innkeeper.systems.compute.servers import builds, power
 from innkeeper.systems.compute.servers.results import (
+    Apply,
     Ended,
-    Follow,
     Result,
     ResultSettings,
     one_by_one,
@@ -39,39 +39,33 @@ KEPT_S = 24 * 3600.0
 TOPIC = orders.TOPIC
 """The topic under which commits announce the agents that they have orders for."""
 
-FOLLOWS: Mapping[str, Follow] = {
-    OrderKind.BUILD: builds.follow,
-    OrderKind.DESTROY: cleanup.follow,
-    **dict.fromkeys(sorted(power.KINDS), one_by_one(power.follow)),
-    OrderKind.DEPART: one_by_one(cold_migration.follow_depart),
-    OrderKind.ARRIVE: one_by_one(cold_migration.follow_arrive),
-    OrderKind.RETURN: one_by_one(cold_migration.follow_return),
-    OrderKind.RESIZE: one_by_one(cold_migration.follow_resize),
-    OrderKind.EXPECT: one_by_one(live.follow_expect),
-    OrderKind.SEND: one_by_one(live.follow_send),
-    OrderKind.ABORT: one_by_one(migrations.follow_request),
-    OrderKind.HURRY: one_by_one(migrations.follow_request),
-    OrderKind.EVACUATE: one_by_one(evacuation.follow),
-    OrderKind.SHELVE: one_by_one(shelving.follow_shelve),
-    OrderKind.OFFLOAD: one_by_one(shelving.follow_offload),
-    OrderKind.UNSHELVE: one_by_one(shelving.follow_unshelve),
+APPLY: Mapping[str, Apply] = {
+    OrderKind.BUILD: builds.apply,
+    OrderKind.DESTROY: cleanup.apply,
+    **dict.fromkeys(sorted(power.KINDS), one_by_one(power.apply)),
+    OrderKind.DEPART: one_by_one(cold_migration.apply_depart),
+    OrderKind.ARRIVE: one_by_one(cold_migration.apply_arrive),
+    OrderKind.RETURN: one_by_one(cold_migration.apply_return),
+    OrderKind.RESIZE: one_by_one(cold_migration.apply_resize),
+    OrderKind.EXPECT: one_by_one(live.apply_expect),
+    OrderKind.SEND: one_by_one(live.apply_send),
+    OrderKind.ABORT: one_by_one(migrations.apply_request),
+    OrderKind.HURRY: one_by_one(migrations.apply_request),
+    OrderKind.EVACUATE: one_by_one(evacuation.apply),
+    OrderKind.SHELVE: one_by_one(shelving.apply_shelve),
+    OrderKind.OFFLOAD: one_by_one(shelving.apply_offload),
+    OrderKind.UNSHELVE: one_by_one(shelving.apply_unshelve),
 }
 """What follows from the results of each kind of order. Builds and deletions come by the hundred
 and are applied together."""
 ENDLESS = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD, OrderKind.SEND})
 """Orders that do not time out: a host that comes back must destroy what was deleted, and only the
 source knows where a server is that was being sent."""
-TIMED = frozenset(FOLLOWS) - ENDLESS
+TIMED = frozenset(APPLY) - ENDLESS
 
-
-def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
-    """An agent's pending orders, oldest first; each is delivered until its result is reported."""
-    return orders.waiting(tx, agent_id, after, limit)
-
-
-def newest(tx: Tx) -> int:
-    """The number of the newest order."""
-    return orders.newest(tx)
+# Queries that need no rules.
+waiting = orders.waiting
+newest = orders.newest
 
 
 def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
@@ -112,10 +106,10 @@ def _end(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datet
     orders.end(tx, failed, OrderStatus.FAILED, now)
     orders.say(tx, {order.id: each.message for order, each in reported if not each.is_ok})
     for part in _one_per_server(reported):
-        for kind, follow in FOLLOWS.items():
+        for kind, apply in APPLY.items():
             alike = [each for each in part if each[0].kind == kind]
             if alike:
-                follow(tx, alike, settings, now)
+                apply(tx, alike, settings, now)
 
 
 def _one_per_server(reported: Sequence[Ended]) -> list[list[Ended]]:

@@ -25,7 +25,7 @@ from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import claims
 
 
-def follow(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
+def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
     """Apply the results of destroy orders."""
     plain = [each for each in reported if each[0].migration_id is None]
     # Such an order may also be about a failed build, or about a stray on a host where its server
@@ -47,10 +47,10 @@ def follow(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) 
     servers.fail_deletes(tx, failed, now)
     for order, result in reported:
         if order.migration_id is not None:
-            _follow_leftover(tx, order, order.migration_id, result, now)
+            _apply_leftover(tx, order, order.migration_id, result, now)
 
 
-def _follow_leftover(
+def _apply_leftover(
     tx: Tx, order: OpenOrder, migration_id: int, result: Result, now: datetime
 ) -> None:
     migration = migrations.by_id(tx, migration_id)
@@ -70,7 +70,7 @@ def _follow_leftover(
             migrations.change_status(tx, migration, migration.status, now, result.message)
     elif is_reverting and server is not None:
         claims.release(tx, [migration.uuid], now)
-        completion.go_on_reverting(tx, migration, server, now, order.request_id)
+        completion.resume_revert(tx, migration, server, now, order.request_id)
     elif completion.is_clearing(tx, migration):
         migrations.touch(tx, migration.id, now)
     else:
@@ -89,7 +89,7 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
         is_reverting = completion.is_reverting(tx, each, server)
         if completion.is_clearing(tx, each):
             if server is not None and is_reverting:
-                completion.go_on_reverting(tx, each, server, now)
+                completion.resume_revert(tx, each, server, now)
             migrations.touch(tx, each.id, now)
         elif not is_reverting:
             is_there = server is not None and server.host == each.left_on

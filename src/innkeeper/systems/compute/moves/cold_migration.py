@@ -34,7 +34,7 @@ def open_move(
     return None if server is None or server.task_state != task else (migration, server)
 
 
-def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of the order for the source to prepare the server."""
     found = open_move(tx, order, MigrationStatus.MIGRATING, Task.RESIZE_MIGRATING)
     if found is None:
@@ -53,12 +53,12 @@ def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     servers.write(tx, server, {"task_state": Task.RESIZE_FINISH}, now)
 
 
-def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of the order for the destination to take the server."""
-    _follow_last(tx, order, result, now, is_unsure=True)
+    _apply_last(tx, order, result, now, is_unsure=True)
 
 
-def _follow_last(
+def _apply_last(
     tx: Tx, order: OpenOrder, result: Result, now: datetime, *, is_unsure: bool
 ) -> None:
     found = open_move(tx, order, MigrationStatus.POST_MIGRATING, Task.RESIZE_FINISH)
@@ -73,11 +73,11 @@ def _follow_last(
         _stay(tx, migration, server, why, now, is_unsure=is_unsure, may_be_there=is_late)
 
 
-def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to resize a server on its host, or to revert that."""
     found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
     if found is None:
-        _follow_last(tx, order, result, now, is_unsure=result.is_late)
+        _apply_last(tx, order, result, now, is_unsure=result.is_late)
         return
     migration, server = found
     if result.is_ok:
@@ -133,7 +133,7 @@ def _stay(
     servers.write(tx, server, values, now)
 
 
-def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of the order for the source to run the server as before."""
     if order.migration_id is None:
         return
@@ -142,7 +142,7 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         return
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
-        _follow_returned(tx, migration, server, order, result, now)
+        _apply_returned(tx, migration, server, order, result, now)
     # Also after the server was deleted or reset. What the destination could not destroy is
     # ordered again.
     is_clear = migration.status == MigrationStatus.REVERTING and not transfers.held(
@@ -156,7 +156,7 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         completion.finish(tx, migration, now)
 
 
-def _follow_returned(
+def _apply_returned(
     tx: Tx, migration: Migration, server: Server, order: OpenOrder, result: Result, now: datetime
 ) -> None:
     actions.end_by(tx, order, result, now)

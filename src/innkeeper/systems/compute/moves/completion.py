@@ -171,7 +171,7 @@ def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
     )
 
 
-def go_on_reverting(
+def resume_revert(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
     """Order the source once to run the server again, even if the destination is not clear."""
@@ -193,7 +193,7 @@ def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) 
         raise Invalid(f"The state of a server cannot be reset to {status}.")
     for each in migrations.open_ones(tx, [server.uuid]):
         if is_reverting(tx, each, server) and not each.stays:
-            go_on_reverting(tx, each, server, now)
+            resume_revert(tx, each, server, now)
     end_moves(tx, server, now, is_kept=True)
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)

@@ -57,7 +57,7 @@ def evacuate(
         tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.EVACUATE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.EVACUATE, asker, place, now)
     # The server may have an open live migration whose result was lost with the host.
     completion.end_moves(tx, server, now)
     orders.withdraw(tx, server.uuid, source, now)
@@ -72,7 +72,7 @@ def evacuate(
     return Moved(begun.id)
 
 
-def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of the order for the new host to build the server."""
     found = cold_migration.open_move(tx, order, MigrationStatus.ACCEPTED, Task.REBUILDING)
     if found is None:

@@ -54,7 +54,7 @@ def migrate(
         tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
     start = Start(
         ActionName.LIVE_MIGRATION, Task.MIGRATING, MigrationKind.LIVE, MigrationStatus.PREPARING
     )
@@ -63,7 +63,7 @@ def migrate(
     return Moved(begun.id)
 
 
-def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of the order for the destination to prepare."""
     found = cold_migration.open_move(tx, order, MigrationStatus.PREPARING, Task.MIGRATING)
     if found is None:
@@ -77,7 +77,7 @@ def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     moving.order_source(tx, migration, OrderKind.SEND, actions.order_body(server), now)
 
 
-def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of the order for the source to send."""
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)

@@ -108,6 +108,6 @@ def force_complete(
     moving.order_source(tx, migration, OrderKind.HURRY, {}, now, asker.request_id)
 
 
-def follow_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an abort or hurry order; the send order's result decides the rest."""
     actions.end_by(tx, order, result, now)

@@ -61,7 +61,7 @@ def demand_settled(tx: Tx, server: Server) -> None:
         raise Conflict(f"Server {server.uuid} may still be on its way to another host.")
 
 
-def nowhere(
+def no_valid_host(
     tx: Tx, server: Server, action: str, asker: Asker, why: NoValidHost, now: datetime
 ) -> Moved:
     """Record an action that found no valid host; the server stays as it is."""
@@ -134,16 +134,7 @@ def clear(
 
     The migration holds the host's amounts until its agent has confirmed.
     """
-    return actions.give_order(
-        tx,
-        host,
-        migration.server_uuid,
-        OrderKind.DESTROY,
-        {},
-        now,
-        request_id=request_id or migration.request_id,
-        migration_id=migration.id,
-    )
+    return _give(tx, migration, host, OrderKind.DESTROY, {}, now, request_id)
 
 
 def give_order(
@@ -162,12 +153,24 @@ def give_order(
         "source_host": migration.source_host,
         "dest_host": migration.dest_host,
     }
+    return _give(tx, migration, host, kind, {**body, **more}, now, request_id)
+
+
+def _give(
+    tx: Tx,
+    migration: Migration,
+    host: str,
+    kind: str,
+    body: Mapping[str, Any],
+    now: datetime,
+    request_id: str | None,
+) -> bool:
     return actions.give_order(
         tx,
         host,
         migration.server_uuid,
         kind,
-        {**body, **more},
+        body,
         now,
         request_id=request_id or migration.request_id,
         migration_id=migration.id,

@@ -66,7 +66,7 @@ def resize(
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.RESIZE, asker, place, now)
     begun = _begin(tx, server, place, asker, drawn["new_id"], now, flavor_facts(flavor))
     moving.count_up(tx, server.project_id, begun)
     return Moved(begun.id)
@@ -88,7 +88,7 @@ def migrate(
     destinations.demand_up(tx, context, server, now)
     place = destinations.elsewhere(tx, context, server, wanted, seed=drawn["seed"], now=now)
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.MIGRATE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.MIGRATE, asker, place, now)
     return Moved(_begin(tx, server, place, asker, drawn["new_id"], now).id)
 
 

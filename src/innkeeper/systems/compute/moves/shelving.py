@@ -51,7 +51,7 @@ def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetim
     actions.order_home(tx, server, OrderKind.SHELVE, body, asker.request_id, now)
 
 
-def follow_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of a shelve order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.SHELVING:
@@ -97,7 +97,7 @@ def _offload_idle(tx: Tx, status: str, before: datetime, limit: int, now: dateti
     return len(due)
 
 
-def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an offload order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None:
@@ -175,7 +175,7 @@ def unshelve(
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.UNSHELVE, asker, place, now)
     transfers.claim_beside(tx, moving.side(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id}
     values |= {"asked_az": zone, "hints": server.hints}
@@ -205,7 +205,7 @@ def _demand_place(
         raise HostNotInZone(f'Host "{host}" is not in the availability zone "{zone}".')
 
 
-def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an unshelve order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.UNSHELVING:

@@ -32,7 +32,7 @@ Joined = Counter[tuple[int | None, str]]
 """How many members each group (by row id) has gained on each host in this transaction."""
 
 
-def follow(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datetime) -> None:
+def apply(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datetime) -> None:
     """Apply the results of build orders."""
     servers.finish_builds(tx, {o.server_uuid: o.host for o, r in reported if r.is_ok}, now)
     failed = [each for each in reported if not each[1].is_ok]

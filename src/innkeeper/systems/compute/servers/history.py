@@ -12,19 +12,16 @@ from datetime import datetime
 from innkeeper.domain.compute import OrderStatus
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Action, ActionEvent, ActionName, Asker
+from innkeeper.domain.moves import Action, ActionEvent, ActionName
 from innkeeper.domain.usage import ServerRun
 from innkeeper.store.queries.compute import orders, server_actions, server_runs
 from innkeeper.store.queries.compute.orders import ToldOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
 
+record = server_actions.add
+"""For actions that are done at once and need no agent."""
 _RESULTS = {OrderStatus.DONE: ActionEvent.SUCCESS, OrderStatus.FAILED: ActionEvent.ERROR}
-
-
-def record(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, *, now: datetime) -> None:
-    """Record an action that is done at once and needs no agent."""
-    server_actions.add(tx, server_uuid, action, asker, now)
 
 
 def actions_of(

@@ -111,7 +111,7 @@ def reboot(tx: Tx, uuid: str, asker: Asker, *, is_hard: bool, now: datetime) -> 
     _switch(REBOOT_HARD if is_hard else REBOOT_SOFT, tx, uuid, asker, now=now)
 
 
-def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of a power order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     actions.end_by(tx, order, result, now)

@@ -63,16 +63,16 @@ class ResultSettings:
 
 Ended = tuple[OpenOrder, Result]
 """An order that was pending until now, and its result."""
-Follow = Callable[[Tx, Sequence[Ended], ResultSettings, datetime], None]
+Apply = Callable[[Tx, Sequence[Ended], ResultSettings, datetime], None]
 """Applies the results of orders of one kind, at most one for each server."""
-FollowOne = Callable[[Tx, OpenOrder, Result, datetime], None]
+ApplyOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 
 
-def one_by_one(follow: FollowOne) -> Follow:
+def one_by_one(apply: ApplyOne) -> Apply:
     """Apply each result by itself."""
 
-    def follow_all(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
+    def apply_all(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
         for order, result in reported:
-            follow(tx, order, result, now)
+            apply(tx, order, result, now)
 
-    return follow_all
+    return apply_all
