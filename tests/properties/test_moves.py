@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from innkeeper.domain.compute import Booted, Status
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
-from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
+from innkeeper.systems.compute.moves import completion, migrations, resizing, shelving
 from innkeeper.systems.compute.servers import power
 from tests.support.clouds import UNLIMITED, reported
 from tests.support.moves import POWER_ACTIONS, Movers
@@ -126,7 +126,7 @@ class Moves(RuleBasedStateMachine):
     def reset(self, number: int, status: str, is_meant: bool) -> None:
         if is_meant:
             uuid = self.pick(number)
-            self.attempt(lambda: self.movers.act(resetting.reset_state, uuid, status=status))
+            self.attempt(lambda: self.movers.act(completion.reset_state, uuid, status=status))
 
     @precondition(lambda self: self.servers)
     @rule(number=picks)

@@ -18,7 +18,7 @@ import pytest
 from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
-from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
+from innkeeper.systems.compute.moves import completion, migrations, resizing, shelving
 from tests.support.clouds import AGENT, UNLIMITED, reported
 from tests.support.machines import Machines
 from tests.support.moves import OTHER, TIMEOUT_S, Movers
@@ -112,8 +112,8 @@ class Story:
             "keep": lambda: movers.act(shelving.shelve, uuid, offload_time_s=-1),
             "offload": lambda: movers.act(shelving.offload, uuid),
             "unshelve": lambda: movers.unshelve(uuid),
-            "active": lambda: movers.act(resetting.reset_state, uuid, status="ACTIVE"),
-            "error": lambda: movers.act(resetting.reset_state, uuid, status="ERROR"),
+            "active": lambda: movers.act(completion.reset_state, uuid, status="ACTIVE"),
+            "error": lambda: movers.act(completion.reset_state, uuid, status="ERROR"),
             "delete": lambda: movers.delete(uuid),
             "abort": lambda: self.abort(uuid),
         }

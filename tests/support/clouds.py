@@ -28,7 +28,7 @@ from innkeeper.systems.compute import audit as compute_audit
 from innkeeper.systems.compute.boot.dry_run import Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.compute.flavors import flavors
-from innkeeper.systems.compute.hosts import hosts, reports_audit
+from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import audit as placement_audit
 from tests.support.servers.leaving import LEAVING
 
@@ -38,7 +38,7 @@ DEFAULTS = HostDefaults("nova", {}, service_down_time_s=60.0)
 AGENT = Agent(AgentId("a0000000-0000-4000-8000-000000000001"), "agent", "fake", None, NOW, NOW)
 SMALL = Flavor(id=0, flavor_id="small", name="small", vcpus=1, memory_mb=1024, disk_gb=10)
 FILE = "store.sqlite3"
-OF_MACHINES = (reports_audit.UNKNOWN_SERVER, reports_audit.LOST_SERVER)
+OF_MACHINES = (compute_audit.UNKNOWN_SERVER, compute_audit.LOST_SERVER)
 """What agents say of their machines may be bad news without anything wrong in the store."""
 
 

@@ -173,8 +173,8 @@ def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(own_world
         return {each.text for each in audit.look(Database(store))}
 
     assert report(*there) == set()
-    found = {f"h0 has {GHOST}, as was said at 2026-01-01 00:00:00"}
+    found = {f"h0 has {GHOST}, as reported at 2026-01-01 00:00:00"}
     assert report(*there, ServerId(GHOST)) == found
     assert report(*there, ServerId(GHOST)) == found
     assert report(*there) == set()
-    assert report(ServerId(it.first)) == {f"h0 has {it.second} no more"}
+    assert report(ServerId(it.first)) == {f"h0 does not have {it.second} any more"}

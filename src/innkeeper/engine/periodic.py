@@ -209,10 +209,10 @@ class PeriodicTasks:
         done = self._writer.submit_and_wait(compare, TASK_TIMEOUT_S)
         self._audited_row = done.next_row
         metrics.COMPARED.inc(done.rows)
-        metrics.DIFFERENCES.inc(len(done.told))
-        if done.told:
-            LOG.error("table_differs", count=len(done.told), first=done.told[:10])
-        return len(done.told)
+        metrics.DIFFERENCES.inc(len(done.differences))
+        if done.differences:
+            LOG.error("table_differs", count=len(done.differences), first=done.differences[:10])
+        return len(done.differences)
 
     def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> PeriodicTask:
         """A task that one of all processes runs each time."""

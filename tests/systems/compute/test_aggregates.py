@@ -1,4 +1,4 @@
-"""Aggregates in every store: zones in force, Placement's picture of them, and who is told."""
+"""Aggregates in every store: zones in force, memberships in Placement, and change rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.told import told_since
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """Two hosts; what was done to them is judged in the end."""
+    """Two hosts; the cloud is audited at the end."""
     made = cloud_in(tmp_path, reported("h1"), reported("h2"))
     yield made
     made.reread()
@@ -35,7 +35,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def make(cloud: Cloud, name: str, zone: str | None = None, *there: str) -> Aggregate:
-    """Make an aggregate with these hosts."""
+    """Create an aggregate with these hosts."""
 
     def work(tx: Tx) -> Aggregate:
         made = aggregates.create(tx, cloud.ids.uuid(), name, zone, NOW)
@@ -52,15 +52,15 @@ def describe(cloud: Cloud, row: int, **wanted: str | None) -> Any:
     return cloud.write(lambda tx: aggregates.set_metadata(tx, row, wanted, NOW))
 
 
-def told(cloud: Cloud, work: Any) -> set[str]:
-    """The hosts whose providers a write tells of."""
+def changed_hosts(cloud: Cloud, work: Any) -> set[str]:
+    """The hosts with change rows of a write."""
     before = cloud.read(changes.newest)
     cloud.write(work)
     moved = {pid for pid, _ in cloud.read(lambda tx: told_since(tx, before))}
     return {each.name for each in cloud.read(hosts.page) if each.provider_id in moved}
 
 
-def test_a_host_goes_into_the_zone_and_comes_back(cloud: Cloud) -> None:
+def test_a_host_joins_the_zone_of_an_aggregate_and_returns(cloud: Cloud) -> None:
     made = make(cloud, "a", "east", "h1")
     assert (cloud.host("h1").availability_zone, cloud.host("h2").availability_zone) == (
         "east",
@@ -70,13 +70,13 @@ def test_a_host_goes_into_the_zone_and_comes_back(cloud: Cloud) -> None:
     assert cloud.host("h1").availability_zone == "nova"
 
 
-def test_a_zone_that_is_named_later_takes_the_hosts_that_are_there(cloud: Cloud) -> None:
+def test_setting_a_zone_later_moves_the_present_hosts(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1", "h2")
     describe(cloud, made.id, **{ZONE_KEY: "west"})
     assert {each.availability_zone for each in cloud.read(hosts.page)} == {"west"}
 
 
-def test_of_two_aggregates_with_one_zone_either_will_do(cloud: Cloud) -> None:
+def test_two_aggregates_may_name_the_same_zone(cloud: Cloud) -> None:
     first, second = make(cloud, "a", "east", "h1"), make(cloud, "b", "east", "h1")
     assert faults(cloud.boot(cloud.request(availability_zone="east"))) == [None]
     cloud.write(lambda tx: aggregates.remove_host(tx, first.id, "h1", NOW))
@@ -85,14 +85,14 @@ def test_of_two_aggregates_with_one_zone_either_will_do(cloud: Cloud) -> None:
         cloud.write(lambda tx: aggregates.remove_host(tx, second.id, "h1", NOW))
 
 
-def test_the_agent_is_listened_to_where_no_aggregate_decides(cloud: Cloud) -> None:
+def test_the_reported_zone_is_used_without_an_aggregate_zone(cloud: Cloud) -> None:
     made = make(cloud, "a", "east", "h1")
     cloud.report(reported("h1", availability_zone="attic"))
     cloud.report(reported("h2", availability_zone="attic"))
     h1, h2 = cloud.host("h1"), cloud.host("h2")
     assert (h1.availability_zone, h1.reported_zone) == ("east", "attic")
     assert (h2.availability_zone, h2.reported_zone) == ("attic", "attic")
-    # A report that is silent about it changes neither.
+    # A report without a zone changes neither.
     cloud.report(reported("h1"), reported("h2"))
     assert (cloud.host("h1"), cloud.host("h2")) == (h1, h2)
     cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
@@ -109,11 +109,11 @@ def test_no_aggregate_moves_servers_to_another_zone(cloud: Cloud) -> None:
     assert faults(cloud.boot(cloud.request(availability_zone="nova"))) == [None]
     with pytest.raises(Conflict, match="would change from 'nova' to 'east' but the host"):
         cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h2", NOW))
-    # The zone that they are in already is no other zone.
+    # The zone that they are in already is allowed.
     assert make(cloud, "b", "nova", "h2").hosts == ("h2",)
 
 
-def test_a_host_to_which_a_server_may_come_back_stays_in_its_zone(tmp_path: Path) -> None:
+def test_a_host_that_an_open_move_may_use_keeps_its_zone(tmp_path: Path) -> None:
     movers = Movers(tmp_path)
     uuid = movers.boot()
     movers.resize(uuid)
@@ -143,7 +143,7 @@ def test_a_host_is_in_one_zone_at_most(cloud: Cloud) -> None:
     assert make(cloud, "d", "east", "h1").availability_zone == "east"
 
 
-def test_what_a_refused_change_began_is_undone(cloud: Cloud) -> None:
+def test_a_rejected_change_is_rolled_back(cloud: Cloud) -> None:
     made = make(cloud, "a", "east", "h1")
 
     def work(tx: Tx) -> None:
@@ -162,7 +162,7 @@ def test_names_are_unique(cloud: Cloud) -> None:
     assert cloud.write(lambda tx: aggregates.rename(tx, made.id, "a", NOW)).name == "a"
 
 
-def test_placement_knows_who_is_in(cloud: Cloud) -> None:
+def test_placement_has_the_same_memberships(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1")
     uuid = cloud.host("h1").provider_uuid
     known = cloud.read(lambda tx: placement_aggregates.of_provider(tx, uuid))
@@ -172,7 +172,7 @@ def test_placement_knows_who_is_in(cloud: Cloud) -> None:
     assert (after.aggregates, after.generation) == ([], known.generation + 1)
 
 
-def test_what_an_operator_did_in_placement_is_no_obstacle(cloud: Cloud) -> None:
+def test_memberships_edited_in_placement_are_tolerated(cloud: Cloud) -> None:
     made = make(cloud, "a")
     uuid = cloud.host("h1").provider_uuid
     other = cloud.ids.uuid()
@@ -180,24 +180,27 @@ def test_what_an_operator_did_in_placement_is_no_obstacle(cloud: Cloud) -> None:
     cloud.write(lambda tx: aggregates.add_host(tx, made.id, "h1", NOW))
     cloud.write(lambda tx: placement_aggregates.replace(tx, uuid, 1, [other], NOW))
     cloud.write(lambda tx: aggregates.remove_host(tx, made.id, "h1", NOW))
-    # Nothing of theirs was touched, and what was so already moved no generation.
+    # Memberships that exist already advance no generation.
     assert cloud.read(lambda tx: placement_aggregates.of_provider(tx, uuid)) == (2, [other])
 
 
-def test_whoever_follows_the_store_is_told_of_the_hosts_in_it(cloud: Cloud) -> None:
+def test_changes_add_change_rows_for_member_hosts(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1")
     set_key = {"ssd": "true"}
-    assert told(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == {"h1"}
-    # Saying the same again, and a name, which the host table does not show, are no news.
-    assert told(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == set()
-    assert told(cloud, lambda tx: aggregates.rename(tx, 1, "b", NOW)) == set()
-    assert told(cloud, lambda tx: aggregates.add_host(tx, 1, "h2", NOW)) == {"h2"}
+    assert changed_hosts(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == {"h1"}
+    # The same value again, and a name, which the host table does not show, add no change rows.
+    assert changed_hosts(cloud, lambda tx: aggregates.set_metadata(tx, 1, set_key, NOW)) == set()
+    assert changed_hosts(cloud, lambda tx: aggregates.rename(tx, 1, "b", NOW)) == set()
+    assert changed_hosts(cloud, lambda tx: aggregates.add_host(tx, 1, "h2", NOW)) == {"h2"}
     zone = {ZONE_KEY: "east"}
-    assert told(cloud, lambda tx: aggregates.set_metadata(tx, 1, zone, NOW)) == {"h1", "h2"}
-    assert told(cloud, lambda tx: aggregates.remove_host(tx, made.id, "h2", NOW)) == {"h2"}
+    assert changed_hosts(cloud, lambda tx: aggregates.set_metadata(tx, 1, zone, NOW)) == {
+        "h1",
+        "h2",
+    }
+    assert changed_hosts(cloud, lambda tx: aggregates.remove_host(tx, made.id, "h2", NOW)) == {"h2"}
 
 
-def test_the_host_table_learns_of_all_of_it(cloud: Cloud) -> None:
+def test_the_host_table_follows_all_changes(cloud: Cloud) -> None:
     beside = cloud.beside()
     make(cloud, "a", "east", "h1")
     describe(cloud, 1, ssd="true")
@@ -217,19 +220,19 @@ def test_the_host_table_learns_of_all_of_it(cloud: Cloud) -> None:
     assert cloud.read(lambda tx: aggregate_rows.metadata_of(tx, [])) == {}
 
 
-def test_a_host_that_goes_leaves(cloud: Cloud) -> None:
+def test_a_removed_host_leaves_its_aggregates(cloud: Cloud) -> None:
     made = make(cloud, "a", "east", "h1", "h2")
     host = cloud.host("h1")
     cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
     assert cloud.read(lambda tx: aggregates.get(tx, made.id)).hosts == ("h2",)
     with pytest.raises(NotFound):
         cloud.read(lambda tx: providers.get(tx, host.provider_uuid))
-    # It comes back with its agent, and into none of them.
+    # The agent brings the host back, in none of the aggregates.
     cloud.report(reported("h1"))
     assert cloud.host("h1").availability_zone == "nova"
 
 
-def test_a_provider_that_stays_without_its_host_leaves_too(cloud: Cloud) -> None:
+def test_a_provider_that_outlives_its_host_leaves_too(cloud: Cloud) -> None:
     make(cloud, "a", "east", "h1")
     host = cloud.host("h1")
     cloud.write(lambda tx: _child(tx, cloud, host.provider_uuid))
@@ -244,7 +247,7 @@ def _child(tx: Tx, cloud: Cloud, parent: str) -> None:
     providers.create(tx, cloud.ids.uuid(), "numa", parent, now=NOW)
 
 
-def test_only_empty_aggregates_go(cloud: Cloud) -> None:
+def test_only_empty_aggregates_can_be_deleted(cloud: Cloud) -> None:
     made = make(cloud, "a", None, "h1")
     with pytest.raises(Invalid, match="Host aggregate is not empty"):
         cloud.write(lambda tx: aggregates.delete(tx, made.id, NOW))
@@ -255,13 +258,13 @@ def test_only_empty_aggregates_go(cloud: Cloud) -> None:
 
 
 def _spoil(cloud: Cloud, statement: str) -> list[str]:
-    """What an audit says after somebody wrote into the store by another way."""
+    """The findings of an audit after a direct write to the store."""
     with cloud.store.write() as tx:
         tx.exec_driver_sql(statement)
     return [each.text for each in cloud.read(lambda tx: list(audit.findings(tx)))]
 
 
-def test_an_audit_sees_zones_that_nobody_named(cloud: Cloud) -> None:
+def test_an_audit_finds_hosts_in_a_wrong_zone(cloud: Cloud) -> None:
     make(cloud, "a", "east", "h1")
     h1 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h1'"
     assert _spoil(cloud, h1.format("west")) == ["h1 is in west, and should be in east"]
@@ -271,7 +274,7 @@ def test_an_audit_sees_zones_that_nobody_named(cloud: Cloud) -> None:
     assert _spoil(cloud, h2.format("nova")) == []
 
 
-def test_an_audit_sees_two_zones_for_one_host(cloud: Cloud) -> None:
+def test_an_audit_finds_two_zones_for_one_host(cloud: Cloud) -> None:
     make(cloud, "a", "east", "h1")
     make(cloud, "b", "west")
     there = "INSERT INTO aggregate_hosts (aggregate_id, host_id) VALUES (2, 1)"

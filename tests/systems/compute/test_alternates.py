@@ -1,4 +1,4 @@
-"""A build that fails goes on to the next best host, and holds what it must while it does."""
+"""Failed builds: the next best host is tried, and the right hosts are held meanwhile."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ GROUP_ID = "c0000000-0000-4000-8000-000000000001"
 
 
 def hosts_of(*names: str, **more: Any) -> list[Any]:
-    """Hosts that are alike."""
+    """Equal hosts."""
     return [reported(name, **more) for name in names]
 
 
 def boot(movers: Movers, count: int = 1, **more: Any) -> list[ServerId]:
-    """Servers whose builds wait."""
+    """Servers with pending builds."""
     request = movers.cloud.request(count, now=movers.now, **more)
     (booted,) = movers.cloud.boot(request)
     assert isinstance(booted, Booted)
@@ -39,7 +39,7 @@ def boot(movers: Movers, count: int = 1, **more: Any) -> list[ServerId]:
     return list(booted.server_ids)
 
 
-def test_the_next_host_is_tried_and_the_last_one_cleared(tmp_path: Path) -> None:
+def test_a_failed_build_goes_to_the_next_host_and_is_cleaned_up(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "b1", "a2"))
     (uuid,) = boot(movers)
     seen = []
@@ -56,8 +56,8 @@ def test_the_next_host_is_tried_and_the_last_one_cleared(tmp_path: Path) -> None
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, seen[2])
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
-    told = [(each.host, each.result, each.message) for each in action.events]
-    assert told == [
+    events = [(each.host, each.result, each.message) for each in action.events]
+    assert events == [
         (seen[0], "Error", f"{seen[0]} has no disk."),
         (seen[1], "Error", f"{seen[1]} has no disk."),
         (seen[2], "Success", None),
@@ -65,7 +65,7 @@ def test_the_next_host_is_tried_and_the_last_one_cleared(tmp_path: Path) -> None
     movers.close()
 
 
-def test_when_none_is_left_the_fault_says_how_many_were_tried(tmp_path: Path) -> None:
+def test_without_further_hosts_the_fault_counts_the_attempts(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "a2", "a3", "a4"))
     (uuid,) = boot(movers)
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_when_none_is_left_the_fault_says_how_many_were_tried(tmp_path: Path) ->
     movers.close()
 
 
-def test_a_build_that_is_late_goes_on_too(tmp_path: Path) -> None:
+def test_a_build_that_times_out_goes_to_the_next_host(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "b1"))
     (uuid,) = boot(movers)
     (first,) = movers.waiting("build")
@@ -89,7 +89,7 @@ def test_a_build_that_is_late_goes_on_too(tmp_path: Path) -> None:
     (second,) = movers.waiting("build")
     assert {first.host, second.host} == {"a1", "b1"}
     assert ("destroy", first.host) in movers.told()
-    # The first host built it all the same, and says so too late.
+    # The first host built it after all, and reports that too late.
     assert not movers.settle(first)
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, second.host)
@@ -97,7 +97,7 @@ def test_a_build_that_is_late_goes_on_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reason", ["down", "closed", "full", "gone"])
-def test_a_host_that_no_longer_takes_servers_is_passed_over(tmp_path: Path, reason: str) -> None:
+def test_closed_hosts_are_skipped(tmp_path: Path, reason: str) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "b1", "b2", vcpus=1))
     (uuid,) = boot(movers, forced_host=None)
     (order,) = movers.waiting("build")
@@ -128,7 +128,7 @@ def test_servers_that_fail_together_do_not_oversell(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", vcpus=3), *hosts_of("a2", "b1", vcpus=1))
     uuids = boot(movers, 5, forced_host=None)
     builds = [Result(each.id, False, "No disk.") for each in movers.waiting("build")]
-    # All of one agent's in one breath; there is no room left anywhere but what they give up.
+    # All results of one agent in one request; the only free room is what they release.
     for agent in (AGENT, OTHER):
         movers.cloud.write(
             partial(
@@ -152,7 +152,7 @@ def test_servers_that_fail_together_do_not_oversell(tmp_path: Path) -> None:
         (GroupPolicy.AFFINITY, False, Status.ERROR),
     ],
 )
-def test_a_groups_rule_holds_for_the_next_host_too(
+def test_the_next_host_satisfies_the_group_policy(
     tmp_path: Path, policy: str, is_third_there: bool, status: str
 ) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "b1", "b2"))
@@ -173,7 +173,7 @@ def test_a_groups_rule_holds_for_the_next_host_too(
     movers.close()
 
 
-def test_how_many_hosts_are_tried_is_a_setting(tmp_path: Path) -> None:
+def test_build_attempts_are_limited_by_a_setting(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "a2"), scheduling=Scheduling(build_attempts_max=1))
     (uuid,) = boot(movers)
     movers.tell("build", uuid, "No disk.")
@@ -182,7 +182,7 @@ def test_how_many_hosts_are_tried_is_a_setting(tmp_path: Path) -> None:
     movers.close()
 
 
-def test_a_server_that_is_to_go_is_not_built_elsewhere(tmp_path: Path) -> None:
+def test_a_server_being_deleted_is_not_built_elsewhere(tmp_path: Path) -> None:
     movers = Movers(tmp_path, *hosts_of("a1", "a2"))
     (uuid,) = boot(movers)
     movers.delete(uuid)

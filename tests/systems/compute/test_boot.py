@@ -65,7 +65,7 @@ def test_a_server_gets_its_row_its_claim_its_quota_and_its_order(cloud: Cloud) -
     assert cloud.table.used["VCPU"][index] == 1
 
 
-def test_of_those_who_want_the_last_room_one_gets_it(cloud: Cloud) -> None:
+def test_only_one_of_two_requests_gets_the_last_room(cloud: Cloud) -> None:
     cloud.boot(cloud.request(7))
     outcomes = cloud.boot(*(cloud.request() for _ in range(5)))
     placed = [fault for fault in faults(outcomes) if fault is None]
@@ -102,7 +102,7 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("least", "most", "placed"), COUNTS)
-def test_between_the_least_and_the_most(
+def test_a_request_with_a_range_gets_as_many_servers_as_fit(
     cloud: Cloud, least: int, most: int, placed: int | None
 ) -> None:
     (outcome,) = cloud.boot(cloud.request(least, most))
@@ -140,9 +140,9 @@ def test_a_quota_is_shared_by_the_requests_of_one_batch(tmp_path: Path) -> None:
     cloud.judge()
 
 
-def test_a_neighbour_is_counted_with_what_it_got_and_not_what_it_wanted(tmp_path: Path) -> None:
+def test_a_batch_counts_what_earlier_requests_got_against_the_quota(tmp_path: Path) -> None:
     cloud = limited(tmp_path, quota_instances=9)
-    # There is room for eight, so the ninth is a matter of hosts and not of the quota.
+    # There is room for eight, so the hosts limit the ninth, and not the quota.
     some, none = cloud.boot(cloud.request(1, 9), cloud.request())
     assert isinstance(some, Booted)
     assert isinstance(none, Booted)
@@ -161,7 +161,7 @@ def test_a_neighbour_is_counted_with_what_it_got_and_not_what_it_wanted(tmp_path
         pytest.param({}, 5, id="nothing is limited"),
     ],
 )
-def test_the_quota_lowers_the_most_to_what_it_allows(
+def test_the_quota_lowers_the_maximum_count(
     tmp_path: Path, quotas: dict[str, int], placed: int
 ) -> None:
     cloud = limited(tmp_path, **quotas)
@@ -170,9 +170,7 @@ def test_the_quota_lowers_the_most_to_what_it_allows(
     cloud.judge()
 
 
-def test_a_quota_that_allows_less_than_the_least_refuses_and_changes_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_quota_below_the_minimum_count_rejects_the_request(tmp_path: Path) -> None:
     cloud = limited(tmp_path, quota_instances=2, quota_cores=1, quota_ram=10)
     (refusal,) = cloud.boot(cloud.request(3))
     assert isinstance(refusal, QuotaExceeded)
@@ -200,17 +198,17 @@ REFUSED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "told"), REFUSED)
-def test_a_request_that_names_what_is_not_there_is_refused_alone(
-    cloud: Cloud, asked: dict[str, Any], told: str
+@pytest.mark.parametrize(("requested", "message"), REFUSED)
+def test_a_request_with_unknown_references_is_rejected_alone(
+    cloud: Cloud, requested: dict[str, Any], message: str
 ) -> None:
     cloud.add_flavor("secret", is_public=False)
     cloud.add_flavor("off", is_disabled=True)
     cloud.add_flavor("odd", extra_specs={"trait:HW_CPU_X86_AVX": "perhaps"})
-    outcomes = cloud.boot(cloud.request(), cloud.request(**asked), cloud.request())
+    outcomes = cloud.boot(cloud.request(), cloud.request(**requested), cloud.request())
     assert [isinstance(each, Booted) for each in outcomes] == [True, False, True]
     assert isinstance(outcomes[1], Invalid)
-    assert told in outcomes[1].message
+    assert message in outcomes[1].message
     assert usage(cloud).servers == 2
 
 
@@ -238,13 +236,13 @@ IMAGES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "asked", "told"), IMAGES)
-def test_images_must_be_seen_active_and_small_enough(
-    cloud: Cloud, facts: dict[str, Any], asked: dict[str, Any], told: str | None
+@pytest.mark.parametrize(("facts", "requested", "message"), IMAGES)
+def test_images_must_be_visible_active_and_small_enough(
+    cloud: Cloud, facts: dict[str, Any], requested: dict[str, Any], message: str | None
 ) -> None:
     add_image(cloud, **facts)
-    (fault,) = faults(cloud.boot(cloud.request(image_id=IMAGE_ID, **asked)))
-    assert fault is None if told is None else fault is not None and told in fault
+    (fault,) = faults(cloud.boot(cloud.request(image_id=IMAGE_ID, **requested)))
+    assert fault is None if message is None else fault is not None and message in fault
 
 
 def test_a_key_is_looked_up_with_its_user(cloud: Cloud) -> None:
@@ -256,7 +254,7 @@ def test_a_key_is_looked_up_with_its_user(cloud: Cloud) -> None:
     assert [isinstance(each, Booted) for each in outcomes] == [True, False]
 
 
-def test_a_named_host_is_the_only_one_that_will_do(cloud: Cloud) -> None:
+def test_a_requested_host_is_the_only_candidate(cloud: Cloud) -> None:
     refusal, outcome = cloud.boot(
         cloud.request(forced_host="nowhere"), cloud.request(forced_host="a")
     )
@@ -264,18 +262,18 @@ def test_a_named_host_is_the_only_one_that_will_do(cloud: Cloud) -> None:
     assert [row.host for row in rows(cloud, outcome)] == ["a"]
 
 
-def test_a_zone_is_asked_for_and_kept(cloud: Cloud) -> None:
+def test_a_requested_zone_is_used_and_stored(cloud: Cloud) -> None:
     (outcome,) = cloud.boot(cloud.request(4, availability_zone="south"))
     assert {(row.host, row.asked_az) for row in rows(cloud, outcome)} == {("b", "south")}
 
 
-def test_a_zone_whose_last_host_left_is_no_zone(cloud: Cloud) -> None:
+def test_a_zone_without_hosts_is_unknown(cloud: Cloud) -> None:
     cloud.report(reported("b", availability_zone="nova"))
     (refusal,) = cloud.boot(cloud.request(availability_zone="south"))
     assert isinstance(refusal, Invalid)
 
 
-def test_hosts_whose_agent_is_silent_get_nothing(cloud: Cloud) -> None:
+def test_hosts_with_a_silent_agent_get_no_servers(cloud: Cloud) -> None:
     late = NOW + timedelta(seconds=61)
     (fault,) = faults(cloud.boot(cloud.request(now=late)))
     assert fault is not None
@@ -283,7 +281,7 @@ def test_hosts_whose_agent_is_silent_get_nothing(cloud: Cloud) -> None:
     assert "2 silent for 60 s" in fault
 
 
-def test_traits_and_capabilities_of_the_flavor_are_asked_for(cloud: Cloud) -> None:
+def test_traits_and_capabilities_of_the_flavor_are_required(cloud: Cloud) -> None:
     specs = {"trait:HW_CPU_X86_AVX": "required", "capabilities:cores": ">= 8"}
     cloud.add_flavor("fast", extra_specs=specs)
     fast = frozenset({"HW_CPU_X86_AVX"})
@@ -314,7 +312,7 @@ def test_the_same_requests_on_the_same_cloud_go_to_the_same_hosts(tmp_path: Path
     assert run(tmp_path / "one") == run(tmp_path / "two")
 
 
-def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
+def test_filters_that_claims_depend_on_cannot_be_removed(tmp_path: Path) -> None:
     scheduling = Scheduling(default_host_filters=("ComputeFilter",))
     names = [each.NAME for each in scheduler_of(scheduling).pipeline.filters]
     assert names == [
@@ -332,11 +330,11 @@ def test_what_claims_stand_on_cannot_be_configured_away(tmp_path: Path) -> None:
     cloud.judge()
 
 
-def test_an_unknown_filter_is_no_silent_default() -> None:
+def test_an_unknown_filter_is_rejected() -> None:
     with pytest.raises(ValueError, match="There is no host filter 'CapacityFliter'"):
         scheduler_of(Scheduling(default_host_filters=("CapacityFliter",)))
 
 
-def test_nothing_asked_is_nothing_done(cloud: Cloud) -> None:
+def test_an_empty_batch_does_nothing(cloud: Cloud) -> None:
     assert cloud.boot() == []
     assert cloud.read(lambda tx: servers.alive(tx, [ServerId("x")])) == []

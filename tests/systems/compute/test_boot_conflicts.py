@@ -1,4 +1,4 @@
-"""Booting when others write as well: claims that come too late, retries, and failed commits."""
+"""Booting with concurrent writers: stale claims, retries, and failed commits."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def near(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def far(near: Cloud) -> Iterator[Cloud]:
-    """Another process on the same cloud, whose table is what it was at the start."""
+    """Another process on the same cloud, whose table does not change any more."""
     cloud = near.beside()
     yield cloud
     cloud.close()
 
 
 def on(cloud: Cloud, host: str, count: int = 1) -> BootRequest:
-    """A request for servers on a host of the administrator's choice."""
+    """A request of an administrator for servers on a host."""
     return cloud.request(count, forced_host=host, is_admin=True)
 
 
 def held(cloud: Cloud) -> dict[str, int]:
-    """How many small servers hold something of each host, as the store has it."""
+    """The number of small servers on each host, according to the store."""
 
     def look(tx: Tx) -> dict[str, int]:
         ids = cloud.table.index_of
@@ -57,21 +57,21 @@ def held(cloud: Cloud) -> dict[str, int]:
     return counts
 
 
-def test_a_claim_that_came_too_late_looks_again_and_succeeds(near: Cloud, far: Cloud) -> None:
+def test_a_stale_claim_is_retried_and_succeeds(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a"))
     assert faults(boot_behind(far, on(far, "a"))) == [None]
     assert held(near)["a"] == 2
     far.judge()
 
 
-def test_a_claim_that_came_too_late_finds_another_host(near: Cloud, far: Cloud) -> None:
+def test_a_stale_claim_is_retried_on_another_host(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a", 4), on(near, "b", 4))
     assert faults(boot_behind(far, far.request(4))) == [None]
     assert held(near) == {"a": 4, "b": 4, "c": 4}
     far.judge()
 
 
-def test_a_claim_that_came_too_late_for_the_last_room_is_told_so(near: Cloud, far: Cloud) -> None:
+def test_a_stale_claim_without_room_is_rejected(near: Cloud, far: Cloud) -> None:
     near.boot(near.request(12))
     (fault,) = faults(boot_behind(far, far.request()))
     assert fault is not None
@@ -79,11 +79,9 @@ def test_a_claim_that_came_too_late_for_the_last_room_is_told_so(near: Cloud, fa
     far.judge()
 
 
-def test_claims_behind_one_that_came_too_late_are_not_taken_for_proven(
-    near: Cloud, far: Cloud
-) -> None:
-    """The first claim is planned at a generation that is gone; the second one, behind it, at
-    the very generation that the other process made, without having seen what it took."""
+def test_claims_after_a_stale_one_are_checked_again(near: Cloud, far: Cloud) -> None:
+    """The first claim is planned at an old generation. The second one is planned at the generation
+    that the other process has written, without having seen that process's claim."""
     near.boot(on(near, "a", 4))
     outcomes = boot_behind(far, on(far, "a", 2), on(far, "a", 2))
     assert held(near)["a"] == 4, "the host was sold twice"
@@ -105,7 +103,7 @@ def test_no_number_of_moves_makes_stale_claims_look_proven(
     far.judge()
 
 
-def test_claims_that_had_nothing_to_do_with_a_late_one_stand(near: Cloud, far: Cloud) -> None:
+def test_claims_unrelated_to_a_stale_one_are_committed(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a"))
     outcomes = boot_behind(far, on(far, "b"), on(far, "a"), on(far, "c"), on(far, "a"))
     assert faults(outcomes) == [None] * 4
@@ -114,7 +112,7 @@ def test_claims_that_had_nothing_to_do_with_a_late_one_stand(near: Cloud, far: C
 
 
 def test_a_host_that_moves_to_another_row_keeps_its_orders(near: Cloud, far: Cloud) -> None:
-    """Looking again can renumber the rows; what was claimed before must not go astray."""
+    """A retry can renumber the rows; earlier claims must keep their hosts."""
     late = far.table.names[-1]
     first = far.table.names[0]
 
@@ -132,23 +130,23 @@ def test_a_host_that_moves_to_another_row_keeps_its_orders(near: Cloud, far: Clo
 
 
 class Deaf(Follower):
-    """A follower who hears nothing and looks at nothing: his claims come too late."""
+    """A follower that reads no changes, so that its claims are stale."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked = 0
 
     def catch_up(self, tx: Tx) -> None:
-        """Count instead of looking."""
+        """Count the call, and read nothing."""
         self.asked += 1
 
     def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
-        """Leave everything as it is."""
+        """Read nothing."""
 
 
-def test_a_row_that_the_feed_leaves_wrong_is_found_out_by_a_claim(near: Cloud, far: Cloud) -> None:
+def test_a_claim_detects_a_row_that_the_feed_left_wrong(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a", 2))
-    # As if the change had been lost on its way.
+    # As if the change row had been lost.
     far.table.bookmark = far.read(changes.newest)
     with capture_logs() as logs:
         assert faults(far.boot(on(far, "a"), on(far, "b"))) == [None, None]
@@ -158,7 +156,7 @@ def test_a_row_that_the_feed_leaves_wrong_is_found_out_by_a_claim(near: Cloud, f
 
 
 @pytest.mark.parametrize("attempts_max", [1, 2, 7])
-def test_retries_have_an_end(near: Cloud, far: Cloud, attempts_max: int) -> None:
+def test_retries_are_limited(near: Cloud, far: Cloud, attempts_max: int) -> None:
     deaf = Deaf()
     with near.store.read() as tx:
         deaf.load(tx)
@@ -175,17 +173,17 @@ def test_retries_have_an_end(near: Cloud, far: Cloud, attempts_max: int) -> None
     far.judge()
 
 
-# -- the desk looks before it decides --------------------------------------------------------
+# -- the executor reads changes before it decides --------------------------------------------
 
 
-def test_the_desk_decides_on_what_others_wrote_meanwhile(near: Cloud, far: Cloud) -> None:
+def test_decisions_see_what_other_processes_wrote(near: Cloud, far: Cloud) -> None:
     near.boot(near.request(11))
     outcomes = far.boot(far.request(2), far.request(1))
     assert [fault is None for fault in faults(outcomes)] == [False, True]
     far.judge()
 
 
-def test_the_desk_sees_room_that_others_gave_back(near: Cloud, far: Cloud) -> None:
+def test_decisions_see_capacity_that_other_processes_released(near: Cloud, far: Cloud) -> None:
     request = near.request(12)
     near.boot(request)
     assert faults(far.boot(far.request())) != [None]
@@ -194,8 +192,8 @@ def test_the_desk_sees_room_that_others_gave_back(near: Cloud, far: Cloud) -> No
     far.judge()
 
 
-def test_the_desk_leaves_hosts_alone_that_others_closed(near: Cloud, far: Cloud) -> None:
-    """Closing a host moves no generation, so no claim would notice."""
+def test_decisions_skip_hosts_that_other_processes_closed(near: Cloud, far: Cloud) -> None:
+    """Closing a host advances no generation, so a claim does not detect it."""
 
     def close(tx: Tx) -> None:
         for name in ("a", "b"):
@@ -207,7 +205,7 @@ def test_the_desk_leaves_hosts_alone_that_others_closed(near: Cloud, far: Cloud)
     far.judge()
 
 
-def test_the_desk_knows_zones_and_hosts_that_others_added(near: Cloud, far: Cloud) -> None:
+def test_decisions_see_zones_and_hosts_that_other_processes_added(near: Cloud, far: Cloud) -> None:
     near.report(reported("d", availability_zone="north"))
     requests = far.request(availability_zone="north"), on(far, "d")
     assert faults(far.boot(*requests)) == [None, None]

@@ -1,4 +1,4 @@
-"""Batches in which something breaks: one step alone pays for it, and nothing is lost."""
+"""Failures in batches: only the failing step is affected, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ ALL_PAGES = 1_000_000
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[Any]]:
-    """What is logged meanwhile. Without a service nobody has set up the log, and the
-    development form of a traceback takes seconds."""
+    """The log of a test. Structlog's default format of a traceback would take seconds."""
     with capture_logs() as captured:
         yield captured
 
@@ -37,7 +36,7 @@ def logs() -> Iterator[list[Any]]:
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of two hosts with room for four small servers each.
 
-    There is one connection to read and one to write, so that whoever keeps one is noticed.
+    It has one connection to read and one to write, so that a leaked one is noticed.
     """
     started = cloud_in(tmp_path, reported("a"), reported("b"), readers_max=1)
     yield started
@@ -57,7 +56,7 @@ def close_host(name: str) -> Any:
 
 
 def raiser(error: Exception) -> Any:
-    """A step that does a lot and then fails."""
+    """A step that writes a lot and then fails."""
 
     def write(tx: Tx) -> None:
         close_host("a")(tx)
@@ -67,7 +66,7 @@ def raiser(error: Exception) -> Any:
 
 
 def poisoned(cloud: Cloud) -> BootRequest:
-    """A request that nobody could have let through: it cannot be written down."""
+    """An invalid request that cannot be written to the database."""
     return cloud.request(metadata={"k": object()})
 
 
@@ -76,7 +75,7 @@ def count_servers(cloud: Cloud, *requests: BootRequest) -> int:
     return len(cloud.read(lambda tx: servers.alive(tx, uuids)))
 
 
-def test_a_refusal_undoes_its_own_step_alone(cloud: Cloud) -> None:
+def test_a_refusal_rolls_back_only_its_own_step(cloud: Cloud) -> None:
     answers = cloud.carry_out(
         ("write", raiser(Conflict("no"))),
         ("boot", cloud.request(8)),
@@ -96,7 +95,7 @@ ACCIDENTS = [
 
 
 @pytest.mark.parametrize("accident", ACCIDENTS)
-def test_an_accident_in_a_step_takes_nobody_with_it(
+def test_an_error_in_a_step_does_not_affect_other_steps(
     cloud: Cloud, accident: Exception, logs: list[Any]
 ) -> None:
     first, last = cloud.request(2), cloud.request(3)
@@ -110,7 +109,7 @@ def test_an_accident_in_a_step_takes_nobody_with_it(
     assert [each["event"] for each in logs] == ["batch_repeated", "batch_failed"]
 
 
-def test_a_step_that_the_database_does_not_understand_takes_nobody_with_it(cloud: Cloud) -> None:
+def test_a_step_with_invalid_sql_does_not_affect_other_steps(cloud: Cloud) -> None:
     request = cloud.request(2)
     answers = cloud.carry_out(
         ("boot", request),
@@ -121,7 +120,7 @@ def test_a_step_that_the_database_does_not_understand_takes_nobody_with_it(cloud
     assert count_servers(cloud, request) == 2
 
 
-def test_an_accident_in_a_boot_takes_nobody_with_it(cloud: Cloud) -> None:
+def test_an_error_in_a_boot_does_not_affect_other_boots(cloud: Cloud) -> None:
     good = [cloud.request(2) for _ in range(3)]
     answers = cloud.boot(good[0], poisoned(cloud), good[1], good[2])
     assert [isinstance(each, Booted) for each in answers] == [True, False, True, True]
@@ -129,19 +128,19 @@ def test_an_accident_in_a_boot_takes_nobody_with_it(cloud: Cloud) -> None:
     assert cloud.table.used["VCPU"].sum() == 6
 
 
-def test_an_accident_alone_leaves_the_table_as_it_was(cloud: Cloud) -> None:
+def test_an_error_alone_leaves_the_table_unchanged(cloud: Cloud) -> None:
     (answer,) = cloud.boot(poisoned(cloud))
     assert isinstance(answer, Exception)
     assert faults(cloud.boot(cloud.request(8))) == [None]
 
 
-def test_explaining_takes_nothing_and_sees_the_boots_of_its_batch(cloud: Cloud) -> None:
-    booted, told, refused = cloud.carry_out(
+def test_explaining_claims_nothing_and_sees_the_boots_of_its_batch(cloud: Cloud) -> None:
+    booted, explained, refused = cloud.carry_out(
         ("boot", cloud.request(6)), ("explain", cloud.request(2)), ("explain", cloud.request(3))
     )
     assert isinstance(booted, Booted)
-    assert told.explanation.fault is None
-    assert len(told.explanation.chosen) == 2
+    assert explained.explanation.fault is None
+    assert len(explained.explanation.chosen) == 2
     assert "with room for 2 of 3 servers" in refused.explanation.fault
     assert refused.explanation.chosen == ()
     assert cloud.table.used["VCPU"].sum() == 6
@@ -157,7 +156,7 @@ def test_explaining_refuses_as_booting_does(cloud: Cloud) -> None:
 
 
 def pragma(cloud: Cloud, text: str) -> Any:
-    """Ask or tell the connection that writes something, outside of any transaction."""
+    """Run a statement on the writing connection, outside of any transaction."""
     connection = cloud.store.engines.writing.raw_connection()
     try:
         return connection.cursor().execute(f"PRAGMA {text}").fetchone()
@@ -166,17 +165,17 @@ def pragma(cloud: Cloud, text: str) -> Any:
 
 
 def full_disk(cloud: Cloud, is_full: bool) -> None:
-    """Let the database have no more pages than it has now, or as many as it likes."""
+    """Limit the database to its present number of pages, or lift the limit."""
     (used,), (free,) = pragma(cloud, "page_count"), pragma(cloud, "freelist_count")
     pragma(cloud, f"max_page_count={used - free if is_full else ALL_PAGES}")
 
 
 def big(cloud: Cloud) -> BootRequest:
-    """A request that needs more pages than are left in those begun."""
+    """A request that needs new pages."""
     return cloud.request(2, user_data="x" * 60_000)
 
 
-def test_a_full_disk_refuses_and_loses_nothing(cloud: Cloud, logs: list[Any]) -> None:
+def test_a_full_disk_rejects_writes_and_loses_nothing(cloud: Cloud, logs: list[Any]) -> None:
     before = cloud.request(1)
     cloud.boot(before)
     full_disk(cloud, True)
@@ -193,7 +192,7 @@ def test_a_full_disk_refuses_and_loses_nothing(cloud: Cloud, logs: list[Any]) ->
     assert cloud.table.used["VCPU"].sum() == 3
 
 
-def test_a_full_disk_lets_through_what_still_fits(cloud: Cloud) -> None:
+def test_a_full_disk_accepts_what_still_fits(cloud: Cloud) -> None:
     full_disk(cloud, True)
     answers = cloud.carry_out(
         ("boot", big(cloud)), ("write", close_host("b")), ("boot", big(cloud))
@@ -205,18 +204,18 @@ def test_a_full_disk_lets_through_what_still_fits(cloud: Cloud) -> None:
 
 
 def refuse_writes(raw: sqlite3.Connection, _record: object) -> None:
-    """Make a connection one that only reads."""
+    """Make a connection read-only."""
     raw.execute("PRAGMA query_only=ON")
 
 
 def query_only(cloud: Cloud, is_so: bool) -> None:
-    """Have the connection refuse all writes, and each that takes its place."""
+    """Make the writing connection, and each that replaces it, read-only."""
     pragma(cloud, f"query_only={'ON' if is_so else 'OFF'}")
     change = sa.event.listen if is_so else sa.event.remove
     change(cloud.store.engines.writing, "connect", refuse_writes)
 
 
-def test_a_database_that_became_read_only_refuses_and_loses_nothing(cloud: Cloud) -> None:
+def test_a_read_only_database_rejects_writes_and_loses_nothing(cloud: Cloud) -> None:
     cloud.boot(cloud.request(1))
     query_only(cloud, True)
     answers = cloud.carry_out(("boot", cloud.request(3)), ("write", close_host("a")))
@@ -227,13 +226,13 @@ def test_a_database_that_became_read_only_refuses_and_loses_nothing(cloud: Cloud
     assert cloud.table.used["VCPU"].sum() == 8
 
 
-def test_a_database_that_goes_while_steps_are_repeated_is_waited_for_once(cloud: Cloud) -> None:
-    """An accident has every step carried out alone; they are not all to wait for nobody."""
+def test_a_database_lost_while_steps_are_repeated_is_awaited_once(cloud: Cloud) -> None:
+    """After an error every step is repeated alone; they must not all wait for the database."""
 
     attempts = itertools.count(1)
 
     def break_off(tx: Tx) -> None:
-        # The first time with the others, and then alone.
+        # First with the other steps, and then alone.
         if next(attempts) > 1:
             tx.exec_driver_sql("PRAGMA query_only=ON")
             sa.event.listen(cloud.store.engines.writing, "connect", refuse_writes)
@@ -242,14 +241,12 @@ def test_a_database_that_goes_while_steps_are_repeated_is_waited_for_once(cloud:
     boots = [("boot", cloud.request()) for _ in range(3)]
     answers = cloud.carry_out(("write", break_off), *boots)
     assert [type(each) for each in answers] == [RuntimeError, *[Unreachable] * 3]
-    assert len(set(map(id, answers))) == 2, "nobody waited twice"
+    assert len(set(map(id, answers))) == 2, "no step waited twice"
     query_only(cloud, False)
 
 
-def test_a_commit_that_fails_at_its_very_end_leaves_the_table_right(
-    cloud: Cloud, logs: list[Any]
-) -> None:
-    """Everything was written and the table followed; then the commit itself is refused."""
+def test_a_failed_commit_leaves_the_table_correct(cloud: Cloud, logs: list[Any]) -> None:
+    """Everything is written and the table has followed; then the commit is rejected."""
     request = cloud.request(3)
     answers = cloud.carry_out(
         ("boot", request), ("write", close_host("a")), ("write", orphan_at_the_end)
@@ -266,20 +263,20 @@ ORPHAN = "INSERT INTO flavor_projects (flavor_id, project_id) VALUES (987654, 'x
 
 
 def orphan_at_the_end(tx: Tx) -> None:
-    """Close a host, and write a row that refers to nothing, which the commit will notice."""
+    """Close a host, and write a row with a dangling reference, which the commit rejects."""
     tx.exec_driver_sql("PRAGMA defer_foreign_keys=ON")
     close_host("b")(tx)
     tx.exec_driver_sql(ORPHAN)
 
 
-def test_a_writer_that_holds_on_refuses_the_batch_once(tmp_path: Path) -> None:
+def test_a_writer_that_keeps_its_lock_rejects_the_batch_once(tmp_path: Path) -> None:
     cloud = cloud_in(tmp_path, reported("a"), busy_timeout_s=0.05)
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:
         answers = cloud.carry_out(("boot", cloud.request()), ("boot", cloud.request()))
         assert [type(each) for each in answers] == [Busy, Busy]
-        assert answers[0] is answers[1], "nobody waited twice"
+        assert answers[0] is answers[1], "no step waited twice"
     finally:
         other.execute("ROLLBACK")
         other.close()
@@ -288,7 +285,7 @@ def test_a_writer_that_holds_on_refuses_the_batch_once(tmp_path: Path) -> None:
     cloud.close()
 
 
-def test_hosts_that_a_failed_batch_added_are_gone_again(cloud: Cloud) -> None:
+def test_hosts_of_a_failed_batch_are_removed_from_the_table(cloud: Cloud) -> None:
     def add_then_fail(tx: Tx) -> None:
         from_agent = [reported("c", availability_zone="north"), reported("a", vcpus=9)]
         cloud.report_in(tx, *from_agent)
@@ -302,7 +299,7 @@ def test_hosts_that_a_failed_batch_added_are_gone_again(cloud: Cloud) -> None:
     assert sorted(cloud.table.names) == ["a", "b"]
 
 
-def test_flavors_of_a_failed_batch_are_not_remembered(cloud: Cloud) -> None:
+def test_flavors_of_a_failed_batch_are_not_cached(cloud: Cloud) -> None:
     def delete_then_fail(tx: Tx) -> None:
         flavors.delete(tx, "small")
         raise RuntimeError("boom")

@@ -1,4 +1,4 @@
-"""A clock that is set back: who is alive is heard again, and who is dead is found out."""
+"""A clock that is set back: live agents stay up, and dead agents are detected."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def heard(cloud: Cloud) -> object:
-    """When the agent was heard."""
+    """The time of the agent's last heartbeat."""
     return dict(cloud.read(agents.last_seen))[AGENT.id]
 
 
-def test_who_was_heard_in_the_future_is_heard_now_and_silent_later(cloud: Cloud) -> None:
+def test_a_heartbeat_in_the_future_counts_as_now_and_expires(cloud: Cloud) -> None:
     cloud.write(lambda tx: agents.heard(tx, AGENT.id, NOW + HOUR))
     cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, NOW))
     assert heard(cloud) == NOW
@@ -41,7 +41,7 @@ def test_who_was_heard_in_the_future_is_heard_now_and_silent_later(cloud: Cloud)
     assert faults(cloud.boot(cloud.request(now=later))) == [None]
 
 
-def test_a_clock_that_is_a_little_ahead_is_left_alone(cloud: Cloud) -> None:
+def test_a_clock_slightly_ahead_is_tolerated(cloud: Cloud) -> None:
     ahead = NOW + timedelta(seconds=20)
     cloud.write(lambda tx: agents.heard(tx, AGENT.id, ahead))
     cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, NOW))

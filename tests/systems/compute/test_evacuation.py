@@ -31,7 +31,7 @@ def test_a_host_that_is_up_is_not_evacuated(movers: Movers) -> None:
         movers.evacuate(uuid)
 
 
-def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
+def test_a_lost_host_is_held_until_it_confirms_the_cleanup(movers: Movers) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     assert movers.evacuate(uuid).fault is None
@@ -43,12 +43,12 @@ def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
     assert movers.migration(uuid).status == MigrationStatus.DONE
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
-    # However long that takes.
+    # It does not time out.
     for _ in range(3):
         movers.wait(silent="a")
         movers.sweep()
     assert movers.told() == [("destroy", "a1")]
-    # It comes back with the server that it had, and is told already what to do with it.
+    # It comes back with the server, and already has the order to destroy it.
     movers.wait(1)
     movers.report(reported("a1", servers=(uuid,)))
     assert movers.told() == [("destroy", "a1")]
@@ -58,7 +58,7 @@ def test_a_lost_host_is_held_until_it_has_cleared_away(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
 
-def test_what_a_lost_host_cannot_clear_away_is_no_fault_of_the_evacuation(movers: Movers) -> None:
+def test_a_failed_cleanup_does_not_fail_the_evacuation(movers: Movers) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     movers.evacuate(uuid)
@@ -67,12 +67,12 @@ def test_what_a_lost_host_cannot_clear_away_is_no_fault_of_the_evacuation(movers
     movers.tell("destroy", uuid, "It is busy.")
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
     assert (action.action, action.message) == ("evacuate", None)
-    told = [(each.name, each.result) for each in action.events]
-    assert told == [("evacuate", "Success"), ("destroy", "Error")]
+    events = [(each.name, each.result) for each in action.events]
+    assert events == [("evacuate", "Success"), ("destroy", "Error")]
 
 
 @pytest.mark.parametrize(("was_off", "is_started"), [(True, True), (False, False)])
-def test_a_server_is_off_if_it_was_or_if_it_is_to_be(
+def test_an_evacuated_server_is_off_if_it_was_or_if_requested(
     movers: Movers, was_off: bool, is_started: bool
 ) -> None:
     uuid = movers.boot()
@@ -88,7 +88,9 @@ def test_a_server_is_off_if_it_was_or_if_it_is_to_be(
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_a_server_that_is_not_built_stays_with_its_lost_host(movers: Movers, is_late: bool) -> None:
+def test_a_failed_evacuation_keeps_the_server_on_its_lost_host(
+    movers: Movers, is_late: bool
+) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     movers.evacuate(uuid)
@@ -105,7 +107,7 @@ def test_a_server_that_is_not_built_stays_with_its_lost_host(movers: Movers, is_
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     assert movers.held(migration.uuid) == ({"b1": SMALL_TAKES} if is_late else {})
     if is_late:
-        # Not again to where it may be already.
+        # Not again to the host that may have it already.
         assert "No valid host" in (movers.evacuate(uuid).fault or "")
         movers.tell("destroy", uuid)
     assert movers.migration(uuid).status == MigrationStatus.FAILED
@@ -113,7 +115,7 @@ def test_a_server_that_is_not_built_stays_with_its_lost_host(movers: Movers, is_
     assert movers.evacuate(uuid).fault is None
 
 
-def test_what_a_lost_host_was_told_is_not_done_any_more(movers: Movers) -> None:
+def test_pending_orders_of_a_lost_host_are_withdrawn(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.stop, uuid)
     movers.wait(silent="a")
@@ -125,7 +127,7 @@ def test_what_a_lost_host_was_told_is_not_done_any_more(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
 
-def test_a_server_lost_while_it_was_sent_can_be_evacuated(tmp_path: Path) -> None:
+def test_a_server_lost_during_a_live_migration_can_be_evacuated(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("b1"), reported("b2"))
     uuid = movers.boot()
     movers.migrate_live(uuid, host="b1")
@@ -136,7 +138,7 @@ def test_a_server_lost_while_it_was_sent_can_be_evacuated(tmp_path: Path) -> Non
     assert movers.state(uuid) == ("ERROR", None, "a1")
     assert movers.evacuate(uuid).fault is None
     movers.judge()
-    # Not where it may still be on its way to.
+    # Not to the host that it may still be moving to.
     assert movers.tell("evacuate", uuid) == "b2"
     second = movers.migration(uuid)
     assert movers.held(uuid) == {"b2": SMALL_TAKES}
@@ -148,7 +150,7 @@ def test_a_server_lost_while_it_was_sent_can_be_evacuated(tmp_path: Path) -> Non
     movers.close()
 
 
-def test_a_forced_host_must_answer(movers: Movers) -> None:
+def test_a_forced_host_must_be_up(movers: Movers) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     assert movers.evacuate(uuid, host="b1", is_forced=True).fault is None
@@ -161,7 +163,7 @@ def test_a_forced_host_must_answer(movers: Movers) -> None:
     assert movers.state(other)[2] == "b1"
 
 
-def test_nobody_is_forced_on_a_host_that_is_down(tmp_path: Path) -> None:
+def test_a_host_that_is_down_cannot_be_forced(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("a2"), reported("b1"))
     uuid = movers.boot("a1")
     movers.wait(120, silent="a")
@@ -186,7 +188,7 @@ def test_an_evacuated_server_that_is_deleted_leaves_nothing(movers: Movers, is_b
     assert movers.held(movers.migration(uuid).uuid) == {}
 
 
-def test_who_forgets_a_lost_host_gives_up_what_was_left_there(movers: Movers) -> None:
+def test_removing_a_lost_host_abandons_its_cleanup(movers: Movers) -> None:
     uuid = movers.boot()
     movers.wait(120, silent="a")
     movers.evacuate(uuid)

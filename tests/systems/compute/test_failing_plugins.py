@@ -1,4 +1,4 @@
-"""A plug-in that fails keeps its own request from being decided, and no other."""
+"""Failing plug-ins: only their own requests are affected."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Make = Callable[..., Cloud]
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[Any]]:
-    """What is logged meanwhile."""
+    """The log of a test."""
     with capture_logs() as captured:
         yield captured
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """Makes a cloud of two hosts, with such plug-ins."""
+    """Makes a cloud of two hosts with the given plug-ins."""
     made: list[Cloud] = []
 
     def start(**settings: Any) -> Cloud:
@@ -63,7 +63,7 @@ def failures(logs: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("setting", ["off", "brief", "full"])
-def test_the_servers_are_in_error_and_the_others_are_placed(
+def test_a_failing_filter_affects_only_its_own_request(
     make: Make, logs: list[Any], setting: str
 ) -> None:
     cloud = rack_filter(make, explain_decisions=setting)
@@ -81,29 +81,29 @@ def test_the_servers_are_in_error_and_the_others_are_placed(
     assert line["error"] == f"RuntimeError: {SECRET}"
 
 
-def test_a_filter_that_exits_keeps_nobody_else_from_being_placed(make: Make) -> None:
+def test_a_filter_that_exits_does_not_affect_other_requests(make: Make) -> None:
     cloud = rack_filter(make)
     exits = cloud.request(hints={"trouble": "exit"})
     assert faults(cloud.boot(exits)) == [FAILED.format("host filter RackFilter")]
     assert faults(cloud.boot(cloud.request())) == [None]
 
 
-def test_what_went_wrong_is_for_administrators_alone(make: Make) -> None:
+def test_only_administrators_see_the_error(make: Make) -> None:
     cloud = rack_filter(make)
     request = cloud.request(hints=TROUBLE)
     cloud.boot(request)
     uuid = request.server_ids[0]
     server = cloud.read(lambda tx: servers.by_uuid(tx, uuid))
-    # Details of faults are shown to administrators and to nobody else.
+    # Only administrators see the details of faults.
     assert server.fault["details"] == f"RackFilter: RuntimeError: {SECRET}"
     assert SECRET not in server.fault["message"]
-    told = cloud.read(lambda tx: decisions.shown(tx, server, are_hosts_named=False))
-    assert (told["servers"], told["removed"], told["nearest"]) == (0, [], [])
-    assert told["fault"] == server.fault["message"]
-    assert SECRET not in str(told)
+    shown = cloud.read(lambda tx: decisions.shown(tx, server, are_hosts_named=False))
+    assert (shown["servers"], shown["removed"], shown["nearest"]) == (0, [], [])
+    assert shown["fault"] == server.fault["message"]
+    assert SECRET not in str(shown)
 
 
-def test_a_question_is_refused(make: Make, logs: list[Any]) -> None:
+def test_explaining_is_rejected(make: Make, logs: list[Any]) -> None:
     cloud = rack_filter(make)
     asked = [cloud.request(hints=each) for each in (TROUBLE, {})]
     failed, answered = cloud.carry_out(*(("explain", each) for each in asked))
@@ -115,7 +115,7 @@ def test_a_question_is_refused(make: Make, logs: list[Any]) -> None:
     assert len(failures(logs)) == 1
 
 
-def test_a_plan_is_refused(make: Make, logs: list[Any]) -> None:
+def test_planning_is_rejected(make: Make, logs: list[Any]) -> None:
     cloud = rack_filter(make)
     request = cloud.request(hints=TROUBLE)
     (failed,) = cloud.carry_out(
@@ -125,7 +125,7 @@ def test_a_plan_is_refused(make: Make, logs: list[Any]) -> None:
     assert len(failures(logs)) == 1
 
 
-def test_an_entry_of_a_plan_is_refused_and_makes_no_server(make: Make) -> None:
+def test_a_plan_entry_is_rejected_and_creates_no_server(make: Make) -> None:
     cloud = rack_filter(make)
     uuid = cloud.host("a").provider_uuid
     request = cloud.request(hints=TROUBLE)
@@ -136,7 +136,7 @@ def test_an_entry_of_a_plan_is_refused_and_makes_no_server(make: Make) -> None:
     assert cloud.read(lambda tx: servers.ever_known(tx, request.server_ids)) == set()
 
 
-def test_a_failing_weigher_is_told_as_one(make: Make) -> None:
+def test_a_failing_weigher_is_reported_as_a_weigher(make: Make) -> None:
     cloud = make(default_host_weighers=(f"{OWN}:RackWeigher",))
     wanted = [{"trouble": {each: "error"}} for each in ("column", "scale")]
     outcomes = cloud.boot(*(cloud.request(hints=each) for each in wanted))
@@ -144,7 +144,7 @@ def test_a_failing_weigher_is_told_as_one(make: Make) -> None:
     assert faults(cloud.boot(cloud.request(hints={"like": "b"}))) == [None]
 
 
-def test_what_it_does_not_explain_is_said_in_other_words(make: Make) -> None:
+def test_a_filter_that_cannot_explain_itself_is_reported(make: Make) -> None:
     cloud = rack_filter(make)
     hints = {"rack": "none", "trouble": {"missing": "error"}}
     (fault,) = faults(cloud.boot(cloud.request(hints=hints)))
@@ -153,23 +153,23 @@ def test_what_it_does_not_explain_is_said_in_other_words(make: Make) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_filter_that_fails_between_two_looks_leaves_nothing_taken(make: Make, count: int) -> None:
+def test_a_filter_that_fails_in_a_retry_leaves_no_depletion(make: Make, count: int) -> None:
     FAILS_ONCE.is_armed = False
     cloud = make(default_host_filters=(f"{OWN}:FAILS_ONCE",), default_host_weighers=())
     if count == 1:
-        # The whole table was looked at, and remembered.
+        # The mask of the whole table is cached.
         assert faults(cloud.boot(cloud.request())) == [None]
     FAILS_ONCE.is_armed = True
     failed = faults(cloud.boot(cloud.request(count)))
     assert failed == [FAILED.format("host filter FailsOnceFilter")]
-    # What was being renewed when it failed is not believed: the empty hosts are empty still.
+    # The partly renewed mask is discarded: the empty hosts are still empty.
     assert faults(cloud.boot(cloud.request(count))) == [None]
     (fault,) = faults(cloud.boot(cloud.request()))
     assert fault is not None
     assert "FailsOnceFilter removed 2 (the host is full; an empty host)" in fault
 
 
-def test_a_filter_that_has_nothing_to_say_of_some_rows_has_failed(make: Make) -> None:
+def test_a_filter_with_a_short_mask_has_failed(make: Make) -> None:
     cloud = make(default_host_filters=(f"{OWN}:Forgetful",))
     assert faults(cloud.boot(cloud.request(3))) == [FAILED.format("host filter ForgetfulFilter")]
 

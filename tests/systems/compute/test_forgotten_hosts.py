@@ -1,4 +1,4 @@
-"""Hosts that do not come back: what moves left there is free when somebody says so."""
+"""Hosts that do not come back: removing them releases what moves left there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def forget(movers: Movers, name: str) -> None:
 
 
 def moved(movers: Movers) -> ServerId:
-    """A server that was moved to the second host, and may go back."""
+    """A server that was moved to the second host, and may be reverted."""
     uuid = movers.boot()
     movers.migrate(uuid)
     movers.tell("depart", uuid)
@@ -40,7 +40,7 @@ def moved(movers: Movers) -> ServerId:
     return uuid
 
 
-def test_a_source_that_is_lost_before_it_has_cleared_away(movers: Movers) -> None:
+def test_a_source_lost_before_its_cleanup(movers: Movers) -> None:
     uuid = moved(movers)
     movers.wait(120, silent="a")
     with pytest.raises(InUse, match="in-progress migrations"):
@@ -54,7 +54,7 @@ def test_a_source_that_is_lost_before_it_has_cleared_away(movers: Movers) -> Non
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
 
 
-def test_a_destination_that_is_lost_while_a_server_goes_back(movers: Movers) -> None:
+def test_a_destination_lost_during_a_revert(movers: Movers) -> None:
     uuid = moved(movers)
     movers.act(resizing.revert, uuid)
     movers.wait(silent="b")
@@ -68,7 +68,7 @@ def test_a_destination_that_is_lost_while_a_server_goes_back(movers: Movers) -> 
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_destination_that_is_lost_before_a_server_has_come(movers: Movers) -> None:
+def test_a_destination_lost_before_the_server_arrives(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate(uuid)
     movers.tell("depart", uuid)
@@ -83,7 +83,7 @@ def test_a_destination_that_is_lost_before_a_server_has_come(movers: Movers) -> 
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_source_that_is_lost_while_it_sends_a_server_that_was_deleted(movers: Movers) -> None:
+def test_a_source_lost_while_it_sends_a_deleted_server(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     movers.tell("expect", uuid)
@@ -92,7 +92,7 @@ def test_a_source_that_is_lost_while_it_sends_a_server_that_was_deleted(movers: 
     movers.delete(uuid)
     assert movers.server(uuid).status == Status.DELETED
     forget(movers, "a1")
-    # It may have arrived before that.
+    # It may have arrived before.
     assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     for order in movers.waiting("destroy"):
         if order.host == "b1":

@@ -1,4 +1,4 @@
-"""Scheduler hints: what they name is looked up, and what cannot be is refused."""
+"""Scheduler hints: references are resolved, and invalid hints are rejected."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.support.server_rows import NOON, row, uuid
 H1 = frozenset({"h1"})
 GROUP = "0f000000-0000-4000-8000-000000000001"
 READERS = Schedulers(Scheduling(default_host_filters=(*FILTERS,))).readers
-"""Every filter of ours is in force."""
+"""All of Innkeeper's filters are in force."""
 
 
 def resolve(store: Store, wanted: dict[str, Any], *, is_admin: bool = False) -> Resolved:
-    """Resolve hints of the project red, which has servers on h1 and h2, and one nowhere."""
+    """Resolve hints of the project red, which has servers on h1 and h2, and one without a host."""
     with store.write() as tx:
         if not servers.ever_known(tx, [uuid(1)]):
             servers.insert_many(
@@ -45,15 +45,15 @@ def resolve(store: Store, wanted: dict[str, Any], *, is_admin: bool = False) -> 
         return hints.resolve(tx, wanted, READERS, project_id="red", is_admin=is_admin, now=NOON)
 
 
-def test_no_hints_are_no_work(store: Store) -> None:
+def test_empty_hints_need_no_queries(store: Store) -> None:
     assert resolve(store, {}) is hints.NOTHING
     assert resolve(store, {"colour": "red", "target_cell": "c1", "a": {"b": [1]}}) == Resolved()
 
 
-def test_servers_stand_for_the_hosts_they_are_on(store: Store) -> None:
+def test_hinted_servers_resolve_to_their_hosts(store: Store) -> None:
     found = resolve(store, {"same_host": uuid(1), "different_host": [uuid(2), uuid(3)]})
     assert found == Resolved(same_hosts=H1, different_hosts=frozenset({"h2"}))
-    # Nowhere is the same as a server that has no host.
+    # A server without a host stands for no host.
     assert resolve(store, {"same_host": [uuid(3)]}).same_hosts == frozenset()
     assert resolve(store, {"same_host": []}).same_hosts is None
     loose = uuid(1).replace("-", "").upper()
@@ -62,18 +62,18 @@ def test_servers_stand_for_the_hosts_they_are_on(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["same_host", "different_host"])
 @pytest.mark.parametrize("number", [4, 5, 99])
-def test_strangers_and_deleted_servers_are_as_unknown_as_none(
+def test_other_projects_and_deleted_servers_are_unknown(
     store: Store, name: str, number: int
 ) -> None:
     with pytest.raises(Invalid, match=f"Server {uuid(number)} could not be found"):
         resolve(store, {name: [uuid(1), uuid(number)]})
 
 
-def test_an_administrator_knows_them_all(store: Store) -> None:
+def test_an_administrator_may_name_any_server(store: Store) -> None:
     assert resolve(store, {"same_host": uuid(4)}, is_admin=True).same_hosts == frozenset({"h3"})
 
 
-def test_a_group_is_looked_up(store: Store) -> None:
+def test_a_group_is_resolved(store: Store) -> None:
     for given in (GROUP, [GROUP]):
         found = resolve(store, {"group": given}).group
         assert found is not None
@@ -129,12 +129,12 @@ def test_near_is_a_range_of_addresses(
         {"query": ["=", "$capabilities..", 1]},
     ],
 )
-def test_what_has_no_form_is_refused(store: Store, given: dict[str, Any]) -> None:
+def test_malformed_hints_are_rejected(store: Store, given: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         resolve(store, given)
 
 
-def test_queries_come_as_text_or_as_they_are(store: Store) -> None:
+def test_queries_are_json_texts_or_json(store: Store) -> None:
     wanted = (">=", "$free_ram_mb", 1024)
     assert resolve(store, {"query": '[">=", "$free_ram_mb", 1024]'}).query == wanted
     assert resolve(store, {"query": list(wanted)}).query == wanted
@@ -152,11 +152,11 @@ def test_queries_come_as_text_or_as_they_are(store: Store) -> None:
         (["and", "$host"], True),
     ],
 )
-def test_queries_that_name_hosts_are_told_apart(query: Any, is_one: bool) -> None:
+def test_queries_that_name_hosts_are_recognized(query: Any, is_one: bool) -> None:
     assert hints.names_hosts({"query": query}) == is_one
 
 
-def test_filters_are_named_once_each(store: Store) -> None:
+def test_named_filters_are_deduplicated(store: Store) -> None:
     first, second, *_ = FILTERS
     assert resolve(store, {"filter": first, "filters": [second, first]}).filters == (first, second)
     assert resolve(store, {"filters": [first]}).filters == (first,)
@@ -165,7 +165,7 @@ def test_filters_are_named_once_each(store: Store) -> None:
         resolve(store, {"filters": [first, "os.system"]})
 
 
-def test_pclouds_and_reservations_are_kept_by_their_ids(store: Store) -> None:
+def test_pclouds_and_reservations_are_stored_by_id(store: Store) -> None:
     with store.write() as tx:
         add_pcloud(tx, 7, "ours", "red", "red")
         add_lease(tx, 8, "course", uuid(9))
@@ -201,12 +201,12 @@ def test_pclouds_and_reservations_are_kept_by_their_ids(store: Store) -> None:
         {"same_hosts": uuid(1)},
     ],
 )
-def test_what_names_no_dedicated_host_is_refused(store: Store, given: dict[str, Any]) -> None:
+def test_hints_without_a_dedicated_host_are_rejected(store: Store, given: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         resolve(store, given)
 
 
-def test_a_policy_that_filters_keep_needs_the_filter(store: Store) -> None:
+def test_a_hard_policy_needs_its_filter(store: Store) -> None:
     resolve(store, {})
     soft = "0f000000-0000-4000-8000-000000000002"
     with store.write() as tx:
@@ -221,23 +221,23 @@ def test_a_policy_that_filters_keep_needs_the_filter(store: Store) -> None:
             hints.resolve(tx, {"group": GROUP}, weighers_alone, **about)
 
 
-def test_a_server_that_moves_is_near_to_those_that_are_left(store: Store) -> None:
+def test_a_moving_server_ignores_deleted_servers_in_hints(store: Store) -> None:
     assert resolve(store, {}) is hints.NOTHING
     wanted = {
         "group": GROUP,
         "same_host": [uuid(1), uuid(5)],
         "different_host": [uuid(2), uuid(99)],
         "filters": ["NoFilter"],
-        "query": "from days when nobody looked",
+        "query": "from before queries were checked",
     }
     with store.read() as tx:
         found = hints.still_meant(tx, wanted)
         assert found == Resolved(same_hosts=H1, different_hosts=frozenset({"h2"}))
         gone = hints.still_meant(tx, {"same_host": uuid(5)})
         assert gone == hints.still_meant(tx, {}) == hints.NOTHING
-        # One that an administrator named and its owner could not have.
+        # A server that an administrator named, and that its owner could not see.
         named = hints.still_meant(tx, {"same_host": uuid(4)})
-        # Halves of hints from days when they meant nothing, beside whole ones.
+        # Incomplete hints from before hints were checked, beside complete ones.
         half = hints.still_meant(tx, {"cidr": "/24", "query": ["not", "$traits"]})
     assert half == Resolved(query=("not", "$traits"))
     assert named == Resolved(same_hosts=frozenset({"h3"}))

@@ -1,4 +1,4 @@
-"""Hosts as agents report them, and what is done about servers that should not be there."""
+"""Reports of hosts, and the reconciliation of their servers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STRAY = ServerId("7d9f1c34-1f0a-4a87-8f0e-6b2d54c3e210")
 
 
 class CountingIds:
-    """Gives the same ids in every run."""
+    """Ids that are the same in every run."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -92,12 +92,12 @@ def test_an_unchanged_report_writes_nothing(store: Store) -> None:
 def test_many_hosts_are_reported_at_once(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
-        told = tell(tx, agent, [host(f"h{number}") for number in range(500)])
-        assert len({each.provider_uuid for each in told}) == 500
+        answers = tell(tx, agent, [host(f"h{number}") for number in range(500)])
+        assert len({each.provider_uuid for each in answers}) == 500
         assert len(host_rows.rows_for_snapshot(tx, None)) == 500
 
 
-def test_less_than_is_in_use_is_accepted(store: Store) -> None:
+def test_a_total_below_the_usage_is_accepted(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         tell(tx, agent, [host()])
@@ -109,13 +109,13 @@ def test_less_than_is_in_use_is_accepted(store: Store) -> None:
         _, view = seen(tx)
         assert (view.inventories[vcpu].total, view.used[vcpu]) == (1, 8)
         assert set(view.inventories) == {vcpu}
-        # Taken from the report, but not from who holds it: nothing new fits.
+        # The report lowers the total, and present servers keep theirs: nothing new fits.
         tell(tx, agent, [host(inventories={"DISK_GB": InventoryReport(1)})])
         _, view = seen(tx)
         assert view.inventories[vcpu].capacity_units == 0
 
 
-def test_what_an_operator_set_stays(store: Store) -> None:
+def test_an_operators_settings_survive_reports(store: Store) -> None:
     first = {"VCPU": InventoryReport(8, reserved=2, max_unit=4, allocation_ratio=2.0)}
     with store.write() as tx:
         agent = registered(tx)
@@ -126,7 +126,7 @@ def test_what_an_operator_set_stays(store: Store) -> None:
         assert (kept.total, kept.reserved, kept.max_unit, kept.allocation_ratio) == (16, 2, 4, 2.0)
 
 
-def test_facts_that_the_host_table_shows_are_told(store: Store) -> None:
+def test_facts_of_the_host_table_add_change_rows(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         tell(tx, agent, [host()])
@@ -143,7 +143,7 @@ def test_facts_that_the_host_table_shows_are_told(store: Store) -> None:
         assert [pid for pid, _ in told_since(tx, newest)] == [found.provider_id]
 
 
-def test_facts_for_people_alone_are_written_and_not_told(store: Store) -> None:
+def test_other_facts_add_no_change_rows(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         tell(tx, agent, [host(host_version=1)])
@@ -153,7 +153,7 @@ def test_facts_for_people_alone_are_written_and_not_told(store: Store) -> None:
         assert changes.newest(tx) == newest
 
 
-def test_a_host_moves_to_another_agent_once_its_own_is_silent(store: Store) -> None:
+def test_another_agent_takes_over_a_host_of_a_silent_one(store: Store) -> None:
     with store.write() as tx:
         first, second = registered(tx, "a1"), registered(tx, "a2")
         servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
@@ -163,17 +163,17 @@ def test_a_host_moves_to_another_agent_once_its_own_is_silent(store: Store) -> N
         later = NOW + timedelta(seconds=61)
         tell(tx, second, [host()], later)
         assert hosts.by_name(tx, "h1").agent_id == second.id
-        # The orders that waited for the host go with it.
+        # Pending orders for the host move with it.
         assert [each.host for each in work.waiting(tx, second.id, 0, 9)] == ["h1"]
         assert work.waiting(tx, first.id, 0, 9) == []
 
 
-def test_a_provider_that_was_there_before_becomes_the_hosts(store: Store) -> None:
+def test_an_existing_provider_becomes_the_hosts(store: Store) -> None:
     uuid = ProviderUuid("0f6e2a8c-5b21-4a9c-9c0e-2a6c5b9d7e11")
     with store.write() as tx:
         agent = registered(tx)
-        (told,) = tell(tx, agent, [host(provider_uuid=uuid)])
-        assert told.provider_uuid == uuid
+        (answer,) = tell(tx, agent, [host(provider_uuid=uuid)])
+        assert answer.provider_uuid == uuid
         with pytest.raises(Conflict):
             tell(tx, agent, [host(provider_uuid=ProviderUuid(IDS.uuid()))])
         with pytest.raises(Conflict):
@@ -183,7 +183,7 @@ def test_a_provider_that_was_there_before_becomes_the_hosts(store: Store) -> Non
         assert again.provider_uuid == uuid
 
 
-def test_made_up_names_are_refused(store: Store) -> None:
+def test_unknown_names_are_rejected(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         with pytest.raises(Invalid):
@@ -192,7 +192,7 @@ def test_made_up_names_are_refused(store: Store) -> None:
             tell(tx, agent, [host(inventories={"PAPER": InventoryReport(1)})])
 
 
-def test_deleted_servers_are_destroyed_and_told_once(store: Store) -> None:
+def test_deleted_servers_are_ordered_destroyed_once(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
@@ -202,7 +202,7 @@ def test_deleted_servers_are_destroyed_and_told_once(store: Store) -> None:
         assert (order.kind, order.server_uuid) == (OrderKind.DESTROY, STRAY)
 
 
-def test_a_forgotten_hosts_orders_go_to_the_agent_that_brings_it_back(store: Store) -> None:
+def test_orders_of_a_removed_host_go_to_the_agent_that_reports_it(store: Store) -> None:
     with store.write() as tx:
         first, second = registered(tx, "a1"), registered(tx, "a2")
         servers.insert_many(tx, [row(1, uuid=STRAY, deleted_at=NOW)])
@@ -226,14 +226,14 @@ def test_only_orders_of_its_agent_count_for_a_stray(store: Store) -> None:
         assert [each.host for each in work.waiting(tx, second.id, 0, 9)] == ["h1"]
 
 
-def test_servers_of_nobody_are_left_alone(store: Store) -> None:
+def test_unknown_servers_are_left_alone(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         with capture_logs() as logs:
-            told = tell(tx, agent, [host(servers=(STRAY,)), host("h2", servers=())])
+            answers = tell(tx, agent, [host(servers=(STRAY,)), host("h2", servers=())])
         assert work.waiting(tx, agent.id, 0, 9) == []
-    assert [each.unknown_servers for each in told] == [(STRAY,), ()]
-    # Whoever commits may log it; until then it may be undone.
+    assert [each.unknown_servers for each in answers] == [(STRAY,), ()]
+    # Only the caller logs them, after the commit, because until then it may be rolled back.
     assert logs == []
 
 
@@ -244,7 +244,7 @@ def test_a_report_without_servers_compares_nothing(store: Store) -> None:
         assert work.waiting(tx, agent.id, 0, 9) == []
 
 
-def test_a_build_that_nobody_confirms_ends(store: Store) -> None:
+def test_a_build_without_confirmation_times_out(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         tell(tx, agent, [host()])
@@ -256,7 +256,7 @@ def test_a_build_that_nobody_confirms_ends(store: Store) -> None:
         assert left.kind == OrderKind.DESTROY
 
 
-def test_old_orders_are_forgotten_but_never_those_that_wait(store: Store) -> None:
+def test_old_orders_are_deleted_unless_they_are_pending(store: Store) -> None:
     with store.write() as tx:
         agent = registered(tx)
         for _ in range(3):
@@ -268,7 +268,7 @@ def test_old_orders_are_forgotten_but_never_those_that_wait(store: Store) -> Non
         assert len(work.waiting(tx, agent.id, 0, 9)) == 2
 
 
-def test_listeners_hear_of_orders_after_the_commit(store: Store) -> None:
+def test_listeners_are_notified_of_orders_after_the_commit(store: Store) -> None:
     heard: list[tuple[str, frozenset[str], list[WorkOrder]]] = []
 
     def listener(topic: str, names: frozenset[str]) -> None:
@@ -285,7 +285,7 @@ def test_listeners_hear_of_orders_after_the_commit(store: Store) -> None:
     assert (topic, names, len(waiting)) == (work.TOPIC, frozenset({agent.id}), 1)
 
 
-def test_nobody_hears_of_what_was_undone(store: Store) -> None:
+def test_listeners_are_not_notified_after_a_rollback(store: Store) -> None:
     heard: list[str] = []
     store.listen(lambda topic, _: heard.append(topic))
     with pytest.raises(Conflict), store.write() as tx:
@@ -305,7 +305,7 @@ def test_only_a_heartbeat_brings_hosts_up_again(store: Store) -> None:
         assert again == agent
         tell(tx, again, [host()], later)
         assert not hosts.by_name(tx, "h1").is_up(later, 60.0)
-        agents.hear(tx, ADMIN, agent.id, later)
+        agents.heartbeat(tx, ADMIN, agent.id, later)
         assert hosts.by_name(tx, "h1").is_up(later, 60.0)
 
 
@@ -316,7 +316,7 @@ def test_heartbeats_are_one_row_per_agent(store: Store) -> None:
         tell(tx, agent, [host(), host("h2")])
         assert not hosts.by_name(tx, "h1").is_up(later, 60.0)
         newest = changes.newest(tx)
-        agents.hear(tx, ADMIN, agent.id, later)
+        agents.heartbeat(tx, ADMIN, agent.id, later)
         assert agent_rows.last_seen(tx) == [(agent.id, later)]
         assert all(each.is_up(later, 60.0) for each in hosts.page(tx))
         assert changes.newest(tx) == newest

@@ -1,4 +1,4 @@
-"""Live migration: two hosts are held until the one that sends has told how it ended."""
+"""Live migration: both hosts are held until the source has reported the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, WrongState
 from innkeeper.domain.moves import MigrationSelection, MigrationStatus
-from innkeeper.systems.compute.moves import migrations, resetting, resizing, shelving
+from innkeeper.systems.compute.moves import completion, migrations, resizing, shelving
 from innkeeper.systems.compute.moves.migrations import WrongMigrationState
 from innkeeper.systems.compute.servers import power
 from tests.support.clouds import reported
@@ -26,7 +26,7 @@ def movers(tmp_path: Path) -> Iterator[Movers]:
     made.close()
 
 
-def test_a_server_is_on_its_new_host_when_it_was_sent(movers: Movers) -> None:
+def test_a_sent_server_is_on_its_destination(movers: Movers) -> None:
     uuid = movers.boot()
     assert movers.migrate_live(uuid).fault is None
     migration = movers.migration(uuid)
@@ -55,7 +55,7 @@ def test_a_paused_server_stays_paused(movers: Movers) -> None:
     assert movers.state(uuid) == ("PAUSED", None, "b1")
 
 
-def test_a_forced_host_is_asked_for_room_alone(movers: Movers) -> None:
+def test_a_forced_host_needs_only_room(movers: Movers) -> None:
     uuid = movers.boot()
     assert movers.migrate_live(uuid, host="b1", is_forced=True).fault is None
     movers.finish()
@@ -63,7 +63,7 @@ def test_a_forced_host_is_asked_for_room_alone(movers: Movers) -> None:
 
 
 @pytest.mark.parametrize("step", ["expect", "send"])
-def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
+def test_a_server_that_cannot_be_sent_stays(movers: Movers, step: str) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     if step == "send":
@@ -76,7 +76,7 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
         f"A host failed at the {step}.",
     )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
-    # Whatever was made ready for it goes, and is held until it is gone.
+    # What the destination prepared is destroyed, and held until then.
     assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     assert movers.told() == [("destroy", "b1")]
     assert "No valid host" in (movers.migrate_live(uuid).fault or "")
@@ -86,7 +86,7 @@ def test_a_server_that_is_not_sent_stays(movers: Movers, step: str) -> None:
     assert movers.migrate_live(uuid).fault is None
 
 
-def test_a_destination_that_is_not_ready_in_time_is_let_be(movers: Movers) -> None:
+def test_a_destination_that_times_out_is_cleaned_up(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     movers.wait()
@@ -98,7 +98,7 @@ def test_a_destination_that_is_not_ready_in_time_is_let_be(movers: Movers) -> No
 
 
 @pytest.mark.parametrize("has_arrived", [False, True])
-def test_where_a_server_is_only_its_source_can_tell(movers: Movers, has_arrived: bool) -> None:
+def test_only_the_source_knows_where_a_sent_server_is(movers: Movers, has_arrived: bool) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     movers.tell("expect", uuid)
@@ -106,7 +106,7 @@ def test_where_a_server_is_only_its_source_can_tell(movers: Movers, has_arrived:
     movers.wait()
     movers.sweep()
     movers.sweep()
-    # Both hosts stay held, and the order stays.
+    # Both hosts stay held, and the order stays pending.
     assert movers.state(uuid) == ("ERROR", None, "a1")
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
@@ -118,7 +118,7 @@ def test_where_a_server_is_only_its_source_can_tell(movers: Movers, has_arrived:
     movers.finish()
 
 
-def test_a_move_that_has_not_begun_is_cancelled_at_once(movers: Movers) -> None:
+def test_a_preparing_migration_is_cancelled_at_once(movers: Movers) -> None:
     uuid = movers.boot()
     number = movers.migrate_live(uuid).migration_id
     with pytest.raises(WrongMigrationState):
@@ -126,7 +126,7 @@ def test_a_move_that_has_not_begun_is_cancelled_at_once(movers: Movers) -> None:
     movers.act(migrations.abort, uuid, number, in_queue=True)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.migration(uuid).status == MigrationStatus.CANCELLING
-    # The destination may be at it; what it says no longer counts.
+    # The destination may be preparing; its result does not count any more.
     assert movers.told() == [("expect", "b1"), ("destroy", "b1")]
     movers.finish()
     assert movers.migration(uuid).status == MigrationStatus.CANCELLED
@@ -137,14 +137,14 @@ def test_a_move_that_has_not_begun_is_cancelled_at_once(movers: Movers) -> None:
 
 @pytest.mark.parametrize("status", ["ACTIVE", "ERROR"])
 @pytest.mark.parametrize("has_arrived", [False, True])
-def test_whatever_is_said_of_a_server_that_is_being_sent_it_is_not_destroyed(
+def test_resetting_a_server_that_is_being_sent_does_not_destroy_it(
     movers: Movers, status: str, has_arrived: bool
 ) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     movers.tell("expect", uuid)
     migration = movers.migration(uuid)
-    movers.act(resetting.reset_state, uuid, status=status)
+    movers.act(completion.reset_state, uuid, status=status)
     assert movers.state(uuid) == (status, None, "a1")
     assert movers.told() == [("send", "a1"), ("abort", "a1")]
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
@@ -159,12 +159,12 @@ def test_whatever_is_said_of_a_server_that_is_being_sent_it_is_not_destroyed(
     )
 
 
-def test_a_server_that_may_be_on_its_way_goes_nowhere_else(tmp_path: Path) -> None:
+def test_a_server_that_may_be_moving_cannot_be_moved_again(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("b1"), reported("b2"))
     uuid = movers.boot()
     movers.migrate_live(uuid, host="b1")
     movers.tell("expect", uuid)
-    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.act(completion.reset_state, uuid, status="ACTIVE")
     for attempt in (
         lambda: movers.migrate(uuid),
         lambda: movers.migrate_live(uuid),
@@ -180,7 +180,9 @@ def test_a_server_that_may_be_on_its_way_goes_nowhere_else(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("is_in_time", [False, True])
-def test_a_move_that_is_stopped_ends_where_it_is(movers: Movers, is_in_time: bool) -> None:
+def test_an_aborted_migration_keeps_the_server_on_its_source(
+    movers: Movers, is_in_time: bool
+) -> None:
     uuid = movers.boot()
     number = movers.migrate_live(uuid).migration_id
     with pytest.raises(WrongMigrationState):
@@ -211,7 +213,7 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_be
         movers.tell("expect", uuid)
     movers.delete(uuid)
     movers.judge()
-    # Its destination is told to destroy it before it has come.
+    # Its destination is ordered to destroy it before it arrives.
     for order in movers.waiting("destroy"):
         movers.settle(order)
     assert movers.server(uuid).status == Status.DELETED
@@ -221,7 +223,7 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_be
         movers.sweep()
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
         movers.tell("send", uuid)
-        # So it is told again when it has, and is held until then.
+        # So it gets a second order when it has arrived, and is held until then.
         assert ("destroy", "b1") in movers.told()
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     movers.finish()
@@ -230,7 +232,7 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_be
     assert movers.usage() == (0, 0, 0)
 
 
-def test_migrations_are_listed_by_what_they_are(tmp_path: Path) -> None:
+def test_migrations_are_listed_by_their_properties(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("b1"), reported("b2"))
     uuid = movers.boot()
     selection = MigrationSelection

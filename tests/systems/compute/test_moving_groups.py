@@ -1,4 +1,4 @@
-"""Members of a server group that move at the same time do not meet."""
+"""Concurrent moves of members of a server group keep its policy."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.support.moves import Movers
 GROUP = "90000000-0000-4000-8000-000000000001"
 
 
-def test_nobody_joins_an_affinity_group_while_a_member_is_between_two_hosts(tmp_path: Path) -> None:
+def test_no_server_joins_an_affinity_group_while_a_member_moves(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("b1"))
     group = ServerGroup(GROUP, "g", "project", "user", "affinity", None, NOW)
     movers.cloud.write(lambda tx: groups.create(tx, group, -1))
     first = movers.boot("a1", hints={"group": GROUP})
     assert movers.migrate(first).fault is None
     request = movers.cloud.request(1, hints={"group": GROUP})
-    (told,) = faults(movers.cloud.boot(request))
-    assert told is not None
-    assert "and one between two hosts" in told
+    (fault,) = faults(movers.cloud.boot(request))
+    assert fault is not None
+    assert "and one between two hosts" in fault
     movers.tell("depart", first)
     movers.tell("arrive", first)
-    # It may still go back, until somebody confirms that it stays.
+    # It may still go back until the move is confirmed.
     assert faults(movers.cloud.boot(movers.cloud.request(1, hints={"group": GROUP}))) != [None]
     movers.act(resizing.confirm, first)
     movers.tell("destroy", first)
@@ -51,13 +51,13 @@ def test_two_members_that_move_at_once_go_to_different_hosts(tmp_path: Path) -> 
     movers.close()
 
 
-def test_a_member_may_not_go_where_another_is_about_to_be(tmp_path: Path) -> None:
+def test_a_member_may_not_move_to_another_members_destination(tmp_path: Path) -> None:
     movers, (first, second) = apart(tmp_path, "a1", "a2", "b1")
     assert movers.migrate(first).fault is None
     fault = movers.migrate(second).fault
     assert fault is not None
     assert "ServerGroupFilter removed" in fault
-    # Nor where it may come back to, as long as nobody has confirmed that it stays.
+    # Nor to the host that it may go back to, until its move is confirmed.
     movers.tell("depart", first)
     movers.tell("arrive", first)
     fault = movers.migrate(second).fault

@@ -1,4 +1,4 @@
-"""What follows from orders: each result once, and nothing that nobody asked for."""
+"""Results of orders: each applies once, and only to the state that it belongs to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def boot(cloud: Cloud, count: int = 1) -> list[ServerId]:
-    """Boot servers; their builds wait."""
+    """Boot servers; their builds are pending."""
     (booted,) = cloud.boot(cloud.request(count))
     assert isinstance(booted, Booted)
     return list(booted.server_ids)
@@ -49,37 +49,37 @@ def waiting(cloud: Cloud) -> list[WorkOrder]:
 
 
 def settle(cloud: Cloud, *results: Result, now: datetime = NOW) -> list[bool]:
-    """Tell results; gives which of them were news."""
-    told = cloud.write(lambda tx: work.record(tx, AGENT.id, results, now))
-    return [is_new for _, is_new in told]
+    """Report results; returns which of them were new."""
+    answers = cloud.write(lambda tx: work.record(tx, AGENT.id, results, now))
+    return [is_new for _, is_new in answers]
 
 
 def server(cloud: Cloud, uuid: ServerId) -> Server | None:
-    """A server that is not deleted."""
+    """A server that exists."""
     found: Server | None = cloud.read(lambda tx: server_rows.by_uuid(tx, uuid))
     return found
 
 
 def status(cloud: Cloud, uuid: ServerId) -> str:
-    """A server's status; DELETED for one that is gone."""
+    """A server's status, or DELETED."""
     found = server(cloud, uuid)
     return Status.DELETED if found is None else found.status
 
 
 def sweep(cloud: Cloud, now: datetime = LATER) -> int:
-    """End what is late."""
+    """Time out late orders."""
     count: int = cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, now))
     return count
 
 
 def delete(cloud: Cloud, uuid: ServerId, now: datetime = NOW) -> None:
-    """Ask for a server's deletion."""
+    """Begin to delete a server."""
     cloud.write(
         lambda tx: deletions.delete(tx, uuid, now, service_down_time_s=60.0, may_override=True)
     )
 
 
-def test_clearing_away_a_late_build_leaves_the_server_and_its_fault(cloud: Cloud) -> None:
+def test_cleaning_up_a_late_build_keeps_the_server_and_its_fault(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     sweep(cloud)
     (undo,) = waiting(cloud)
@@ -94,7 +94,7 @@ def test_clearing_away_a_late_build_leaves_the_server_and_its_fault(cloud: Cloud
     assert cloud.read(lambda tx: quota_usages.of_project(tx, "project")).servers == 1
 
 
-def test_clearing_away_what_a_failed_build_left_leaves_the_server(cloud: Cloud) -> None:
+def test_cleaning_up_a_failed_build_keeps_the_server(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     (build,) = waiting(cloud)
     settle(cloud, Result(build.id, False, "No disk."))
@@ -105,7 +105,7 @@ def test_clearing_away_what_a_failed_build_left_leaves_the_server(cloud: Cloud) 
     cloud.judge()
 
 
-def test_a_server_that_is_to_go_goes_though_its_build_failed(cloud: Cloud) -> None:
+def test_a_server_being_deleted_is_deleted_although_its_build_failed(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     delete(cloud, uuid)
     build, destroy = waiting(cloud)
@@ -115,31 +115,31 @@ def test_a_server_that_is_to_go_goes_though_its_build_failed(cloud: Cloud) -> No
     cloud.judge()
 
 
-def test_a_result_told_twice_in_one_breath_is_news_once(cloud: Cloud) -> None:
+def test_a_result_repeated_in_one_request_is_new_once(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     (build,) = waiting(cloud)
-    told = [Result(build.id, True), Result(build.id, False), Result(build.id + 1, True)]
-    assert settle(cloud, *told) == [True, False, False]
+    results = [Result(build.id, True), Result(build.id, False), Result(build.id + 1, True)]
+    assert settle(cloud, *results) == [True, False, False]
     assert settle(cloud, Result(build.id, False)) == [False]
     assert status(cloud, uuid) == Status.ACTIVE
 
 
-def test_results_of_an_order_of_another_agent_are_no_news(cloud: Cloud) -> None:
+def test_results_of_another_agents_orders_are_not_new(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     (build,) = waiting(cloud)
     other = AgentId("b0000000-0000-4000-8000-000000000001")
-    told = cloud.write(lambda tx: work.record(tx, other, [Result(build.id, True)], NOW))
-    assert told == [(build.id, False)]
+    answers = cloud.write(lambda tx: work.record(tx, other, [Result(build.id, True)], NOW))
+    assert answers == [(build.id, False)]
     assert status(cloud, uuid) == Status.BUILD
     assert [each.id for each in waiting(cloud)] == [build.id]
 
 
-def test_what_is_told_of_one_server_follows_in_its_order(cloud: Cloud) -> None:
+def test_results_about_one_server_apply_in_order(cloud: Cloud) -> None:
     uuids = boot(cloud, 3)
     builds = waiting(cloud)
     for uuid in uuids:
         delete(cloud, uuid)
-    # Asked for once more, as an agent's report of a server that should be gone does.
+    # Ordered once more, as for an agent's report of a server that should be gone.
     destroys = waiting(cloud)[3:]
     again = [NewOrder(AGENT.id, "h1", uuid, OrderKind.DESTROY, {}) for uuid in uuids]
     cloud.write(lambda tx: orders.add(tx, again, NOW))
@@ -151,14 +151,14 @@ def test_what_is_told_of_one_server_follows_in_its_order(cloud: Cloud) -> None:
         for server, order in enumerate(part)
     ]
     assert settle(cloud, *results) == [True] * 9
-    # The second lost its host with its build. The third stayed at the first attempt; who asked
-    # for its deletion was told, and nobody has asked again.
+    # The second server lost its host with its build. The third stayed at the first attempt: its
+    # deletion failed, and was not requested again.
     wanted = [Status.DELETED, Status.DELETED, Status.ERROR]
     assert [status(cloud, uuid) for uuid in uuids] == wanted
     cloud.judge()
 
 
-def test_a_deletion_that_fails_is_told_and_may_be_tried_again(cloud: Cloud) -> None:
+def test_a_failed_deletion_is_reported_and_may_be_retried(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     settle(cloud, Result(waiting(cloud)[0].id, True))
     delete(cloud, uuid)
@@ -175,7 +175,7 @@ def test_a_deletion_that_fails_is_told_and_may_be_tried_again(cloud: Cloud) -> N
     cloud.judge()
 
 
-def test_an_order_that_somebody_else_ended_undoes_the_whole_telling(cloud: Cloud) -> None:
+def test_an_order_ended_concurrently_rolls_back_all_results(cloud: Cloud) -> None:
     boot(cloud, 2)
     first, second = waiting(cloud)
     settle(cloud, Result(first.id, True))

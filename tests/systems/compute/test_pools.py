@@ -1,4 +1,4 @@
-"""Servers whose disks are in pools: what they claim, what goes wrong, and what comes back."""
+"""Servers with disks in pools: their claims, failures and releases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OTHER = "45000000-0000-4000-8000-000000000001"
 
 
 def diskless(number: int, **more: int) -> HostReport:
-    """A host without disks of its own; room for four small servers but for that."""
+    """A host without disks of its own, and otherwise room for four small servers."""
     has = inventories_of(VCPU=4, MEMORY_MB=4096, **more)
     return HostReport(f"h{number}", has, provider_uuid=host_uuid(number))
 
@@ -78,7 +78,7 @@ def of(cloud: Cloud, server: ServerId) -> dict[str, dict[str, int]]:
 
 
 def pool_used(cloud: Cloud, number: int = 0) -> int:
-    """What is held of a pool's disks."""
+    """The used amount of a pool's disks."""
     amount: int = cloud.read(lambda tx: used(tx, pool_uuid(number)))["DISK_GB"]
     return amount
 
@@ -99,18 +99,18 @@ def test_the_servers_of_one_request_do_not_oversell_their_hosts_pool(cloud: Clou
     booted = boot(cloud, 1, 12)
     assert len(booted.server_ids) == 10
     assert pool_used(cloud) == 100
-    (told,) = faults([boot(cloud)])
-    assert told is not None
-    assert "DISK_GB: 10 requested, at most 0 left on one host and 0 in one pool" in told
+    (fault,) = faults([boot(cloud)])
+    assert fault is not None
+    assert "DISK_GB: 10 asked for, at most 0 left on one host and 0 in one pool" in fault
 
 
-def test_nor_do_many_requests_in_one_transaction(cloud: Cloud) -> None:
+def test_many_requests_in_one_transaction_do_not_oversell_a_pool(cloud: Cloud) -> None:
     outcomes = cloud.boot(*(cloud.request(3) for _ in range(5)))
     assert [each is None for each in faults(outcomes)] == [True, True, True, False, False]
     assert pool_used(cloud) == 90
 
 
-def test_nor_do_two_processes(cloud: Cloud) -> None:
+def test_two_processes_do_not_oversell_a_pool(cloud: Cloud) -> None:
     other = cloud.beside()
     assert len(boot(cloud, 1, 6).server_ids) == 6
     assert len(boot(other, 1, 6).server_ids) == 4
@@ -119,14 +119,14 @@ def test_nor_do_two_processes(cloud: Cloud) -> None:
     other.close()
 
 
-def test_deleting_frees_both(cloud: Cloud) -> None:
+def test_deleting_releases_host_and_pool(cloud: Cloud) -> None:
     booted = boot(cloud, 10)
     cloud.write(lambda tx: finish_deletes(tx, booted.server_ids[:4], NOW))
     assert pool_used(cloud) == 60
     assert len(boot(cloud, 1, 9).server_ids) == 4
 
 
-def test_a_build_that_fails_frees_both(cloud: Cloud) -> None:
+def test_a_failed_build_releases_host_and_pool(cloud: Cloud) -> None:
     booted = boot(cloud, forced_host="h1", is_admin=True)
     failed = Failed(booted.server_ids[0], "h1", "smoke")
     cloud.write(lambda tx: fail_builds(tx, [failed], NOW))
@@ -134,13 +134,13 @@ def test_a_build_that_fails_frees_both(cloud: Cloud) -> None:
     assert pool_used(cloud) == 0
 
 
-def test_a_request_that_is_planned_and_refused_leaves_the_pool_as_it_was(cloud: Cloud) -> None:
+def test_a_rejected_request_leaves_the_pool_unchanged(cloud: Cloud) -> None:
     assert faults([boot(cloud, 11)]) != [None]
     assert pool_used(cloud) == 0
     assert len(boot(cloud, 10).server_ids) == 10
 
 
-def test_a_pool_that_others_drain_is_seen_before_the_next_decision(cloud: Cloud) -> None:
+def test_the_next_decision_sees_a_pool_drained_by_other_processes(cloud: Cloud) -> None:
     other = cloud.beside()
     other.write(lambda tx: resize(tx, pool_uuid(), DISK_GB=Inventory(20)))
     assert len(boot(cloud, 1, 9).server_ids) == 2
@@ -150,7 +150,7 @@ def test_a_pool_that_others_drain_is_seen_before_the_next_decision(cloud: Cloud)
 
 
 def make_a_host(tx: Tx) -> None:
-    """What no API does: the pool's provider is marked as one that holds servers."""
+    """No API does this: the pool's provider is marked as one that holds servers."""
     registration.set_hosting(tx, [providers.get(tx, pool_uuid()).id], can_host=True)
     providers.rename(tx, pool_uuid(), "no pool", NOW)
 
@@ -165,7 +165,7 @@ LOSSES: dict[str, Callable[[Tx], object]] = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_pool_that_is_none_any_more_lends_nothing(cloud: Cloud, loss: str) -> None:
+def test_a_former_pool_lends_nothing(cloud: Cloud, loss: str) -> None:
     assert faults([cloud.boot(cloud.request())[0]]) == [None]
     servers_there = cloud.read(lambda tx: host_rows.servers_on(tx, [f"h{n}" for n in range(10)]))
     cloud.write(lambda tx: finish_deletes(tx, [row.uuid for row in servers_there], NOW))
@@ -174,7 +174,7 @@ def test_a_pool_that_is_none_any_more_lends_nothing(cloud: Cloud, loss: str) -> 
     cloud.judge()
 
 
-def test_a_host_that_leaves_the_aggregate_is_served_no_more(cloud: Cloud) -> None:
+def test_a_host_outside_the_aggregate_is_not_served(cloud: Cloud) -> None:
     cloud.write(lambda tx: join(tx, host_uuid(2)))
     assert faults([boot(cloud, forced_host="h2", is_admin=True)]) != [None]
     assert faults([boot(cloud, forced_host="h1", is_admin=True)]) == [None]
@@ -187,13 +187,13 @@ def test_any_provider_of_a_hosts_tree_puts_it_into_an_aggregate(cloud: Cloud) ->
     cloud.write(lambda tx: providers.create(tx, child, "child", host_uuid(2), now=NOW))
     cloud.write(lambda tx: join(tx, child, RACK))
     assert faults([boot(cloud, forced_host="h2", is_admin=True)]) == [None]
-    # The child moves, and with it what it brought.
+    # The child moves, together with what it brought.
     cloud.write(lambda tx: providers.hang(tx, child, host_uuid(3), NOW))
     assert faults([boot(cloud, forced_host="h2", is_admin=True)]) != [None]
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) == [None]
     cloud.write(lambda tx: providers.delete(tx, child, NOW))
     assert faults([boot(cloud, forced_host="h3", is_admin=True)]) != [None]
-    # Whatever hangs above it does as well.
+    # So do the providers above it.
     cloud.write(lambda tx: providers.create(tx, child, "rack", None, now=NOW))
     cloud.write(lambda tx: join(tx, child, RACK))
     cloud.write(lambda tx: providers.hang(tx, host_uuid(3), child, NOW))
@@ -201,7 +201,7 @@ def test_any_provider_of_a_hosts_tree_puts_it_into_an_aggregate(cloud: Cloud) ->
     cloud.judge()
 
 
-def test_hosts_below_hosts_come_and_go_with_them(cloud: Cloud) -> None:
+def test_nested_hosts_join_and_leave_with_their_parents(cloud: Cloud) -> None:
     for number in (2, 3):
         cloud.write(partial(join_nothing, number=number))
     cloud.write(lambda tx: providers.hang(tx, host_uuid(3), host_uuid(2), NOW))
@@ -215,8 +215,8 @@ def test_hosts_below_hosts_come_and_go_with_them(cloud: Cloud) -> None:
     cloud.judge()
 
 
-def test_leases_leave_nothing_behind(cloud: Cloud) -> None:
-    """A host goes through many aggregates, of which nobody is in any more."""
+def test_aggregates_without_members_are_dropped(cloud: Cloud) -> None:
+    """A host joins and leaves many aggregates, which then have no members."""
     for number in range(300):
         lease = f"61000000-0000-4000-8000-{number:012}"
         cloud.write(partial(join_only, number=0, aggregate=lease))
@@ -227,12 +227,12 @@ def test_leases_leave_nothing_behind(cloud: Cloud) -> None:
 
 
 def hang_below_another(tx: Tx) -> None:
-    """What is below the second host goes below the third."""
+    """The provider below the second host moves below the third."""
     providers.hang(tx, CHILD, host_uuid(3), NOW)
 
 
 def make_another(tx: Tx) -> None:
-    """Something new is below the third host."""
+    """The third host gets a new provider below it."""
     providers.create(tx, OTHER, "other", host_uuid(3), now=NOW)
     join(tx, OTHER, RACK)
 
@@ -243,7 +243,7 @@ def hang_a_host_below(tx: Tx) -> None:
 
 
 @pytest.mark.parametrize("change", [hang_below_another, make_another, hang_a_host_below])
-def test_memberships_that_never_came_to_be_are_forgotten(
+def test_memberships_that_were_rolled_back_are_dropped(
     cloud: Cloud, change: Callable[[Tx], None]
 ) -> None:
     for number in (2, 3):
@@ -269,7 +269,7 @@ def join_nothing(tx: Tx, number: int) -> None:
     join(tx, host_uuid(number))
 
 
-def test_of_several_pools_the_one_with_most_left_is_taken(cloud: Cloud) -> None:
+def test_the_pool_with_most_free_capacity_is_used(cloud: Cloud) -> None:
     cloud.write(lambda tx: add_pool(tx, 1, {"DISK_GB": Inventory(130)}))
     boot(cloud, 3)
     assert (pool_used(cloud, 0), pool_used(cloud, 1)) == (0, 30)
@@ -277,7 +277,7 @@ def test_of_several_pools_the_one_with_most_left_is_taken(cloud: Cloud) -> None:
     assert (pool_used(cloud, 0), pool_used(cloud, 1)) == (30, 60)
 
 
-def test_pools_that_have_as_much_left_are_as_likely(tmp_path: Path) -> None:
+def test_pools_with_equal_free_capacity_are_equally_likely(tmp_path: Path) -> None:
     cloud = cloud_in(tmp_path, diskless(0), scheduling=Scheduling())
     cloud.write(lambda tx: join(tx, host_uuid(0), RACK))
     cloud.write(lambda tx: [add_pool(tx, number) for number in range(2)])
@@ -297,7 +297,7 @@ def test_a_host_with_disks_of_its_own_uses_them(cloud: Cloud) -> None:
     assert of(cloud, first.server_ids[0])[host_uuid(1)]["DISK_GB"] == 10
     second = boot(cloud, forced_host="h1", is_admin=True)
     assert faults([boot(cloud, forced_host="h1", is_admin=True)]) != [None]
-    # They are taken out, but for what is held; the next server needs the pool.
+    # They are removed except for what is held, so the next server needs the pool.
     cloud.report(diskless(1))
     third = boot(cloud, forced_host="h1", is_admin=True)
     assert of(cloud, third.server_ids[0])[pool_uuid()] == {"DISK_GB": 10}
@@ -305,7 +305,7 @@ def test_a_host_with_disks_of_its_own_uses_them(cloud: Cloud) -> None:
     cloud.write(lambda tx: finish_deletes(tx, old, NOW))
 
 
-def test_a_class_of_ones_own_is_borrowed_as_well(cloud: Cloud) -> None:
+def test_custom_classes_are_borrowed_too(cloud: Cloud) -> None:
     gold = {"CUSTOM_GOLD": Inventory(3), "DISK_GB": Inventory(100)}
     cloud.write(lambda tx: registration.add_classes(tx, ["CUSTOM_GOLD"], NOW))
     cloud.write(lambda tx: resize(tx, pool_uuid(), **gold))
@@ -315,8 +315,8 @@ def test_a_class_of_ones_own_is_borrowed_as_well(cloud: Cloud) -> None:
     assert faults([boot(cloud, flavor_id="gold")]) != [None]
 
 
-def test_a_server_takes_something_of_its_host(cloud: Cloud) -> None:
-    """One that took of pools alone could not be told from one that is nowhere."""
+def test_a_server_always_holds_something_of_its_host(cloud: Cloud) -> None:
+    """A server that held only pools would look like one without a host."""
     nothing = {"resources:VCPU": "0", "resources:MEMORY_MB": "0"}
     cloud.add_flavor("ghost", extra_specs=nothing)
     assert faults([boot(cloud, flavor_id="ghost")]) != [None]
@@ -341,7 +341,7 @@ def test_a_pool_in_two_aggregates_of_a_host_counts_once(cloud: Cloud) -> None:
     assert (whole.disk_gb.total, line.disk_gb.total) == (100, 100)
 
 
-def test_a_pool_becomes_no_host(cloud: Cloud) -> None:
+def test_a_pool_cannot_become_a_host(cloud: Cloud) -> None:
     for made in (HostReport("pool-0", {}), HostReport("h9x", {}, provider_uuid=pool_id())):
         with pytest.raises(Conflict):
             cloud.report(made)
@@ -349,7 +349,7 @@ def test_a_pool_becomes_no_host(cloud: Cloud) -> None:
 
 
 def pool_id() -> ProviderUuid:
-    """The pool, where the type asks for it."""
+    """The pool, narrowed for the type checker."""
     return ProviderUuid(pool_uuid())
 
 
@@ -371,12 +371,12 @@ def test_the_table_of_hosts_has_no_pool_even_if_the_store_calls_it_a_host(cloud:
     cloud.write(lambda tx: set_hosting(tx, can_host=False))
     cloud.boot(cloud.request())
     assert "h5" not in cloud.table.index_by_name
-    told = [each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))]
-    assert told == ["a pool holds no servers"]
+    rules = [each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))]
+    assert rules == ["a pool holds no servers"]
     cloud.write(lambda tx: set_hosting(tx, can_host=True))
 
 
-def test_a_pool_that_servers_hold_stays(cloud: Cloud) -> None:
+def test_a_pool_in_use_cannot_be_removed(cloud: Cloud) -> None:
     boot(cloud)
     with pytest.raises(InUse):
         cloud.write(lambda tx: providers.delete(tx, pool_uuid(), NOW))
@@ -384,13 +384,13 @@ def test_a_pool_that_servers_hold_stays(cloud: Cloud) -> None:
         cloud.write(lambda tx: inventories.remove_all(tx, pool_uuid(), NOW))
 
 
-def test_the_audit_tells_of_what_is_held_of_another_host(cloud: Cloud) -> None:
+def test_the_audit_finds_allocations_on_another_host(cloud: Cloud) -> None:
     booted = boot(cloud, forced_host="h0", is_admin=True)
     uuid = booted.server_ids[0]
     other = cloud.read(lambda tx: providers.get(tx, host_uuid(1)).id)
     server = cloud.read(lambda tx: servers.by_uuid(tx, uuid))
     move = "UPDATE servers SET provider_id = ? WHERE uuid = ?"
     cloud.write(lambda tx: tx.exec_driver_sql(move, (other, uuid)))
-    told = {each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))}
-    assert "a server holds capacity of no other host" in told
+    rules = {each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))}
+    assert "a server holds capacity of no other host" in rules
     cloud.write(lambda tx: tx.exec_driver_sql(move, (server.provider_id, uuid)))

@@ -1,4 +1,4 @@
-"""Servers switched on and off: what they are before and after their agent has confirmed."""
+"""Power actions: a server's state before and after its agent has confirmed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from innkeeper.domain.compute import Locker, Power, Status, Task
 from innkeeper.domain.errors import Locked, NotFound, WrongState
-from innkeeper.systems.compute.moves import resetting
+from innkeeper.systems.compute.moves import completion
 from innkeeper.systems.compute.servers import history, power, servers
 from tests.support.moves import POWER_ACTIONS, SMALL_TAKES, Movers
 
@@ -54,9 +54,7 @@ def test_a_server_goes_off_and_on_again(
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_what_fails_or_is_not_confirmed_leaves_the_server_as_it_was(
-    movers: Movers, is_late: bool
-) -> None:
+def test_a_failed_or_late_action_leaves_the_server_unchanged(movers: Movers, is_late: bool) -> None:
     uuid = movers.boot()
     movers.act(power.stop, uuid)
     if is_late:
@@ -73,16 +71,14 @@ def test_what_fails_or_is_not_confirmed_leaves_the_server_as_it_was(
     assert [each.result for each in action.events] == ["Error"]
 
 
-def test_a_soft_reboot_needs_a_server_that_runs_and_a_hard_one_hardly_anything(
-    movers: Movers,
-) -> None:
+def test_a_soft_reboot_needs_a_running_server_and_a_hard_one_does_not(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.pause, uuid)
     with pytest.raises(WrongState):
         movers.act(power.reboot, uuid, is_hard=False)
     movers.act(power.reboot, uuid, is_hard=True)
     assert movers.state(uuid) == ("ACTIVE", Task.REBOOTING_HARD, "a1")
-    # What came before it no longer counts.
+    # Results of earlier actions do not count any more.
     movers.tell("pause", uuid)
     assert movers.state(uuid) == ("ACTIVE", Task.REBOOTING_HARD, "a1")
     movers.tell("reboot", uuid)
@@ -92,7 +88,7 @@ def test_a_soft_reboot_needs_a_server_that_runs_and_a_hard_one_hardly_anything(
     assert order.body["how"] == "soft"
 
 
-def test_a_locked_server_is_left_alone(movers: Movers) -> None:
+def test_a_locked_server_rejects_power_actions(movers: Movers) -> None:
     uuid = movers.boot()
     movers.cloud.write(lambda tx: servers.lock(tx, uuid, Locker.OWNER, None, movers.now))
     with pytest.raises(Locked):
@@ -102,7 +98,7 @@ def test_a_locked_server_is_left_alone(movers: Movers) -> None:
     assert movers.server(uuid).task_state == Task.POWERING_OFF
 
 
-def test_who_never_ran_cannot_be_switched_off(movers: Movers) -> None:
+def test_a_server_that_never_ran_cannot_be_stopped(movers: Movers) -> None:
     (booted,) = movers.cloud.boot(movers.cloud.request(1, forced_host="a1"))
     (uuid,) = booted.server_ids  # type: ignore[union-attr]
     with pytest.raises(WrongState):
@@ -115,7 +111,7 @@ def test_who_never_ran_cannot_be_switched_off(movers: Movers) -> None:
         movers.act(power.stop, "00000000-0000-4000-8000-00000000ffff")
 
 
-def test_a_server_deleted_meanwhile_goes(movers: Movers) -> None:
+def test_a_server_deleted_during_an_action_is_deleted(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.stop, uuid)
     movers.delete(uuid)
@@ -123,23 +119,23 @@ def test_a_server_deleted_meanwhile_goes(movers: Movers) -> None:
     assert movers.server(uuid).status == Status.DELETED
 
 
-def test_an_administrator_says_what_a_server_is(movers: Movers) -> None:
+def test_an_administrator_resets_a_servers_state(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.stop, uuid)
-    movers.act(resetting.reset_state, uuid, status=Status.ERROR)
+    movers.act(completion.reset_state, uuid, status=Status.ERROR)
     assert movers.state(uuid) == ("ERROR", None, "a1")
-    # What was under way ends without a trace.
+    # The reset ends the action without a result.
     movers.tell("stop", uuid)
     assert movers.state(uuid) == ("ERROR", None, "a1")
-    movers.act(resetting.reset_state, uuid, status=Status.ACTIVE)
+    movers.act(completion.reset_state, uuid, status=Status.ACTIVE)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_move_given_up_by_an_administrator_holds_one_place(movers: Movers) -> None:
+def test_after_a_reset_a_moving_server_holds_one_host(movers: Movers) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     movers.tell("depart", uuid)
-    movers.act(resetting.reset_state, uuid, status=Status.ACTIVE)
+    movers.act(completion.reset_state, uuid, status=Status.ACTIVE)
     movers.judge()
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     movers.finish()

@@ -1,4 +1,4 @@
-"""Agents that come back while servers move: nothing is destroyed that is still needed."""
+"""Agents that restart during moves: nothing is destroyed that is still needed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def movers(tmp_path: Path) -> Iterator[Movers]:
 
 
 def come_back(movers: Movers, host: str, *servers: ServerId) -> None:
-    """A host's agent begins anew, and tells what is there."""
+    """Restart a host's agent, which reports these servers."""
     movers.report(reported(host, servers=servers))
 
 
-def test_what_a_migration_left_on_its_source_is_no_stray(movers: Movers) -> None:
+def test_leftovers_of_an_open_migration_are_no_strays(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate(uuid)
     for kind in ("depart", "arrive"):
@@ -44,17 +44,17 @@ def test_what_a_migration_left_on_its_source_is_no_stray(movers: Movers) -> None
     come_back(movers, "a1", uuid)
     assert movers.told() == [("destroy", "a1")]
     movers.finish()
-    # And now it would be.
+    # After the move it is a stray.
     come_back(movers, "a1", uuid)
     assert movers.told() == [("destroy", "a1")]
 
 
-def test_a_destination_that_prepares_is_left_alone(movers: Movers) -> None:
+def test_a_preparing_destination_is_left_alone(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate_live(uuid)
     movers.tell("expect", uuid)
     come_back(movers, "b1", uuid)
-    # It was sent, and its source could not tell.
+    # It was sent, and the source could not report that.
     come_back(movers, "a1")
     assert movers.state(uuid) == ("ACTIVE", "migrating", "a1")
     assert movers.told() == [("send", "a1")]
@@ -62,7 +62,7 @@ def test_a_destination_that_prepares_is_left_alone(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
 
-def test_a_lost_server_is_what_it_was_when_it_turns_up(movers: Movers) -> None:
+def test_a_lost_server_that_comes_back_regains_its_status(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.stop, uuid)
     movers.finish()
@@ -73,7 +73,7 @@ def test_a_lost_server_is_what_it_was_when_it_turns_up(movers: Movers) -> None:
     assert movers.state(uuid) == ("SHUTOFF", None, "a1")
 
 
-def test_a_shelved_server_may_be_where_it_was_or_nowhere(movers: Movers) -> None:
+def test_a_shelved_server_may_be_on_its_host_or_on_none(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(shelving.shelve, uuid, offload_time_s=0)
     movers.finish()
@@ -85,7 +85,7 @@ def test_a_shelved_server_may_be_where_it_was_or_nowhere(movers: Movers) -> None
     assert movers.state(uuid) == ("SHELVED_OFFLOADED", None, None)
 
 
-def test_a_host_that_a_migration_needs_is_not_forgotten(movers: Movers) -> None:
+def test_a_host_of_an_open_migration_cannot_be_removed(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate(uuid)
     movers.finish()
@@ -101,7 +101,7 @@ def test_a_host_that_a_migration_needs_is_not_forgotten(movers: Movers) -> None:
     ("power_state", "status"),
     [(Power.SHUTDOWN, "SHUTOFF"), (Power.PAUSED, "PAUSED"), (None, "ACTIVE")],
 )
-def test_a_server_is_powered_as_its_host_says(
+def test_a_server_gets_the_power_state_that_its_host_reports(
     movers: Movers, power_state: int | None, status: str
 ) -> None:
     uuid = movers.boot()
@@ -113,7 +113,7 @@ def test_a_server_is_powered_as_its_host_says(
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_suspended_server_looks_as_if_it_were_off(movers: Movers) -> None:
+def test_a_suspended_server_may_be_reported_as_shut_down(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.suspend, uuid)
     movers.report(reported("a1", servers=(uuid,), not_running={uuid: Power.SHUTDOWN}))

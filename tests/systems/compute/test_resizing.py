@@ -1,4 +1,4 @@
-"""Resize and cold migration: what is held and where the server is, whatever becomes of it."""
+"""Resize and cold migration: allocations and hosts at every outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Migration, MigrationStatus
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute.moves import resetting, resizing
+from innkeeper.systems.compute.moves import completion, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 from innkeeper.systems.compute.servers import history, power
 from tests.support.clouds import reported
@@ -32,7 +32,7 @@ def movers(tmp_path: Path) -> Iterator[Movers]:
 
 
 def carry(movers: Movers, uuid: ServerId) -> None:
-    """Have a server carried over."""
+    """Complete a server's move."""
     movers.tell("depart", uuid)
     movers.tell("arrive", uuid)
 
@@ -63,7 +63,7 @@ def test_a_resize_holds_both_hosts_until_it_is_confirmed(movers: Movers) -> None
     assert movers.usage() == (1, 2, 2048)
 
 
-def test_a_reverted_resize_is_as_if_it_had_never_been(movers: Movers) -> None:
+def test_a_reverted_resize_restores_everything(movers: Movers) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     carry(movers, uuid)
@@ -83,7 +83,7 @@ def test_a_reverted_resize_is_as_if_it_had_never_been(movers: Movers) -> None:
     assert movers.told() == []
 
 
-def test_down_a_size_the_larger_one_counts_until_it_is_confirmed(movers: Movers) -> None:
+def test_after_a_downsize_the_larger_size_counts_until_confirmed(movers: Movers) -> None:
     uuid = movers.boot(flavor_id="big")
     movers.resize(uuid, "small")
     assert movers.usage() == (1, 2, 2048)
@@ -93,7 +93,7 @@ def test_down_a_size_the_larger_one_counts_until_it_is_confirmed(movers: Movers)
     assert movers.usage() == (1, 1, 1024)
 
 
-def test_a_server_that_is_off_stays_off_wherever_it_goes(movers: Movers) -> None:
+def test_a_stopped_server_stays_stopped_during_a_move(movers: Movers) -> None:
     uuid = movers.boot()
     movers.act(power.stop, uuid)
     movers.tell("stop", uuid)
@@ -119,7 +119,7 @@ def test_a_move_that_fails_leaves_the_server_where_it_was(
     else:
         movers.tell(step, uuid, "No.")
     migration = movers.migration(uuid)
-    # Who is late may have taken it all the same.
+    # After a timeout the destination may have it.
     may_be_there = is_late and step == "arrive"
     assert migration.status == (MigrationStatus.FAILING if may_be_there else MigrationStatus.ERROR)
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -133,11 +133,11 @@ def test_a_move_that_fails_leaves_the_server_where_it_was(
     assert ("did not confirm" if is_late else f"A host failed at the {step}.") in action.message
     assert not any(name in action.message for name in ("a1", "b1", "No."))
     assert action.events[-1].result in ("Success", "Error")
-    # And it may be tried again.
+    # The move can be retried.
     assert movers.resize(uuid).fault is None
 
 
-def test_a_server_that_its_source_does_not_take_back_is_in_error(movers: Movers) -> None:
+def test_a_server_that_its_source_cannot_take_back_is_in_error(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate(uuid)
     movers.tell("depart", uuid)
@@ -147,7 +147,7 @@ def test_a_server_that_its_source_does_not_take_back_is_in_error(movers: Movers)
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
 
 
-def test_a_destination_that_cannot_let_go_keeps_the_server(movers: Movers) -> None:
+def test_a_failed_revert_keeps_the_server_on_its_destination(movers: Movers) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     carry(movers, uuid)
@@ -162,7 +162,7 @@ def test_a_destination_that_cannot_let_go_keeps_the_server(movers: Movers) -> No
 
 
 def reverted_without_the_destination(movers: Movers) -> tuple[ServerId, Migration]:
-    """A resized server on its way back, and the agent of where it was says nothing in time."""
+    """A server that is being reverted, whose destination times out."""
     uuid = movers.boot()
     movers.resize(uuid)
     carry(movers, uuid)
@@ -173,7 +173,7 @@ def reverted_without_the_destination(movers: Movers) -> tuple[ServerId, Migratio
     return uuid, migration
 
 
-def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(movers: Movers) -> None:
+def test_a_revert_goes_on_without_the_destination_whose_amounts_stay_held(movers: Movers) -> None:
     uuid, migration = reverted_without_the_destination(movers)
     assert movers.told() == [("destroy", "b1"), ("return", "a1")]
     movers.tell("return", uuid)
@@ -185,9 +185,7 @@ def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(mover
     assert movers.held(migration.uuid) == {}
 
 
-def test_a_destination_that_fails_to_let_go_after_the_return_keeps_its_amounts(
-    movers: Movers,
-) -> None:
+def test_a_destination_that_fails_to_clean_up_after_the_return_stays_held(movers: Movers) -> None:
     uuid, migration = reverted_without_the_destination(movers)
     movers.tell("destroy", uuid, "It is busy.")
     movers.tell("return", uuid)
@@ -201,7 +199,7 @@ def test_a_destination_that_fails_to_let_go_after_the_return_keeps_its_amounts(
 
 
 @pytest.mark.parametrize("fault", [None, "It is busy."])
-def test_word_of_an_earlier_revert_is_not_taken_for_that_of_a_later_one(
+def test_results_of_an_earlier_revert_do_not_apply_to_a_later_one(
     tmp_path: Path, fault: str | None
 ) -> None:
     movers = Movers(tmp_path, reported("a1"), reported("a2"), reported("b1"))
@@ -226,7 +224,7 @@ def test_word_of_an_earlier_revert_is_not_taken_for_that_of_a_later_one(
     movers.close()
 
 
-def test_what_a_source_could_not_clear_away_is_asked_for_again(movers: Movers) -> None:
+def test_a_failed_cleanup_of_the_source_is_retried(movers: Movers) -> None:
     uuid = movers.boot()
     movers.migrate(uuid)
     carry(movers, uuid)
@@ -235,7 +233,7 @@ def test_what_a_source_could_not_clear_away_is_asked_for_again(movers: Movers) -
     movers.tell("destroy", uuid, "It is busy.")
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
-    # Meanwhile it does not go back there: what is to be destroyed could be it.
+    # Meanwhile it cannot move back there: the pending order would destroy it.
     assert "No valid host" in (movers.migrate(uuid).fault or "")
     movers.wait()
     movers.sweep()
@@ -245,7 +243,7 @@ def test_what_a_source_could_not_clear_away_is_asked_for_again(movers: Movers) -
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
-def test_a_server_deleted_on_its_way_leaves_nothing(movers: Movers, steps: int) -> None:
+def test_a_server_deleted_during_a_move_leaves_nothing(movers: Movers, steps: int) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     for kind in ("depart", "arrive")[:steps]:
@@ -259,7 +257,7 @@ def test_a_server_deleted_on_its_way_leaves_nothing(movers: Movers, steps: int) 
     assert movers.held(uuid) == {}
 
 
-def test_a_server_deleted_while_it_goes_back_leaves_nothing(movers: Movers) -> None:
+def test_a_server_deleted_during_a_revert_leaves_nothing(movers: Movers) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     carry(movers, uuid)
@@ -307,7 +305,7 @@ def test_a_resize_on_the_same_host_that_fails_changes_nothing(
     if is_late:
         movers.wait()
         movers.sweep()
-        # It may have the other size by now, until it has taken back the old one.
+        # It may have its new size by now, until the old one is restored.
         assert movers.held(movers.migration(uuid).uuid) == {"a1": BIG_TAKES}
     else:
         movers.tell("resize", uuid, "No.")
@@ -321,7 +319,7 @@ def test_a_resize_on_the_same_host_that_fails_changes_nothing(
 
 
 @pytest.mark.parametrize("step", ["depart", "arrive", "revert", "clear"])
-def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(movers: Movers, step: str) -> None:
+def test_a_server_reset_during_a_move_is_taken_back(movers: Movers, step: str) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     if step != "depart":
@@ -331,7 +329,7 @@ def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(movers: Movers, 
         movers.act(resizing.revert, uuid)
     if step == "clear":
         movers.tell("destroy", uuid)
-    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.act(completion.reset_state, uuid, status="ACTIVE")
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     (order,) = movers.waiting("return")
@@ -342,20 +340,20 @@ def test_a_server_whose_state_is_reset_on_its_way_is_taken_back(movers: Movers, 
     assert movers.usage() == (1, 1, 1024)
 
 
-def test_a_server_that_is_not_to_go_any_more_is_not_in_error_for_not_going(movers: Movers) -> None:
+def test_a_failed_destroy_after_a_reset_is_no_error(movers: Movers) -> None:
     uuid = movers.boot()
     movers.delete(uuid)
-    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.act(completion.reset_state, uuid, status="ACTIVE")
     movers.tell("destroy", uuid, "It is busy.")
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(tmp_path: Path) -> None:
+def test_an_unconfirmed_size_is_held_until_it_is_taken_back(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"), computing=SAME_HOST)
     uuid = movers.boot()
     movers.resize(uuid)
     migration = movers.migration(uuid)
-    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.act(completion.reset_state, uuid, status="ACTIVE")
     movers.judge()
     movers.tell("resize", uuid)
     held = ({"a1": SMALL_TAKES}, {"a1": BIG_TAKES})
@@ -366,7 +364,7 @@ def test_a_size_that_a_host_may_have_given_is_held_until_it_is_taken_back(tmp_pa
     movers.close()
 
 
-def test_a_host_that_became_too_small_can_still_be_left_and_gone_back_to(movers: Movers) -> None:
+def test_servers_can_leave_an_overfull_host_and_return(movers: Movers) -> None:
     uuid = movers.boot(flavor_id="big")
     movers.is_judged = False
     movers.report(reported("a1", vcpus=1, memory_mb=1024, disk_gb=10))
@@ -378,7 +376,7 @@ def test_a_host_that_became_too_small_can_still_be_left_and_gone_back_to(movers:
     assert movers.held(uuid) == {"a1": BIG_TAKES}
 
 
-def test_without_a_host_the_server_stays_and_the_action_says_why(tmp_path: Path) -> None:
+def test_without_a_valid_host_the_action_says_why(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1"))
     uuid = movers.boot()
     moved = movers.migrate(uuid)
@@ -392,7 +390,7 @@ def test_without_a_host_the_server_stays_and_the_action_says_why(tmp_path: Path)
     movers.close()
 
 
-def test_what_cannot_be_is_refused(movers: Movers) -> None:
+def test_invalid_requests_are_rejected(movers: Movers) -> None:
     uuid = movers.boot()
     with pytest.raises(Invalid, match="must change flavor"):
         movers.resize(uuid, "small")
@@ -417,7 +415,7 @@ def test_what_cannot_be_is_refused(movers: Movers) -> None:
         movers.migrate(uuid)
 
 
-def test_a_quota_that_has_no_room_for_the_larger_size_refuses_it(tmp_path: Path) -> None:
+def test_a_quota_without_room_rejects_the_larger_size(tmp_path: Path) -> None:
     few = Computing(quota_instances=-1, quota_cores=1, quota_ram=-1)
     movers = Movers(tmp_path, computing=few)
     uuid = movers.boot()
@@ -427,12 +425,12 @@ def test_a_quota_that_has_no_room_for_the_larger_size_refuses_it(tmp_path: Path)
     movers.close()
 
 
-def test_a_settled_step_is_history(movers: Movers) -> None:
+def test_the_events_of_an_action_are_its_orders(movers: Movers) -> None:
     uuid = movers.boot()
     movers.resize(uuid)
     carry(movers, uuid)
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
-    told = [(each.name, each.host, each.result) for each in action.events]
-    assert told == [("depart", "a1", "Success"), ("arrive", "b1", "Success")]
+    events = [(each.name, each.host, each.result) for each in action.events]
+    assert events == [("depart", "a1", "Success"), ("arrive", "b1", "Success")]
     created = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-boot"))
     assert [each.name for each in created.events] == ["build"]

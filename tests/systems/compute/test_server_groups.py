@@ -1,4 +1,4 @@
-"""Server groups in every store: members, how a group stands, and its quotas."""
+"""Server groups in every store: members, state and quotas."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ OTHER = "0f000000-0000-4000-8000-000000000002"
 
 
 def group(group_uuid: str = GROUP, policy: str = "anti-affinity", **more: int) -> ServerGroup:
-    """A group of the project that server rows are of."""
+    """A group of the project of the server rows."""
     most = more.get("most")
     return ServerGroup(group_uuid, "g", "red", "ann", policy, most, NOON)
 
 
 def made(tx: Tx, *wanted: ServerGroup) -> list[int]:
-    """Write groups; give their rows."""
+    """Write groups and return their rows."""
     return [groups.create(tx, each, UNLIMITED).id for each in wanted]
 
 
 def populated(tx: Tx) -> tuple[int, int]:
-    """Two groups: two servers on h1, one on h2, one nowhere, one deleted; and one elsewhere."""
+    """Two groups. The first has servers on h1 (2), on h2, on no host, and a deleted one."""
     first, second = made(tx, group(most=2), group(OTHER, "affinity"))
     servers.insert_many(
         tx,
@@ -73,25 +73,25 @@ def test_members_are_those_that_are_not_deleted(store: Store) -> None:
         assert [e.id for e in groups.page(tx, None, limit=1, offset=1)[0]] == [second]
 
 
-def test_a_group_stands_as_its_members_are_placed(store: Store) -> None:
+def test_a_groups_state_counts_its_members_by_host(store: Store) -> None:
     with store.write() as tx:
         first, _ = populated(tx)
     with store.read() as tx:
         standing = groups.rule_for(tx, GROUP, "red")
         rule = GroupRule("anti-affinity", {"h1": 2, "h2": 1}, 2)
         assert standing == GroupState(first, rule, members=4)
-        # Without the one that is to be moved.
+        # Without the one that moves.
         moving = groups.rule_of(tx, uuid(2))
         assert moving is not None
         assert (moving.rule.members, moving.members) == ({"h1": 1, "h2": 1}, 3)
         assert groups.rule_of(tx, uuid(7)) is None
         assert groups.uuid_of(tx, uuid(5)) == GROUP
         assert groups.uuid_of(tx, uuid(7)) is None
-        # One per host where no rule says otherwise.
+        # One per host is the default.
         assert groups.rule_for(tx, OTHER, "red").rule.servers_per_host_max == 1
 
 
-def test_a_strangers_group_is_unknown(store: Store) -> None:
+def test_another_projects_group_is_unknown(store: Store) -> None:
     with store.write() as tx:
         made(tx, group())
     with store.read() as tx:
@@ -100,7 +100,7 @@ def test_a_strangers_group_is_unknown(store: Store) -> None:
                 groups.rule_for(tx, uuid_, project)
 
 
-def test_those_who_join_in_the_same_transaction_count() -> None:
+def test_members_added_in_the_same_transaction_count() -> None:
     before = GroupState(1, GroupRule("affinity", {"h1": 1}), members=2)
     after = groups.joined(before, ["h1", "h2", None])
     assert after == GroupState(1, GroupRule("affinity", {"h1": 2, "h2": 1}), members=5)
@@ -108,7 +108,7 @@ def test_those_who_join_in_the_same_transaction_count() -> None:
     assert groups.joined(before, []) == before
 
 
-def test_a_quota_leaves_room_for_so_many_members() -> None:
+def test_a_quota_limits_the_members() -> None:
     standing = GroupState(1, GroupRule("affinity", {"h1": 3}), members=4)
     assert groups.allowed_count(standing, UNLIMITED, 1, 100) == 100
     assert groups.allowed_count(standing, 10, 1, 100) == 6
@@ -118,7 +118,7 @@ def test_a_quota_leaves_room_for_so_many_members() -> None:
             groups.allowed_count(standing, limit, least, 10)
 
 
-def test_a_quota_leaves_room_for_so_many_groups(store: Store) -> None:
+def test_a_quota_limits_the_groups(store: Store) -> None:
     with store.write() as tx:
         assert groups.create(tx, group(), 1).uuid == GROUP
         with pytest.raises(QuotaExceeded, match="too many server groups"):
@@ -129,7 +129,7 @@ def test_a_quota_leaves_room_for_so_many_groups(store: Store) -> None:
         assert groups.count(tx, "blue") == 0
 
 
-def test_a_group_that_goes_leaves_its_servers(store: Store) -> None:
+def test_deleting_a_group_keeps_its_servers(store: Store) -> None:
     with store.write() as tx:
         populated(tx)
         groups.delete(tx, GROUP)
@@ -143,7 +143,7 @@ def test_a_group_that_goes_leaves_its_servers(store: Store) -> None:
         assert found.updated_at < NOON + timedelta(seconds=1)
 
 
-def test_an_audit_sees_members_that_are_none(store: Store) -> None:
+def test_an_audit_finds_invalid_members(store: Store) -> None:
     with store.write() as tx:
         (number,) = made(tx, group())
         servers.insert_many(tx, [row(1, task_state="deleting"), row(2, project_id="blue")])

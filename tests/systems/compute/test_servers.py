@@ -1,4 +1,4 @@
-"""Servers in every store: found, paged, and ended exactly once."""
+"""Servers in every store: lookup, paging, and ends that happen once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.server_rows import NOON, row, uuid
 
 
 def boot(tx: Tx, *rows: dict[str, Any]) -> None:
-    """Write servers as booting does, with what they take of the quota."""
+    """Write servers as booting does, with their quota usage."""
     servers.insert_many(tx, rows)
     for each in rows:
         quota_usages.add_usage(tx, each["project_id"], 1, each["vcpus"], each["memory_mb"])
@@ -51,7 +51,7 @@ def test_a_server_is_deleted_once(store: Store) -> None:
     assert (gone.status, gone.deleted_at, gone.task_state) == (Status.DELETED, NOON, None)
 
 
-def test_who_comes_too_late_changes_nothing(store: Store) -> None:
+def test_a_concurrent_update_changes_nothing(store: Store) -> None:
     marks: list[Callable[[Tx], None]] = [
         lambda tx: servers.mark_built(tx, [uuid(1), uuid(2)], NOON),
         lambda tx: servers.mark_failed(tx, {uuid(1): {}, uuid(2): {}}, NOON),
@@ -70,22 +70,22 @@ def test_who_comes_too_late_changes_nothing(store: Store) -> None:
 
 
 def build(tx: Tx) -> bool:
-    """The agent of the host left built the server."""
+    """The agent of host ``left`` has built the server."""
     return bool(server_rules.finish_builds(tx, {uuid(1): "left"}, NOON))
 
 
 def build_elsewhere(tx: Tx) -> bool:
-    """Another host's agent says that it built it."""
+    """Another host's agent reports that it built the server."""
     return bool(server_rules.finish_builds(tx, {uuid(1): "right"}, NOON))
 
 
 def fail(tx: Tx) -> bool:
-    """The agent of the host left failed."""
+    """The agent of host ``left`` has failed."""
     return bool(server_rules.fail_builds(tx, [Failed(uuid(1), "left", "No disk.")], NOON))
 
 
 def go(tx: Tx) -> bool:
-    """The server is gone."""
+    """The server is deleted."""
     return bool(server_rules.finish_deletes(tx, [uuid(1)], NOON))
 
 
@@ -112,7 +112,7 @@ def test_late_and_repeated_reports_change_nothing(
     assert found.host == (None if status == Status.ERROR else "left")
 
 
-def test_a_server_that_is_going_stays_so_when_its_build_ends(store: Store) -> None:
+def test_a_server_being_deleted_stays_so_when_its_build_ends(store: Store) -> None:
     for report, status in ((build, Status.ACTIVE), (fail, Status.ERROR)):
         with store.write() as tx:
             tx.execute(compute_tables.servers.delete())
@@ -124,7 +124,7 @@ def test_a_server_that_is_going_stays_so_when_its_build_ends(store: Store) -> No
 
 
 def select(tx: Tx, **selection: Any) -> list[str]:
-    """The names of the servers that a selection finds."""
+    """The names of the servers in a selection."""
     selection.setdefault("limit", 100)
     return [each.name for each in servers.page(tx, ServerSelection(**selection), None)]
 
@@ -168,7 +168,7 @@ def test_pages_follow_each_other_without_a_gap(
     assert len({each.uuid for each in whole}) == 20
 
 
-def test_patterns_mean_in_every_store_what_they_say(store: Store) -> None:
+def test_patterns_mean_the_same_in_every_store(store: Store) -> None:
     names = ["Web-1", "web_2", "50% off", "back\\slash", "WEBS"]
     with store.write() as tx:
         boot(tx, *(row(number, name=name) for number, name in enumerate(names)))
@@ -186,7 +186,7 @@ def test_patterns_mean_in_every_store_what_they_say(store: Store) -> None:
             assert sorted(select(tx, like=like)) == sorted(expected), text
 
 
-def test_tags_are_told_apart_by_case_and_quotes(store: Store) -> None:
+def test_tags_are_case_sensitive_and_may_have_quotes(store: Store) -> None:
     with store.write() as tx:
         boot(tx, row(1, tags=["Web"]), row(2, tags=["web", 'a"b']), row(3, tags=["é"]))
     with store.read() as tx:

@@ -1,4 +1,4 @@
-"""Shelving: what a shelved server holds, and where it goes when it is taken out again."""
+"""Shelving: what a shelved server holds, and where it is unshelved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing
-from innkeeper.systems.compute.moves import resetting, shelving
+from innkeeper.systems.compute.moves import completion, shelving
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 from innkeeper.systems.compute.servers import history
 from tests.support.clouds import reported
@@ -22,7 +22,7 @@ OFFLOADED = (Status.SHELVED_OFFLOADED, None, None)
 
 
 def with_offload_time(seconds: int) -> Computing:
-    """Settings under which shelved servers keep their hosts so long."""
+    """Settings by which shelved servers keep their hosts for some time."""
     more: dict[str, Any] = {"quota_instances": -1, "quota_cores": -1, "quota_ram": -1}
     return Computing(**more, shelved_offload_time=seconds)
 
@@ -40,11 +40,11 @@ def movers(tmp_path: Path) -> Iterator[Movers]:
 
 
 def shelve(movers: Movers, uuid: str, offload_time_s: int = 0) -> None:
-    """Ask for a server to be shelved."""
+    """Begin to shelve a server."""
     movers.act(shelving.shelve, uuid, offload_time_s=offload_time_s)
 
 
-def test_a_shelved_server_frees_its_host_and_counts_on(movers: Movers) -> None:
+def test_an_offloaded_server_releases_its_host_and_keeps_its_quota(movers: Movers) -> None:
     uuid = movers.boot()
     shelve(movers, uuid)
     assert movers.state(uuid) == ("ACTIVE", Task.SHELVING, "a1")
@@ -64,7 +64,7 @@ def test_a_shelved_server_frees_its_host_and_counts_on(movers: Movers) -> None:
     assert [each.name for each in action.events] == ["shelve", "offload"]
 
 
-def test_a_server_that_kept_its_host_starts_there(movers: Movers) -> None:
+def test_a_server_that_kept_its_host_is_unshelved_there(movers: Movers) -> None:
     uuid = movers.boot()
     shelve(movers, uuid, -1)
     movers.tell("shelve", uuid)
@@ -83,7 +83,7 @@ def test_a_server_that_kept_its_host_starts_there(movers: Movers) -> None:
     assert movers.state(uuid) == OFFLOADED
 
 
-def test_a_host_is_freed_when_the_time_has_come(tmp_path: Path) -> None:
+def test_a_shelved_server_is_offloaded_after_the_configured_time(tmp_path: Path) -> None:
     movers = Movers(tmp_path, computing=with_offload_time(3600))
     uuid = movers.boot()
     shelve(movers, uuid, 3600)
@@ -98,7 +98,7 @@ def test_a_host_is_freed_when_the_time_has_come(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_what_is_not_shelved_goes_on(movers: Movers, is_late: bool) -> None:
+def test_a_server_that_cannot_be_shelved_keeps_running(movers: Movers, is_late: bool) -> None:
     uuid = movers.boot()
     shelve(movers, uuid)
     if is_late:
@@ -109,13 +109,13 @@ def test_what_is_not_shelved_goes_on(movers: Movers, is_late: bool) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
 
 
-def test_a_host_that_does_not_let_go_keeps_the_server(movers: Movers) -> None:
+def test_a_failed_offload_keeps_the_server_on_its_host(movers: Movers) -> None:
     uuid = movers.boot()
     shelve(movers, uuid)
     movers.tell("shelve", uuid)
     movers.wait()
     movers.sweep()
-    # What is to be destroyed has no time limit.
+    # Destroy orders do not time out.
     assert movers.told() == [("offload", "a1")]
     movers.tell("offload", uuid, "It is busy.")
     assert movers.state(uuid) == ("SHELVED", None, "a1")
@@ -123,7 +123,7 @@ def test_a_host_that_does_not_let_go_keeps_the_server(movers: Movers) -> None:
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_a_server_that_does_not_start_is_shelved_again(movers: Movers, is_late: bool) -> None:
+def test_a_failed_unshelve_offloads_the_server_again(movers: Movers, is_late: bool) -> None:
     uuid = movers.boot()
     shelve(movers, uuid)
     movers.finish()
@@ -131,7 +131,7 @@ def test_a_server_that_does_not_start_is_shelved_again(movers: Movers, is_late: 
     if is_late:
         movers.wait()
         movers.sweep()
-        # It may have been started all the same.
+        # It may have been started after all.
         assert movers.state(uuid) == ("SHELVED_OFFLOADED", Task.SHELVING_OFFLOADING, "b1")
         assert movers.held(uuid) == {"b1": SMALL_TAKES}
         assert movers.told() == [("offload", "b1")]
@@ -144,20 +144,18 @@ def test_a_server_that_does_not_start_is_shelved_again(movers: Movers, is_late: 
 
 
 @pytest.mark.parametrize("fault", [None, "It is busy."])
-def test_what_left_its_host_is_not_there_whatever_is_said_of_it(
-    movers: Movers, fault: str | None
-) -> None:
+def test_a_confirmed_offload_applies_after_a_reset(movers: Movers, fault: str | None) -> None:
     uuid = movers.boot()
     shelve(movers, uuid)
     movers.tell("shelve", uuid)
-    movers.act(resetting.reset_state, uuid, status="ACTIVE")
+    movers.act(completion.reset_state, uuid, status="ACTIVE")
     movers.tell("offload", uuid, fault)
     assert movers.state(uuid) == (OFFLOADED if fault is None else ("ACTIVE", None, "a1"))
     assert movers.held(uuid) == ({} if fault is None else {"a1": SMALL_TAKES})
 
 
 def maybe_started(movers: Movers) -> ServerId:
-    """A server that was told to start on b1, of which nobody has said whether it did."""
+    """A server whose start on b1 timed out."""
     uuid = movers.boot()
     shelve(movers, uuid)
     movers.finish()
@@ -168,7 +166,7 @@ def maybe_started(movers: Movers) -> ServerId:
 
 
 @pytest.mark.parametrize("is_wanted", [False, True])
-def test_a_server_that_may_have_started_starts_nowhere_else(
+def test_a_server_that_may_have_started_is_not_started_elsewhere(
     movers: Movers, is_wanted: bool
 ) -> None:
     uuid = maybe_started(movers)
@@ -182,7 +180,7 @@ def test_a_server_that_may_have_started_starts_nowhere_else(
         assert movers.tell("unshelve", uuid) == "b1"
         assert movers.state(uuid) == ("ACTIVE", None, "b1")
     else:
-        # It is asked for again.
+        # The order is repeated.
         movers.wait()
         movers.sweep()
         movers.finish()
@@ -198,7 +196,7 @@ def test_a_server_that_may_have_started_can_be_deleted(movers: Movers) -> None:
     assert movers.held(uuid) == {}
 
 
-def test_a_zone_that_is_named_is_asked_for_from_then_on(movers: Movers) -> None:
+def test_a_zone_named_in_an_unshelve_is_requested_from_then_on(movers: Movers) -> None:
     uuid = movers.boot(availability_zone="left")
     for zone, host in (("right", "b1"), ("left", "a1")):
         shelve(movers, uuid)
@@ -219,7 +217,7 @@ def test_a_zone_that_is_named_is_asked_for_from_then_on(movers: Movers) -> None:
     assert movers.server(uuid).asked_az is None
 
 
-def test_without_room_it_stays_shelved(tmp_path: Path) -> None:
+def test_without_room_a_server_stays_shelved(tmp_path: Path) -> None:
     movers = Movers(tmp_path, reported("a1", vcpus=1))
     uuid = movers.boot()
     shelve(movers, uuid)

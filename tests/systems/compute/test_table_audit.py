@@ -1,4 +1,4 @@
-"""The host table of a running process is found out where it is not what the store says."""
+"""The audit of a running process's host table against the store."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ def compare(cloud: Cloud, first_row: int = 0) -> Compared:
     return done
 
 
-def test_a_table_in_step_has_no_differences(cloud: Cloud) -> None:
+def test_an_up_to_date_table_has_no_differences(cloud: Cloud) -> None:
     assert compare(cloud) == Compared(3, [], table_audit.ROWS)
 
 
-def test_what_differs_is_told_and_put_right(cloud: Cloud) -> None:
+def test_differences_are_reported_and_repaired(cloud: Cloud) -> None:
     index = cloud.table.index_by_name["h1"]
     cloud.table.free["VCPU"][index] = 99
     cloud.table.is_open[cloud.table.index_by_name["h2"]] = False
-    told = compare(cloud).told
-    assert told == ["h2: is open: False, not True.", "h1: free VCPU: 99.0, not 4.0."]
-    assert compare(cloud).told == []
+    differences = compare(cloud).differences
+    assert differences == ["h2: is open: False, not True.", "h1: free VCPU: 99.0, not 4.0."]
+    assert compare(cloud).differences == []
 
 
-def test_pools_that_differ_are_told_and_put_right(cloud: Cloud) -> None:
+def test_differences_of_pools_are_reported_and_repaired(cloud: Cloud) -> None:
     cloud.write(add_pool)
     (row,) = cloud.table.pools.index_of.values()
     cloud.table.pools.take(row, {"DISK_GB": 7})
-    assert compare(cloud, first_row=1).told == []
-    (told,) = compare(cloud).told
-    assert "'free DISK_GB': 93.0" in told
-    assert "'free DISK_GB': 100.0" in told
-    assert compare(cloud).told == []
+    assert compare(cloud, first_row=1).differences == []
+    (differences,) = compare(cloud).differences
+    assert "'free DISK_GB': 93.0" in differences
+    assert "'free DISK_GB': 100.0" in differences
+    assert compare(cloud).differences == []
 
 
-def test_rows_that_come_after_the_last_are_the_first(cloud: Cloud) -> None:
+def test_after_the_last_row_the_audit_starts_again(cloud: Cloud) -> None:
     assert compare(cloud, first_row=2).rows == 1
     assert compare(cloud, first_row=3).rows == 3
 
 
-def test_there_may_be_no_hosts(tmp_path: Path) -> None:
+def test_an_empty_table_has_no_differences(tmp_path: Path) -> None:
     cloud = cloud_in(tmp_path)
     assert compare(cloud) == Compared(0, [], 0)
     cloud.close()

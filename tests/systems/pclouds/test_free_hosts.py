@@ -130,7 +130,7 @@ def test_a_disabled_host_is_not_free(pooled: Pooled, closed: ServiceChange) -> N
 def test_a_host_that_is_not_empty_stays_in_its_pool(pooled: Pooled) -> None:
     operator, _ = pooled
     hold(operator, "a1")
-    with pytest.raises(Conflict, match="somebody holds some of its resources"):
+    with pytest.raises(Conflict, match="some of its resources are allocated"):
         operator.unpool("large", "a1", by_aggregate=False)
     assert free(operator) == len(NAMES)
     operator.unpool("large", "a2", by_aggregate=False)

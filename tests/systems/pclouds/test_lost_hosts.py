@@ -68,7 +68,7 @@ def test_a_lost_host_is_not_allocated_before_it_is_cleared(
     operator, uuid = burnt
     operator.act_on(uuid, "b1", hosts.release)
     operator.switch_service("b1", FOUND)
-    with pytest.raises(Conflict, match="on its way"):
+    with pytest.raises(Conflict, match="is moving from or to it"):
         _put_in_by_hand(operator, uuid)
     operator.movers.finish()
     _put_in_by_hand(operator, uuid)

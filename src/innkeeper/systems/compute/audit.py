@@ -1,133 +1,144 @@
-"""The compute room's invariants, checked against the store."""
+"""The invariants of compute, and what in the store violates them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.store.narrowing import Only
 from innkeeper.store.queries.compute import audit, grouping_audit, reports_audit
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.hosts import reports_audit as agent_reports_audit
+from innkeeper.systems.compute.hosts.reconcile import LOST
 from innkeeper.systems.compute.moves import audit as move_audit
 
 ROOM = "compute"
-UNBACKED_SERVER = Invariant(
-    ROOM,
+_invariant = partial(Invariant, ROOM)
+UNBACKED_SERVER = _invariant(
     "unbacked-server",
-    "a placed server holds capacity",
-    "Put back what it held, with the amounts of its flavor, or delete the server.",
-    "claims what its flavor takes of its host, if there is room",
+    "a server on a host holds capacity",
+    "Restore its allocations with the amounts of its flavor, or delete the server.",
+    "claims the amounts of its flavor on its host, if there is room",
 )
-HELD_ELSEWHERE = Invariant(
-    ROOM,
+HELD_ELSEWHERE = _invariant(
     "held-elsewhere",
     "a server holds capacity of no other host",
     "Find out where the server runs, and replace its allocations with what it uses there.",
 )
-HELD_BY_HOMELESS = Invariant(
-    ROOM,
+HELD_BY_HOMELESS = _invariant(
     "held-by-homeless",
-    "a server that is nowhere holds nothing",
+    "a server without a host holds nothing",
     "Make sure that no host has it, and delete its allocations.",
-    "gives it back, if no agent is told anything of the server and it is shelved or failed",
+    "releases its allocations, if the server is shelved or failed and no order or move is pending",
 )
-HELD_BY_DELETED = Invariant(
-    ROOM,
+HELD_BY_DELETED = _invariant(
     "held-by-deleted",
     "a deleted server holds nothing",
     "Delete its allocations.",
-    "gives it back",
+    "releases its allocations",
 )
-HOMELESS = Invariant(
-    ROOM, "homeless", "a server that runs is on a host", "Reset its state to error, and delete it."
+HOMELESS = _invariant(
+    "homeless", "a running server has a host", "Reset its state to error, and delete it."
 )
-WRONG_USAGE = Invariant(
-    ROOM,
+WRONG_USAGE = _invariant(
     "wrong-usage",
     "quota usage is the sum of the servers",
     "Count the project's servers in the database.",
-    "counts the project's servers anew",
+    "counts the project's servers again",
 )
-IDLE_BUILD = Invariant(
-    ROOM,
+IDLE_BUILD = _invariant(
     "idle-build",
-    "someone builds what is in BUILD",
+    "a server in BUILD has a build order",
     "Delete the server.",
-    "puts it into ERROR; it holds what it held until somebody deletes it",
+    "sets it to ERROR; it keeps its allocations until it is deleted",
 )
-IDLE_DELETE = Invariant(
-    ROOM,
+IDLE_DELETE = _invariant(
     "idle-delete",
-    "someone destroys what is being deleted",
+    "a server that is being deleted has a destroy order",
     "Delete the server again.",
-    "tells its host's agent again to destroy it",
+    "orders its host's agent again to destroy it",
 )
-MISNAMED_HOST = Invariant(
-    ROOM,
+MISNAMED_HOST = _invariant(
     "misnamed-host",
     "a server's host is the one it holds",
     "Find out where the server runs, and evacuate or delete it.",
 )
-POOL_HOST = Invariant(
-    ROOM,
+POOL_HOST = _invariant(
     "pool-host",
     "a pool holds no servers",
     "Start the host's agent again; if it is a pool, delete the host's service.",
 )
-TWO_ZONES = Invariant(
-    ROOM,
+TWO_ZONES = _invariant(
     "two-zones",
-    "a host is in one zone by its aggregates",
-    "Take the host out of all of these aggregates but one.",
+    "the aggregates of a host name one zone at most",
+    "Remove the host from all but one of these aggregates.",
 )
-WRONG_ZONE = Invariant(
-    ROOM,
+WRONG_ZONE = _invariant(
     "wrong-zone",
     "a host is in the zone that its aggregates or its agent name",
-    "Take the host out of an aggregate and put it back.",
-    "puts the host into that zone",
+    "Remove the host from an aggregate and add it again.",
+    "moves the host to that zone",
 )
-STRAY_MEMBER = Invariant(
-    ROOM,
+STRAY_MEMBER = _invariant(
     "stray-member",
-    "members of server groups are there, and of their group's project",
+    "members of a server group exist, and belong to the group's project",
     "Delete the server, or the group.",
-    "removes the membership, if the server is not there",
+    "removes the membership, if the server does not exist",
+)
+UNKNOWN_SERVER = _invariant(
+    "unknown-server",
+    "every server that an agent finds on its host is known",
+    "Disable the host and find out whose server it is. Destroy it on the host if it has no owner, "
+    "and start the agent again. It uses capacity that may be given to other servers.",
+)
+LOST_SERVER = _invariant(
+    "lost-server",
+    "an agent finds every known server of its host",
+    "Restore its disks and start the agent again, or delete the server.",
+)
+LOST_REPORT = _invariant(
+    "lost-report",
+    "a host has the inventories and traits that its agent reported",
+    "Start the agent again; if they were removed on purpose, stop reporting them.",
+)
+MISDIRECTED_ORDER = _invariant(
+    "misdirected-order",
+    "pending orders belong to the agent of their host",
+    "Start the host's agent again, which takes them over.",
+    "assigns them to that agent",
+)
+ORDER_OF_NOBODY = _invariant(
+    "order-of-nobody",
+    "pending orders are about servers that exist",
+    "There is no manual repair.",
+    "ends the order, so that no agent gets it any more",
 )
 INVARIANTS = (
-    UNBACKED_SERVER,
-    HELD_ELSEWHERE,
-    HELD_BY_HOMELESS,
-    HELD_BY_DELETED,
-    HOMELESS,
+    *(UNBACKED_SERVER, HELD_ELSEWHERE, HELD_BY_HOMELESS, HELD_BY_DELETED, HOMELESS),
     *move_audit.INVARIANTS,
-    WRONG_USAGE,
-    IDLE_BUILD,
-    IDLE_DELETE,
-    MISNAMED_HOST,
-    POOL_HOST,
-    TWO_ZONES,
-    WRONG_ZONE,
-    STRAY_MEMBER,
-    *agent_reports_audit.INVARIANTS,
+    *(WRONG_USAGE, IDLE_BUILD, IDLE_DELETE, MISNAMED_HOST, POOL_HOST),
+    *(TWO_ZONES, WRONG_ZONE, STRAY_MEMBER),
+    *(UNKNOWN_SERVER, LOST_SERVER, LOST_REPORT, MISDIRECTED_ORDER, ORDER_OF_NOBODY),
 )
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Everything about servers, their groups, quotas, hosts and orders that is not right."""
+    """All violations in servers, server groups, quotas, hosts and orders."""
     yield from _of_holders(tx)
     yield from move_audit.findings(tx)
     yield from _of_servers(tx)
-    yield from _of_sets(tx)
-    yield from agent_reports_audit.findings(tx)
+    yield from zones(tx)
+    for uuid, group, exists in grouping_audit.strayed_members(tx):
+        why = "belong to different projects" if exists else "do not both exist"
+        yield STRAY_MEMBER.broken(uuid, f"server {uuid} and group {group} {why}")
+    yield from _of_agents(tx)
 
 
 def _of_holders(tx: Tx) -> Iterator[Finding]:
     for uuid, host in audit.unbacked_servers(tx):
         yield UNBACKED_SERVER.broken(uuid, f"{uuid} holds nothing of its host {host}")
     for uuid, count in audit.held_elsewhere(tx):
-        yield HELD_ELSEWHERE.broken(uuid, f"{uuid} has {count} allocations elsewhere")
+        yield HELD_ELSEWHERE.broken(uuid, f"{uuid} has {count} allocations on other hosts")
     for uuid, count in audit.held_by_homeless(tx):
         yield HELD_BY_HOMELESS.broken(uuid, f"{uuid} has {count} allocations and no host")
     for uuid, count in audit.held_by_deleted(tx):
@@ -147,29 +158,47 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
     for (uuid,) in audit.idle_deletes(tx):
         yield IDLE_DELETE.broken(uuid, f"{uuid} has no destroy order")
     for uuid, status in reports_audit.homeless_but_running(tx):
-        yield HOMELESS.broken(uuid, f"{uuid} is {status}, and nowhere")
+        yield HOMELESS.broken(uuid, f"{uuid} is {status} and has no host")
     for uuid, host in audit.misnamed_hosts(tx):
-        yield MISNAMED_HOST.broken(uuid, f"{uuid} names {host}, which is not it")
+        yield MISNAMED_HOST.broken(uuid, f"{uuid} names {host}, which is not the host it holds")
     for host, uuid in audit.hosting_pools(tx):
         yield POOL_HOST.broken(
             host, f"host {host} is on provider {uuid}, which cannot hold servers"
         )
 
 
-def _of_sets(tx: Tx) -> Iterator[Finding]:
-    yield from zones(tx)
-    for uuid, group, is_there in grouping_audit.strayed_members(tx):
-        why = "are of two projects" if is_there else "are not both there"
-        yield STRAY_MEMBER.broken(uuid, f"server {uuid} and group {group} {why}")
-
-
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
-    """Hosts, all or these, that are in another zone than they should be, or in two."""
+    """Hosts, all or these, that are in the wrong zone, or whose aggregates name several."""
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:
             yield TWO_ZONES.broken(host, f"{host} is in {', '.join(sorted(decided))}")
-        # A host from before zones were kept apart has only the one in force.
+        # Rows from before reported zones were stored have only the zone in force.
         elif in_force not in (decided or {reported or in_force}):
             yield WRONG_ZONE.broken(
                 host, f"{host} is in {in_force}, and should be in {', '.join(decided) or reported}"
             )
+
+
+def _of_agents(tx: Tx) -> Iterator[Finding]:
+    for host, uuid, moment in reports_audit.strangers(tx):
+        yield UNKNOWN_SERVER.broken(uuid, f"{host} has {uuid}, as reported at {moment:%F %T}")
+    for uuid, host, fault in reports_audit.faulty_servers(tx):
+        if fault is not None and fault.get("message") == LOST:
+            yield LOST_SERVER.broken(uuid, f"{host} does not have {uuid} any more")
+    # Every database queries JSON columns differently, so all of it is read.
+    has_class, has_trait = reports_audit.kept_classes(tx), reports_audit.kept_traits(tx)
+    for host, provider_id, reported in reports_audit.reported_names(tx):
+        lost = [
+            *(each for each in reported.get("classes", ()) if (provider_id, each) not in has_class),
+            *(each for each in reported.get("traits", ()) if (provider_id, each) not in has_trait),
+        ]
+        if lost:
+            yield LOST_REPORT.broken(host, f"{host} lacks {', '.join(lost)}")
+    for host, agent, count in reports_audit.misdirected_orders(tx):
+        yield MISDIRECTED_ORDER.broken(
+            host, f"{count} orders for {host} do not belong to its agent {agent}"
+        )
+    for number, kind, uuid in reports_audit.orders_of_nobody(tx):
+        yield ORDER_OF_NOBODY.broken(
+            number, f"order {number} to {kind} is about {uuid}, which does not exist"
+        )

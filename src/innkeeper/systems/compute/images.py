@@ -1,13 +1,13 @@
-"""Images: what servers start from, as a catalogue. Scheduling reads minima and properties.
+"""Images: a catalogue without their contents. Scheduling reads minima and properties.
 
-Always true: the catalogue keeps no bits. What is uploaded is measured and let go; agents bring
-their own copies. A private image is known to its project and to administrators only.
+Always true: an upload is measured and discarded; agents have their own copies. Only its project
+and administrators see a private image.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime
 
 from innkeeper.domain.compute import Image
@@ -19,36 +19,34 @@ from innkeeper.store.transactions import Tx
 QUEUED = "queued"
 ACTIVE = "active"
 OPEN_VISIBILITIES = frozenset({"public", "community"})
-"""Images that every project may look at and boot from."""
+"""Visibilities of images that every project may see and boot."""
 
-
-def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
-    """The images with these ids, whoever may see them; unknown ids are left out."""
-    return images.get_many(tx, ids)
+# Queries that need no rules.
+get_many = images.get_many
 
 
 def may_see(image: Image, project_id: str | None) -> bool:
-    """Whether a project may look at an image, and boot from it."""
+    """Whether a project may see and boot an image."""
     return image.visibility in OPEN_VISIBILITIES or image.owner == project_id
 
 
 def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """The image with this id, if the project or the administrator may know of it."""
+    """The image with this id, if the project or the administrator may see it."""
     image = images.get_many(tx, [image_id]).get(image_id)
     if image is None or not (is_admin or may_see(image, project_id)):
         raise NotFound(f"No image found with ID {image_id}")
     return image
 
 
-def page(tx: Tx, wanted: ImageSelection, marker: str | None, limit: int) -> list[Image]:
-    """At most ``limit`` images behind the one with the id ``marker``."""
+def page(tx: Tx, selection: ImageSelection, marker: str | None, limit: int) -> list[Image]:
+    """At most ``limit`` images after the one with the id ``marker``."""
     after = None
     if marker is not None:
         try:
-            after = get(tx, marker, wanted.viewer, is_admin=wanted.viewer is None)
+            after = get(tx, marker, selection.viewer, is_admin=selection.viewer is None)
         except NotFound as error:
             raise Invalid("Invalid marker: there is no such image.") from error
-    return images.page(tx, wanted, after, limit)
+    return images.page(tx, selection, after, limit)
 
 
 def create(tx: Tx, image: Image) -> Image:
@@ -59,16 +57,13 @@ def create(tx: Tx, image: Image) -> Image:
     return image
 
 
+Edit = Callable[[Image], Image]
+
+
 def change(
-    tx: Tx,
-    image_id: str,
-    project_id: str | None,
-    edit: Callable[[Image], Image],
-    *,
-    is_admin: bool,
-    now: datetime,
+    tx: Tx, image_id: str, project_id: str | None, edit: Edit, *, is_admin: bool, now: datetime
 ) -> Image:
-    """Change an image that is the project's own; give it as it is now."""
+    """Change an image of the project, and return it."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     changed = dataclasses.replace(edit(image), updated_at=now)
     images.replace(tx, changed, image.updated_at)
@@ -86,21 +81,15 @@ def activate(
     is_admin: bool,
     now: datetime,
 ) -> None:
-    """Note what was uploaded for an image; from now on servers can start from it."""
+    """Record the upload of an image, which makes it bootable."""
     image = uploadable(tx, image_id, project_id, is_admin=is_admin)
-    measured = dataclasses.replace(
-        image,
-        status=ACTIVE,
-        size_bytes=size_bytes,
-        checksum=checksum,
-        sha512=sha512,
-        updated_at=now,
-    )
-    images.replace(tx, measured, image.updated_at)
+    measured = dataclasses.replace(image, size_bytes=size_bytes, checksum=checksum, sha512=sha512)
+    active = dataclasses.replace(measured, status=ACTIVE, updated_at=now)
+    images.replace(tx, active, image.updated_at)
 
 
 def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """The image, if something can be uploaded for it now."""
+    """The image, if it can be uploaded now."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     if image.status != QUEUED:
         raise Conflict(f"Image status transition from {image.status} to saving is not allowed")
@@ -112,7 +101,7 @@ def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool)
 
 
 def delete(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> None:
-    """Remove an image. Servers that were booted from it go on."""
+    """Delete an image. Servers that were booted from it keep running."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     if image.is_protected:
         raise Forbidden(f"Image {image_id} is protected and cannot be deleted.")

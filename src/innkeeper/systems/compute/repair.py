@@ -1,9 +1,8 @@
-"""Repairs of what an audit of this room has found.
+"""Repairs of the compute room's audit findings.
 
-Always true: each function is given what findings are about, looks again in its own
-transaction, and repairs what is still broken; it tells what it did, and leaves alone what is in
-doubt. What a server holds is only taken away where the server is deleted, or nowhere and nobody
-is told anything of it.
+Always true: each function checks the keys of its findings again in its own transaction, repairs
+only what is still broken and beyond doubt, and returns what it did. It releases the allocations
+of a server only if the server is deleted, or has no host and no pending order.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.compute import audit
 from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
 from innkeeper.systems.compute.flavors import demands, flavors
-from innkeeper.systems.compute.hosts import reports_audit as agent_reports_audit
 from innkeeper.systems.compute.moves import audit as move_audit
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 from innkeeper.systems.compute.servers import servers
@@ -39,11 +37,11 @@ from innkeeper.systems.placement.allocations import AllocationUpdate
 from innkeeper.systems.placement.audit import NO_CONSUMER
 from innkeeper.systems.placement.transfers import TransferSide
 
-NOT_BUILT = "Nobody was told to build this server."
+NOT_BUILT = "No agent has an order to build this server."
 
 
 def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Make consumers anew: servers' and migrations' with their owners."""
+    """Create missing consumers; those of servers and migrations with their owners."""
     owners: dict[str, TransferSide] = {}
     for uuid in keys:
         server = server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
@@ -57,7 +55,7 @@ def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Claim what servers lack of what their flavors take, where their hosts have room."""
+    """Claim what servers lack of their flavors' amounts, where their hosts have room."""
     moves = compute_audit.open_migrations(tx)
     lacking = [uuid for uuid, _ in compute_audit.unbacked_servers(tx, keys)]
     lacking += [
@@ -66,13 +64,13 @@ def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         if each.invariant is move_audit.TOO_LITTLE
     ]
     moving = {each.server_uuid for each in moves}
-    told = []
+    repaired: list[str] = []
     for uuid in lacking:
         server = server_rows.by_uuid(tx, uuid)
-        # While it moves, what it should hold is a matter of its migration.
+        # What a moving server should hold depends on its migration.
         if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
-            told.append(f"{uuid} holds what its flavor takes of {server.host}")
-    return told
+            repaired.append(f"{uuid} holds what its flavor needs of {server.host}")
+    return repaired
 
 
 def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
@@ -95,18 +93,18 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
         with step(tx):
             allocations.write(tx, [update], now)
     except Refusal:
-        # No room, or a pool's: then somebody has to decide.
+        # No room, or the amounts come from a pool: an operator has to decide.
         return False
     return True
 
 
 def free_deleted(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Give back what deleted servers hold."""
+    """Release what deleted servers hold."""
     return _release(tx, (row[0] for row in compute_audit.held_by_deleted(tx, keys)), now)
 
 
 def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Give back what servers hold that are nowhere, and of which no agent is told anything."""
+    """Release what servers without a host hold, if no order or move of theirs is pending."""
     found = [ServerId(row[0]) for row in compute_audit.held_by_homeless(tx, keys)]
     busy = {each.server_uuid for each in orders.waiting_about(tx, found)}
     busy |= {each.server_uuid for each in migrations.open_ones(tx, found)}
@@ -121,7 +119,7 @@ def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def end_migrations(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Give back what migrations hold that are over."""
+    """Release what migrations hold that have ended."""
     found = compute_audit.loose_migrations(tx, MIGRATION_TYPE, keys)
     return _release(tx, (uuid for uuid, status in found if status is not None), now)
 
@@ -129,26 +127,23 @@ def end_migrations(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 def _release(tx: Tx, uuids: Iterable[str], now: datetime) -> list[str]:
     consumers = [ConsumerUuid(each) for each in uuids]
     claims.release(tx, consumers, now)
-    return [f"{uuid} holds nothing any more" for uuid in consumers]
+    return [f"{uuid} holds nothing now" for uuid in consumers]
 
 
 def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Have quotas' usages be the sums of the servers."""
-    told = []
+    """Set quota usages to the sums of the servers."""
+    repaired: list[str] = []
     for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
         project, counted, real = row[0], row[1:4], row[4:7]
         if project in keys:
             count, vcpus, memory_mb = (int(r) - int(c) for r, c in zip(real, counted, strict=True))
             quota_usages.add_usage(tx, project, count, vcpus, memory_mb)
-            told.append(f"project {project} is counted with {tuple(real)}")
-    return told
+            repaired.append(f"project {project} is counted with {tuple(real)}")
+    return repaired
 
 
 def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put servers into ERROR that nobody builds.
-
-    They may be there all the same, and so keep what they hold.
-    """
+    """Set servers without a build order to ERROR. They keep what they hold: they may exist."""
     found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
     values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(NOT_BUILT, now)}
     for uuid in found:
@@ -157,8 +152,8 @@ def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have servers destroyed that are to be deleted, as if it were asked for again."""
-    told = []
+    """Order again that servers are destroyed, or delete those without a host."""
+    repaired: list[str] = []
     for (uuid,) in compute_audit.idle_deletes(tx, keys):
         server = servers.get(tx, uuid)
         host = hosts.by_names(tx, [server.host or ""]).get(server.host or "")
@@ -166,56 +161,56 @@ def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             orders.add(
                 tx, [NewOrder(host.agent_id, host.name, server.uuid, OrderKind.DESTROY)], now
             )
-            told.append(f"{host.name} is told again to destroy {uuid}")
+            repaired.append(f"{host.name} has a new order to destroy {uuid}")
         elif server.host is None:
             servers.finish_deletes(tx, [server.uuid], now)
-            told.append(f"{uuid}, which was nowhere, is deleted")
-    return told
+            repaired.append(f"{uuid}, which had no host, is deleted")
+    return repaired
 
 
 def end_tasks(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Have servers be what they were before something was to be done that nobody does."""
+    """Clear tasks for which no agent has an order."""
     idle = {uuid: task for uuid, task in compute_audit.idle_tasks(tx, keys)}
     moving = {each.server_uuid for each in migrations.open_ones(tx, idle)}
-    told = []
+    repaired: list[str] = []
     for uuid, task in sorted(idle.items()):
         if uuid not in moving:
             servers.change(tx, uuid, {"task_state": None}, now)
-            told.append(f"{uuid} is not {task} any more")
-    return told
+            repaired.append(f"{uuid} is not {task} any more")
+    return repaired
 
 
 def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put hosts into the zones that their aggregates or agents name."""
-    told = []
+    """Move hosts to the zones that their aggregates or agents name."""
+    repaired: list[str] = []
     wrong = {each.key for each in audit.zones(tx, keys) if each.invariant is audit.WRONG_ZONE}
     known = hosts.by_names(tx, sorted(wrong))
     for name, in_force, reported, decided in grouping_audit.zones(tx, sorted(wrong)):
         zone = next(iter(decided), reported)
         hosts.put_into_zone(tx, [known[name].id], zone, now)
         changes.add_always_read(tx, [known[name].provider_id], now)
-        told.append(f"{name} is in {zone}, not {in_force}")
-    return told
+        repaired.append(f"{name} is in {zone}, not {in_force}")
+    return repaired
 
 
 def remove_members(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Take servers out of groups that are not there at all."""
+    """Remove memberships in server groups of servers or groups that do not exist."""
     gone = [row[0] for row in grouping_audit.strayed_members(tx, keys) if not row[2]]
     grouping_audit.remove_members(tx, gone)
-    return [f"{uuid} is in no group any more" for uuid in gone]
+    return [f"{uuid} is in no group now" for uuid in gone]
 
 
 def direct_orders(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Give orders to the agents of their hosts."""
-    told = []
+    """Assign orders to the agents of their hosts."""
+    repaired: list[str] = []
     for host, agent, count in reports_audit.misdirected_orders(tx, keys):
         orders.move(tx, [host], AgentId(agent))
-        told.append(f"{count} orders for {host} wait for {agent}")
-    return told
+        repaired.append(f"{count} orders for {host} belong to {agent}")
+    return repaired
 
 
 def end_orders(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """End orders about servers that are not there."""
+    """End orders about servers that do not exist."""
     found = [row[0] for row in reports_audit.orders_of_nobody(tx, [int(key) for key in keys])]
     orders.end(tx, found, OrderStatus.FAILED, now)
     return [f"order {number} is ended" for number in found]
@@ -235,6 +230,6 @@ REPAIRS: dict[str, Repair] = {
     move_audit.IDLE_TASK.kind: end_tasks,
     audit.WRONG_ZONE.kind: put_into_zones,
     audit.STRAY_MEMBER.kind: remove_members,
-    agent_reports_audit.MISDIRECTED_ORDER.kind: direct_orders,
-    agent_reports_audit.ORDER_OF_NOBODY.kind: end_orders,
+    audit.MISDIRECTED_ORDER.kind: direct_orders,
+    audit.ORDER_OF_NOBODY.kind: end_orders,
 }

@@ -19,7 +19,7 @@ from innkeeper.store.queries.leases import freepool, holds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.compute.moves import leftovers
+from innkeeper.systems.compute.moves import cleanup
 
 SHOWN_MAX = 255
 """Characters of an unknown name that the error message repeats."""
@@ -74,7 +74,7 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     get(tx, host_id)
     host = member(tx, host_id)
     is_free = host.dedication == Dedication.FREEPOOL or (
-        host.is_forced_down and leftovers.why_not_empty(tx, host) is None
+        host.is_forced_down and cleanup.why_not_empty(tx, host) is None
     )
     if not is_free or holds.is_held(tx, host_id):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")

@@ -181,17 +181,19 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     for name, row in sorted(expected - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
-            owned_aggregates.put_in(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
+            owned_aggregates.add_host(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             done.append(f"host {name} is in aggregate {row}")
     for name, row in sorted(present - expected):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
-            owned_aggregates.take_out(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
+            owned_aggregates.remove_host(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
             done.append(f"host {name} is no longer in aggregate {row}")
     for name, row in sorted(expected ^ mirrored):
         if f"~{row} {name}" in keys:
             mirror = (
-                owned_aggregates.tell_in if (name, row) in expected else owned_aggregates.tell_out
+                owned_aggregates.join_placement
+                if (name, row) in expected
+                else owned_aggregates.leave_placement
             )
             mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
             done.append(f"Placement has the membership of host {name} in aggregate {row}")

@@ -62,7 +62,7 @@ def create(
     name = aggregates.flavor_name(flavor_id)
     if owned_aggregates.is_name_taken(tx, name):
         raise AlreadyExists(f"There is an aggregate {name} already.")
-    row = owned_aggregates.made(tx, uuid, name, HOST_FLAVOR_KIND, now)
+    row = owned_aggregates.create(tx, uuid, name, HOST_FLAVOR_KIND, now)
     host_flavors.add(tx, flavor_id, row, description, units, now)
     return get(tx, flavor_id)
 
@@ -91,7 +91,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
             f"Host flavor {flavor_id} has {count} host(s) in its pool, {taken} of them in pclouds."
         )
     host_flavors.remove(tx, found.id)
-    owned_aggregates.unmade(tx, found.aggregate_id)
+    owned_aggregates.remove(tx, found.aggregate_id)
 
 
 # -- pools -------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
         raise Conflict(f"{cannot}: {reason}.")
     uuid = owned_aggregates.uuid_of(tx, flavor.aggregate_id)
     host_flavors.add_host(tx, flavor.id, host.id, now)
-    owned_aggregates.put_in(tx, flavor.aggregate_id, uuid, host, now)
+    owned_aggregates.add_host(tx, flavor.aggregate_id, uuid, host, now)
     dedications.dedicate(tx, host, Dedication.POOLED, None, now)
     hosts.change_service(tx, host, ServiceChange(is_disabled=False), now)
     return pooled(tx, flavor, hostname)
@@ -161,7 +161,7 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
     if reason is not None:
         raise Conflict(f"{cannot} {flavor.flavor_id}: {reason}.")
     host_flavors.remove_host(tx, host.id)
-    owned_aggregates.take_out(
+    owned_aggregates.remove_host(
         tx, flavor.aggregate_id, owned_aggregates.uuid_of(tx, flavor.aggregate_id), host, now
     )
     dedications.dedicate(tx, host, None, None, now)

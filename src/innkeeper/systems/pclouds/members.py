@@ -18,7 +18,7 @@ from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications, owned_aggregates
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.compute.moves import leftovers
+from innkeeper.systems.compute.moves import cleanup
 from innkeeper.systems.pclouds.context import PcloudContext
 
 
@@ -30,8 +30,8 @@ def host_of(tx: Tx, host_id: int) -> Host:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """See :func:`leftovers.why_not_empty`: the agent must have reported that the host is empty."""
-    return leftovers.why_not_empty(tx, host)
+    """See :func:`cleanup.why_not_empty`: the agent must have reported that the host is empty."""
+    return cleanup.why_not_empty(tx, host)
 
 
 def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
@@ -69,7 +69,7 @@ def join(
             "allocated_at": context.now,
         },
     )
-    owned_aggregates.put_in(tx, pcloud.aggregate_id, pcloud.uuid, host, context.now)
+    owned_aggregates.add_host(tx, pcloud.aggregate_id, pcloud.uuid, host, context.now)
     dedications.set_ratios(tx, host, pcloud.ratios, context.now)
     member = pcloud_hosts.by_host(tx, host.id)
     assert member is not None, "it was just written"
@@ -100,7 +100,7 @@ def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
-    owned_aggregates.take_out(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
+    owned_aggregates.remove_host(tx, pcloud.aggregate_id, pcloud.uuid, host, now)
     dedications.set_ratios(tx, host, {}, now)
     dedications.dedicate(tx, host, Dedication.POOLED, None, now)
 

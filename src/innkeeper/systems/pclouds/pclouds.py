@@ -116,7 +116,7 @@ def create(
     """
     _demand_owner(tx, project_id, context)
     _demand_size(tx, facts)
-    row = owned_aggregates.made(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now)
+    row = owned_aggregates.create(tx, uuid, aggregates.pcloud_name(uuid), PCLOUD_KIND, context.now)
     whole = {"cpu_ratio": None, "ram_ratio": None, "is_automatic": False, "size": None, **facts}
     assert whole.keys() == FACTS, "a pcloud has a name and no unknown fields"
     pclouds.add(tx, uuid, row, project_id, whole, context.now)
@@ -197,7 +197,7 @@ def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = 
     detail = f"shelved servers that name it: {len(stranded)}" if stranded else None
     members.record(tx, pcloud, "delete", context, detail=detail)
     pclouds.remove(tx, pcloud.id)
-    owned_aggregates.unmade(tx, pcloud.aggregate_id)
+    owned_aggregates.remove(tx, pcloud.aggregate_id)
 
 
 def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | None) -> str:

@@ -40,7 +40,7 @@ def set_limit(tx: Tx, project_id: str, limit: int, context: PcloudContext) -> No
 
 def reset(tx: Tx, project_id: str) -> None:
     """Restore the default limit."""
-    quotas.forget_limit(tx, project_id, RESOURCE)
+    quotas.reset(tx, project_id, [RESOURCE])
 
 
 def demand_room(tx: Tx, project_id: str, more: int, context: PcloudContext) -> None:

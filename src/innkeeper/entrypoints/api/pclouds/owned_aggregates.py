@@ -29,7 +29,7 @@ from innkeeper.domain.pclouds import (
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.patterns import NAME_PATTERN
 from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
-from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Keepers
+from innkeeper.systems.compute.grouping.owned_aggregates import AggregateOwner, Owners
 from innkeeper.systems.pclouds import host_flavors, hosts, pclouds
 from innkeeper.systems.pclouds.aggregates import (
     DESCRIPTION,
@@ -54,7 +54,7 @@ UNITS_DIGITS_MAX = len(str(UNIT_MAX))
 PRINTABLE = re.compile(NAME_PATTERN)
 
 
-def owners(context: PcloudContext) -> Keepers:
+def owners(context: PcloudContext) -> Owners:
     """The owners of the aggregates of this room, by kind."""
     return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: PcloudAggregates(context)}
 

@@ -1,15 +1,27 @@
-"""Keypairs: a user's public keys, which agents put into the servers that name them.
+"""Keypairs: users' public keys, which agents put into servers; fingerprints and generation.
 
-Always true: the private half of a key made here is in the answer to who asked for it, once,
-and is kept nowhere.
+Always true: the private half of a generated key is returned once, and is not stored. The caller
+does not pass its randomness in, unlike elsewhere, because keys must not repeat.
 """
 
 from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from innkeeper.domain.compute import UNLIMITED, Keypair
 from innkeeper.domain.errors import AlreadyExists, Invalid, NotFound, QuotaExceeded
 from innkeeper.store.queries.compute import keypairs
 from innkeeper.store.transactions import Tx
+
+SSH = "ssh"
+_LENGTH_BYTES = 4
 
 
 def get(tx: Tx, user_id: str, name: str) -> Keypair:
@@ -21,14 +33,14 @@ def get(tx: Tx, user_id: str, name: str) -> Keypair:
 
 
 def page(tx: Tx, user_id: str, marker: str | None, limit: int) -> list[Keypair]:
-    """At most ``limit`` keypairs of a user, by name, behind the one named ``marker``."""
+    """At most ``limit`` keypairs of a user, by name, after the one named ``marker``."""
     if marker is not None and keypairs.get(tx, user_id, marker) is None:
         raise Invalid(f"marker [{marker}] not found")
     return keypairs.page(tx, user_id, marker, limit)
 
 
 def add(tx: Tx, keypair: Keypair, limit: int) -> Keypair:
-    """Keep a user's public key; ``limit`` is how many one may have."""
+    """Store a user's public key; ``limit`` is the user's quota of keypairs."""
     if keypairs.get(tx, keypair.user_id, keypair.name) is not None:
         raise AlreadyExists(f"Key pair '{keypair.name}' already exists.")
     if limit != UNLIMITED and keypairs.count(tx, keypair.user_id) >= limit:
@@ -41,3 +53,58 @@ def delete(tx: Tx, user_id: str, name: str) -> None:
     """Remove a keypair. Servers that were booted with it keep the key."""
     if not keypairs.delete(tx, user_id, name):
         raise NotFound(f"Keypair {name} not found for user {user_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A generated pair, in the formats of OpenSSH."""
+
+    private_key: str
+    public_key: str
+
+
+def fingerprint(key_type: str, public_key: str) -> str:
+    """The fingerprint of a key; raises :class:`Invalid` for an invalid key."""
+    found = _of_ssh(public_key) if key_type == SSH else _of_x509(public_key)
+    if found is None:
+        raise Invalid("Keypair data is invalid: failed to generate fingerprint")
+    return ":".join(f"{byte:02x}" for byte in found)
+
+
+def generate(comment: str) -> Generated:
+    """Generate an SSH pair."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.OpenSSH,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return Generated(private.decode(), f"{public.decode()} {comment}")
+
+
+def _of_ssh(public_key: str) -> bytes | None:
+    # "TYPE BASE64 COMMENT"; the decoded part begins with the type too.
+    words = public_key.split(None, 2)
+    if len(words) < 2:  # noqa: PLR2004 - a type and the key itself
+        return None
+    kind = words[0].encode()
+    try:
+        key = base64.b64decode(words[1], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    begins = len(kind).to_bytes(_LENGTH_BYTES, "big") + kind
+    if not key.startswith(begins) or len(key) == len(begins):
+        return None
+    # Nova's fingerprints are MD5, which identifies the key and protects nothing.
+    return hashlib.md5(key, usedforsecurity=False).digest()
+
+
+def _of_x509(public_key: str) -> bytes | None:
+    try:
+        certificate = x509.load_pem_x509_certificate(public_key.encode())
+    except ValueError:
+        return None
+    return certificate.fingerprint(hashes.SHA1())  # noqa: S303 - identifies the key, as in Nova

@@ -1,7 +1,7 @@
-"""Quotas: how much a project may have at most.
+"""Quotas: the limits of projects.
 
-Always true: what was not set for a project is at the default of the settings. A limit below
-what a project has already is allowed: it refuses more, and takes nothing away.
+Always true: a limit that was not set is the default of the settings. A limit may be below the
+present usage: it rejects new requests, and removes nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from innkeeper.domain.compute import UNLIMITED, Limits
 from innkeeper.domain.errors import QuotaExceeded
 from innkeeper.domain.slices import Computing
 from innkeeper.store.queries.compute import quota_usages, quotas
-from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
 
+# Queries that need no rules.
+used = quota_usages.of_project
+
 
 def defaults(settings: Computing) -> Limits:
-    """The limits of a project for which none were set."""
+    """The limits of a project without limits of its own."""
     return Limits(
         servers=settings.quota_instances,
         vcpus=settings.quota_cores,
@@ -33,12 +35,12 @@ def defaults(settings: Computing) -> Limits:
 
 
 def limits(tx: Tx, project_id: str, default: Limits) -> Limits:
-    """What a project may have."""
+    """The limits of a project."""
     return limits_of(tx, [project_id], default)[project_id]
 
 
 def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, Limits]:
-    """What each of these projects may have, with one question to the store."""
+    """The limits of each of these projects, with one query."""
     found = quotas.of_projects(tx, projects)
     return {
         project_id: dataclasses.replace(
@@ -50,21 +52,16 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
     }
 
 
-def used(tx: Tx, project_id: str) -> QuotaUsage:
-    """What a project's servers take."""
-    return quota_usages.of_project(tx, project_id)
-
-
-def update(tx: Tx, project_id: str, wanted: Mapping[str, int], default: Limits) -> Limits:
-    """Set some limits of a project, by resource; give all that are in force now."""
-    assert wanted.keys() <= RESOURCES, "the API knows no other resources"
-    quotas.replace(tx, project_id, wanted)
+def update(tx: Tx, project_id: str, changed: Mapping[str, int], default: Limits) -> Limits:
+    """Set some limits of a project by resource, and return all of them."""
+    assert changed.keys() <= RESOURCES, "the API knows no other resources"
+    quotas.replace(tx, project_id, changed)
     return limits(tx, project_id, default)
 
 
-def reset(tx: Tx, project_id: str) -> None:
-    """Go back to the defaults of this room's resources."""
-    quotas.delete(tx, project_id, RESOURCES)
+def reset(tx: Tx, project_id: str, resources: Collection[str] = RESOURCES) -> None:
+    """Reset a project's limits of these resources to the defaults."""
+    quotas.delete(tx, project_id, resources)
 
 
 def limit_of(tx: Tx, project_id: str, resource: str, default: int) -> int:
@@ -77,13 +74,8 @@ def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
     quotas.replace(tx, project_id, {resource: limit})
 
 
-def forget_limit(tx: Tx, project_id: str, resource: str) -> None:
-    """Go back to the default of a resource that another room counts."""
-    quotas.delete(tx, project_id, [resource])
-
-
 def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:
-    """Raise :class:`QuotaExceeded` unless a project's servers may take so much more."""
+    """Raise :class:`QuotaExceeded` unless the quota has room for these amounts."""
     has, limit = used(tx, project_id), limits(tx, project_id, default)
     rows = (
         ("cores", limit.vcpus, has.vcpus, vcpus),
@@ -92,10 +84,10 @@ def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb:
     over = [row for row in rows if row[1] != UNLIMITED and row[3] and row[2] + row[3] > row[1]]
     if not over:
         return
-    names, most, in_use, asked = (
+    names, most, in_use, requested = (
         ", ".join(str(part) for part in column) for column in zip(*over, strict=True)
     )
     raise QuotaExceeded(
-        f"Quota exceeded for {names}: Requested {asked}, but already used {in_use} of "
+        f"Quota exceeded for {names}: Requested {requested}, but already used {in_use} of "
         f"{most} {names}"
     )

@@ -1,12 +1,12 @@
-"""What a flavor and an image ask of a host, as the scheduler's words.
+"""Demands of a flavor and an image on a host, from the extra specs of OpenStack flavors.
 
-Source: the field's flavor extra specs. ``trait:NAME`` is ``required`` or ``forbidden``, or,
-which the field does not know, ``preferred``; ``resources:CLASS`` replaces the amount that the
-shape would take (0 takes none); ``capabilities:NAME`` and names without a scope are compared
-with what agents report, except ``group_policy``, which is about groups of amounts. Groups
-themselves (``resources1:CLASS``, ``trait_NET:NAME``) are to come from providers below the host,
-and there is no placing on those yet. ``aggregate_instance_extra_specs:NAME`` is for a filter
-that reads it itself. Other scopes (``hw:``, ``quota:`` and alike) are the driver's business.
+- ``trait:NAME`` is ``required``, ``forbidden`` or, unlike in Nova, ``preferred``.
+- ``resources:CLASS`` replaces the amount of the flavor's shape; 0 takes none.
+- ``capabilities:NAME`` and names without a scope are compared with agents' capabilities.
+- ``aggregate_instance_extra_specs:NAME`` is left to the filter that reads it.
+- Numbered groups (``resources1:CLASS``, ``trait_NET:NAME``) are not supported, so
+  ``group_policy`` has no effect.
+- Other scopes (``hw:``, ``quota:``) are left to agents' drivers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_A_GROUP = re.compile(r"(resources|trait)[^:]+:", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Amounts per server, and what its host must have, must not have, and must compare to."""
+    """Amounts per server, and the traits and comparisons that its host must satisfy."""
 
     amounts: Mapping[str, int]
     required_traits: frozenset[str]
@@ -42,9 +42,9 @@ class Demands:
 
 
 def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
-    """Work out the demands of a flavor, and of an image with these properties.
+    """The demands of a flavor, and of an image with these properties.
 
-    Raises :class:`Invalid` for specs that say nothing sensible.
+    Raises :class:`Invalid` for invalid extra specs.
     """
     amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mb, "DISK_GB": flavor.all_disk_gb}
     refuse_groups(flavor.extra_specs)
@@ -58,7 +58,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
         elif key.startswith(CAPABILITIES):
             compared.append(comparisons.parse(_path(key), value))
         elif key.startswith(OF_AGGREGATES):
-            # Refused here, where the client is told, rather than by the filter.
+            # Checked here, because the filter could not report an error to the client.
             comparisons.parse(key, value)
         elif ":" not in key and key != GROUP_POLICY:
             compared.append(comparisons.parse(key, value))
@@ -68,8 +68,8 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
     _refuse_odd_traits(traits)
     taken = {name: amount for name, amount in amounts.items() if amount > 0}
     if not taken:
-        # A server that holds nothing of its host could not be told from one that is not there.
-        raise Invalid(f"Flavor {flavor.flavor_id} takes nothing of any host.")
+        # A server without allocations would look like one without a host.
+        raise Invalid(f"Flavor {flavor.flavor_id} requests no resources.")
     return Demands(
         taken,
         _traits_of(traits, REQUIRED),
@@ -79,38 +79,35 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
     )
 
 
-def _traits_of(traits: Mapping[str, str], wanted: str) -> frozenset[str]:
-    return frozenset(name for name, verdict in traits.items() if verdict == wanted)
+def _traits_of(traits: Mapping[str, str], verdict: str) -> frozenset[str]:
+    return frozenset(name for name, each in traits.items() if each == verdict)
 
 
 def refuse_groups(keys: Iterable[str]) -> None:
-    """Raise :class:`Invalid` for extra specs of numbered groups.
-
-    Passed over, they would promise amounts that nobody takes, and traits that nobody looks for.
-    """
+    """Raise :class:`Invalid` for extra specs of numbered groups, which would have no effect."""
     for key in keys:
         if _OF_A_GROUP.match(key) is not None:
             raise Invalid(
                 f"Validation failed; the extra spec '{key}' is of a numbered group. Numbered "
-                "groups are not placed yet; 'resources:CLASS' and 'trait:NAME' are."
+                "groups are not supported yet; 'resources:CLASS' and 'trait:NAME' are."
             )
 
 
 def _path(key: str) -> str:
-    # "capabilities:cpu_info:arch" names a fact inside another, as the field writes it.
+    # As in Nova, "capabilities:cpu_info:arch" is a nested capability.
     return key.removeprefix(CAPABILITIES).replace(":", ".")
 
 
 def _amount(key: str, value: str) -> int:
     if not value.isascii() or not value.isdigit() or len(value) > len("2147483647"):
-        raise Invalid(f"The extra spec {key} is no whole amount: {value!r}.")
+        raise Invalid(f"The extra spec {key} is not a whole number: {value!r}.")
     return int(value)
 
 
 def _merge_trait(traits: dict[str, str], name: str, verdict: str) -> None:
     other = traits.setdefault(name, verdict)
     if {other, verdict} == {REQUIRED, PREFERRED}:
-        # Whoever requires it has what the other would like.
+        # The requirement satisfies the preference too.
         traits[name] = REQUIRED
     elif other != verdict:
         raise Invalid(f"Flavor and image disagree about the trait {name}.")

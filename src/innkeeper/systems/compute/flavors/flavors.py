@@ -1,14 +1,13 @@
-"""Flavors: shapes of servers, what more they ask for, and who may use them.
+"""Flavors: shapes of servers, with extra specs and access lists.
 
-Always true: a private flavor is known to its projects and to administrators only; to anybody
-else it does not exist.
+Always true: only its projects and administrators see a private flavor.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,21 +22,19 @@ _RESOURCES = re.compile(r"resources:[A-Z0-9_]+")
 _TRAIT = re.compile(r"trait:[A-Z0-9_]+")
 _AMOUNT = re.compile(r"[0-9]{1,10}")
 
-
-def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
-    """The flavors with these public ids, whoever may use them; unknown ids are left out."""
-    return flavors.by_public_ids(tx, ids)
+# Queries that need no rules.
+by_public_ids = flavors.by_public_ids
 
 
 def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
-    """Whether a project may use, and know of, a flavor."""
+    """Whether a project may see and use a flavor."""
     if flavor.is_public:
         return True
     return project_id is not None and flavors.has_project(tx, flavor.id, project_id)
 
 
 def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Flavor:
-    """The flavor with this public id, if the project or the administrator may know of it."""
+    """The flavor with this public id, if the project or the administrator may see it."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or not (is_admin or may_use(tx, flavor, project_id)):
         raise NotFound(f"Flavor {flavor_id} could not be found.")
@@ -45,20 +42,20 @@ def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Fl
 
 
 def page(
-    tx: Tx, wanted: FlavorSelection, marker: str | None, limit: int, *, is_admin: bool
+    tx: Tx, selection: FlavorSelection, marker: str | None, limit: int, *, is_admin: bool
 ) -> list[Flavor]:
-    """At most ``limit`` flavors behind the one with the public id ``marker``."""
+    """At most ``limit`` flavors after the one with the public id ``marker``."""
     after = None
     if marker is not None:
         try:
-            after = get(tx, marker, wanted.project_id, is_admin=is_admin)
+            after = get(tx, marker, selection.project_id, is_admin=is_admin)
         except NotFound as error:
             raise Invalid(f"marker [{marker}] not found") from error
-    return flavors.page(tx, wanted, after, limit)
+    return flavors.page(tx, selection, after, limit)
 
 
 def create(tx: Tx, flavor: Flavor, *, now: datetime) -> Flavor:
-    """Add a flavor; its row id is given by the store."""
+    """Create a flavor; the store assigns its row id."""
     if flavors.by_public_ids(tx, [flavor.flavor_id]):
         raise AlreadyExists(f"Flavor with ID {flavor.flavor_id} already exists.")
     if flavors.is_name_taken(tx, flavor.name):
@@ -67,14 +64,14 @@ def create(tx: Tx, flavor: Flavor, *, now: datetime) -> Flavor:
 
 
 def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) -> Flavor:
-    """Replace a flavor's description; nothing else about a flavor can change."""
+    """Replace a flavor's description, its only mutable field."""
     flavor = get(tx, flavor_id, None, is_admin=True)
     flavors.describe(tx, flavor.id, description, now)
     return dataclasses.replace(flavor, description=description, updated_at=now)
 
 
 def delete(tx: Tx, flavor_id: str) -> None:
-    """Remove a flavor. Servers keep the shape they were booted with."""
+    """Delete a flavor. Servers keep the shape they were booted with."""
     flavors.delete(tx, get(tx, flavor_id, None, is_admin=True).id)
 
 
@@ -83,8 +80,8 @@ def add_extra_specs(
 ) -> None:
     """Add extra specs, or replace those with the same keys.
 
-    ``is_checked`` refuses values that placing would not understand; groups, which it would not
-    even see, are refused in any case.
+    ``is_checked`` rejects values that the scheduler does not understand; numbered groups are
+    always rejected.
     """
     demands.refuse_groups(added)
     if is_checked:
@@ -109,10 +106,9 @@ def extra_spec(flavor: Flavor, key: str) -> str:
 
 
 def check_extra_specs(specs: Mapping[str, str]) -> None:
-    """Refuse extra specs that placing would not understand.
+    """Raise :class:`Invalid` for values of extra specs that the scheduler does not understand.
 
-    Only the words that this service reads itself are judged: ``trait:``, ``resources:`` and
-    ``group_policy``. What else a flavor says is for the drivers of agents.
+    This checks ``trait:``, ``resources:`` and ``group_policy``. Others are for agents' drivers.
     """
     for key, value in specs.items():
         allowed = _allowed(key, value)
@@ -124,7 +120,7 @@ def check_extra_specs(specs: Mapping[str, str]) -> None:
 
 
 def _allowed(key: str, value: str) -> str | None:
-    """What the value should have been, or ``None`` if it is right."""
+    """The expected value, or ``None`` if the value is valid."""
     if key.startswith(demands.TRAIT):
         if _TRAIT.fullmatch(key) is None:
             return "the key to be trait:NAME, NAME in upper case"
@@ -149,9 +145,9 @@ def projects_of(tx: Tx, flavor_id: str) -> list[str]:
 def add_project(
     tx: Tx, flavor_id: str, project_id: str, *, takes_public: bool = False
 ) -> list[str]:
-    """Let a project use a flavor; give all that now may.
+    """Give a project access to a flavor; returns the flavor's projects.
 
-    A public one needs no leave; ``takes_public`` writes it down all the same.
+    A public flavor needs no access list; ``takes_public`` adds the project anyway.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:
@@ -166,7 +162,7 @@ def add_project(
 
 
 def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
-    """Take a flavor from a project; give all that still may use it."""
+    """Remove a project's access to a flavor; returns the remaining projects."""
     flavor = get(tx, flavor_id, None, is_admin=True)
     if not flavors.remove_project(tx, flavor.id, project_id):
         raise NotFound(f"Flavor access not found for {flavor_id} / {project_id} combination.")

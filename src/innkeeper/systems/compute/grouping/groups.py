@@ -1,8 +1,7 @@
-"""Server groups: who is in one, and what that means for where servers go.
+"""Server groups: members, and the rules for their placement.
 
-Always true: a group is of one project, and so are its members; the row that makes a server a
-member is written in the transaction of the server's own. A group that goes leaves its servers
-where they are.
+Always true: a group and its members belong to one project. A membership is written in the
+transaction that writes the server. Deleting a group leaves its servers where they are.
 """
 
 from __future__ import annotations
@@ -18,9 +17,13 @@ from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
 from innkeeper.store.transactions import Tx
 
+# Queries that need no rules.
+count = server_groups.count
+uuid_of = server_groups.uuid_of_server
+
 
 def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
-    """Make a group; give it as it was written. ``limit`` is how many its project may have."""
+    """Create a group, and return it. ``limit`` is the project's quota of groups."""
     if wanted.servers_per_host_max is not None and wanted.policy != GroupPolicy.ANTI_AFFINITY:
         raise Invalid("Only anti-affinity policy supports rules.")
     if limit != UNLIMITED and server_groups.count(tx, wanted.project_id) >= limit:
@@ -39,14 +42,14 @@ def get(tx: Tx, uuid: str) -> ServerGroup:
 
 
 def unknown(uuid: str) -> NotFound:
-    """What is said of a group that is not there, or is a stranger's."""
+    """The refusal of a group that does not exist or belongs to another project."""
     return NotFound(f"Server group {uuid} could not be found.")
 
 
 def page(
     tx: Tx, project_id: str | None, *, limit: int, offset: int = 0
 ) -> tuple[list[ServerGroup], Members]:
-    """Groups of a project, or of all, with their members."""
+    """Groups of a project, or of all projects, with their members."""
     found = server_groups.page(tx, project_id, limit=limit, offset=offset)
     return found, server_groups.members(tx, [each.id for each in found])
 
@@ -56,23 +59,13 @@ def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
     return server_groups.members(tx, [group.id]).get(group.id, ())
 
 
-def count(tx: Tx, project_id: str) -> int:
-    """How many groups a project has."""
-    return server_groups.count(tx, project_id)
-
-
 def delete(tx: Tx, uuid: str) -> None:
-    """Forget a group; raises :class:`NotFound` if somebody else was faster."""
+    """Delete a group; else :class:`NotFound`."""
     server_groups.remove(tx, get(tx, uuid).id)
 
 
-def uuid_of(tx: Tx, server_uuid: str) -> str | None:
-    """The id of the group that a server is in."""
-    return server_groups.uuid_of_server(tx, server_uuid)
-
-
 def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
-    """How a group of this project stands; :class:`Invalid` if the project has none such."""
+    """The state of a project's group; :class:`Invalid` if the project has no such group."""
     try:
         group = get(tx, uuid)
     except NotFound as error:
@@ -83,14 +76,12 @@ def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
 
 
 def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
-    """How the group of a server stands without it; ``None`` if it is in none.
+    """The state of a server's group without the server itself; ``None`` if it is in none.
 
-    For moving a server: where it is now is no reason for or against a host.
+    For moves, in which the server's present host does not count.
     """
     group = server_groups.of_server(tx, server_uuid)
-    if group is None:
-        return None
-    return _group_state(tx, group, but=server_uuid)
+    return None if group is None else _group_state(tx, group, but=server_uuid)
 
 
 def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
@@ -98,7 +89,7 @@ def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)
     if group.policy == GroupPolicy.ANTI_AFFINITY:
-        # A member that moves keeps others off both its hosts: it may end up on either.
+        # A moving member counts on both of its hosts, because it may end up on either.
         for host in ahead:
             placed[host] = placed.get(host, 0) + 1
     rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1, bool(ahead))
@@ -106,10 +97,9 @@ def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
 
 
 def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
-    """A standing with one more member on each of these hosts; ``None`` stands for no host.
+    """A group's state with one more member on each of these hosts; ``None`` is no host.
 
-    For requests that share a transaction: the members of the one before are not written yet
-    when the next is planned.
+    For requests that share a transaction: members of earlier ones are not written yet.
     """
     placed = dict(group_state.rule.members)
     more = 0
@@ -122,10 +112,9 @@ def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
 
 
 def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max: int) -> int:
-    """The most servers, up to ``count_max``, that may still join a group.
+    """How many servers, up to ``count_max``, may join a group with a quota of ``limit`` members.
 
-    ``limit`` is how many members a group may have. Raises :class:`QuotaExceeded` where that
-    is fewer than the least that is of use.
+    Raises :class:`QuotaExceeded` if these are fewer than ``count_min``.
     """
     if limit == UNLIMITED:
         return count_max
@@ -136,5 +125,5 @@ def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max
 
 
 def add_members(tx: Tx, group_id: int, server_uuids: Collection[str]) -> None:
-    """Make new servers members, in the transaction that writes them."""
+    """Add new servers, in the transaction that writes them."""
     server_groups.add_members(tx, group_id, server_uuids)

@@ -1,8 +1,8 @@
-"""Names of scheduler hints: which are known, who reads them, and which are misspelt.
+"""Names of scheduler hints: which are known, which filters read them, and which are misspelt.
 
-Always true: a known hint of a new request is read, or the request is refused. A hint with
-nearly the name of a known one is refused too: with ``pcloud`` misspelt, the server would be
-anywhere. Hints of all other names are accepted, as clients of other clouds send their own.
+Always true: a known hint of a new request is read, or the request is rejected. A misspelt name
+is rejected too: with ``pcloud`` misspelt, the server could be placed anywhere. Other names are
+accepted, because clients of other clouds send their own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 
 FILTER_HINTS = ("filter", "filters")
-"""Hints that name host filters in place of the default ones; not everybody may give them."""
+"""Hints that name host filters in place of the default ones; a policy restricts them."""
 UNASKED = "pcloud_unasked"
-"""Kept beside the hint ``pcloud`` where the service wrote that; see ``dedications``."""
+"""Stored beside the hint ``pcloud`` if the service wrote that; see ``dedications``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
-"""Hints that are read whichever filters are in force."""
+"""Hints that are read with any filters."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "group": ("group",),
     "same_hosts": ("same_host",),
@@ -31,13 +31,13 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "pcloud_host": ("pcloud_host",),
     "reservation": ("reservation",),
 }
-"""The hints that a field of the request spec is made of; to read it is to read them."""
+"""The hints behind each field of the request spec; a filter that reads the field reads them."""
 LETTERS_MAX = 2
-"""Names that differ by so many letters are taken for the same one, misspelt. A short name may
-differ by fewer than half of its letters: ``city`` is not a misspelt ``cidr``."""
+"""A name that differs from a known one by so many letters is misspelt, if these are fewer than
+half of the known one's: ``city`` is not a misspelt ``cidr``."""
 ISOLATING = ("pcloud", "reservation")
-"""Hints that keep other projects' servers away. A longer name with one of these in it, such as
-``pcloud_id``, asks for the same."""
+"""Hints that keep other projects' servers away. A longer name that contains one, such as
+``pcloud_id``, counts as misspelt."""
 SHOWN_MAX = 60
 NOT_READ = "not read by any filter"
 
@@ -46,8 +46,8 @@ NOT_READ = "not read by any filter"
 class Readers:
     """The hints that the filters and weighers in force for one request read.
 
-    ``by_filters`` are those that filters read, and ``read`` all. ``of_any`` names those that
-    may read any hint. ``known`` has who would read each known hint, in force or not.
+    Filters read ``by_filters``; filters and weighers read ``read``. ``of_any`` names plug-ins that
+    may read any hint. ``known`` has all readers of each known hint, in force or not.
     """
 
     by_filters: frozenset[str]
@@ -57,9 +57,9 @@ class Readers:
 
 
 def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    """The known hints, with the names of all that read them: Innkeeper's own, and these."""
+    """The known hints with their readers: Innkeeper's own filters and weighers, and these."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(OF_ALL, ())
-    # A plug-in may have the name of a filter of Innkeeper's, and read other hints.
+    # A plug-in may replace a filter of the same name, and read other hints.
     for each in (*FILTERS.values(), *WEIGHERS.values(), *plugins):
         for hint in hints_of(each):
             found[hint] = tuple(dict.fromkeys((*found.get(hint, ()), each.NAME)))
@@ -86,10 +86,10 @@ def readers(
     return Readers(by_filters, by_filters | by_weighers, of_any, known)
 
 
-def judge(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
-    """The hints whose names nobody knows, and what is to be said of each.
+def check(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
+    """The hints with unknown names, and the note about each.
 
-    Raises :class:`Invalid` for a known one that nobody reads, and for a misspelt name.
+    Raises :class:`Invalid` for a known hint without a reader in force, and for a misspelt name.
     """
     unread: dict[str, str] = {}
     for name in sorted(hints.keys() - readers.read):
@@ -111,41 +111,40 @@ def judge(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
 
 
 def not_in_force(name: str, readers: Readers) -> Invalid:
-    """The refusal of a known hint that nothing in force reads."""
+    """The refusal of a known hint without a reader in force."""
     ours = [each for each in readers.known[name] if each in FILTERS]
     reader = (ours or readers.known[name])[0]
-    told = (
+    problem = (
         f"The scheduler hint '{name}' would have no effect: {reader} reads it, and is not in "
         "force for this request. "
     )
     if not ours:
-        return Invalid(f"{told}The hint 'filters' leaves it out.")
+        return Invalid(f"{problem}The hint 'filters' leaves it out.")
     return Invalid(
-        f"{told}The setting 'default_host_filters' puts it in force, and so does the hint "
+        f"{problem}The setting 'default_host_filters' puts it in force, and so does the hint "
         "'filters' of a request that may name filters."
     )
 
 
-# -- misspelt names ----------------------------------------------------------------------------
-
-
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this one is a misspelling of, if of any: in other letters' case, or
-    with a few letters too many, too few, replaced or exchanged with their neighbours; or the
-    isolating one whose name it contains."""
+    """The known name that this one misspells, if any.
+
+    That is the one with the fewest letters added, removed, replaced or swapped with their
+    neighbours, regardless of case; or an isolating one that the name contains.
+    """
     small = name.lower()
     near = [
         (letters, each)
         for each in known
-        if (letters := _apart(small, each.lower())) is not None and 2 * letters < len(each)
+        if (letters := _distance(small, each.lower())) is not None and 2 * letters < len(each)
     ]
     if near:
         return min(near)[1]
     return next((each for each in ISOLATING if each in small), None)
 
 
-def _apart(one: str, other: str) -> int | None:
-    """By how many letters two texts differ; ``None`` if by more than :data:`LETTERS_MAX`."""
+def _distance(one: str, other: str) -> int | None:
+    """The number of letters by which two texts differ; ``None`` above :data:`LETTERS_MAX`."""
     if one == other:
         return 0
     # Cheap tests first: a client may send many long names.

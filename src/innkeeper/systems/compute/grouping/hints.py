@@ -1,11 +1,9 @@
-"""Scheduler hints: what users say about where their servers should go, in the words of hosts.
+"""Scheduler hints: users' rules for the hosts of their servers, resolved for a request spec.
 
-Always true: a hint names nothing that its project may not know of; a stranger's server and a
-server that does not exist are told the same. What is kept with a server names pclouds and
-reservations by their ids, so renaming one changes nothing.
-
-Hints of other names are kept with the server and mean nothing here: filters of one's own may
-read them. See :mod:`innkeeper.systems.compute.grouping.hint_names`.
+Always true: the refusal of another project's server does not differ from that of an unknown one.
+The stored hints of a server name pclouds and reservations by their ids, so renaming one changes
+nothing. Hints of unknown names are stored too, because an operator's own filters may read them;
+see :mod:`innkeeper.systems.compute.grouping.hint_names`.
 """
 
 from __future__ import annotations
@@ -24,27 +22,26 @@ from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import dedicated_names, dedications, groups, hint_names
+from innkeeper.systems.compute.grouping import dedications, groups, hint_names
 from innkeeper.systems.compute.grouping.hint_names import FILTER_HINTS, Readers
 
 GROUP, QUERY = "group", "query"
 SAME_HOST, DIFFERENT_HOST = "same_host", "different_host"
 NEAR_ADDRESS, NEAR_RANGE = "build_near_host_ip", "cidr"
 DEFAULT_RANGE = "/24"
-"""How near is near where the hint does not say so."""
+"""The default range of near addresses."""
 HARD_POLICIES = (GroupPolicy.AFFINITY, GroupPolicy.ANTI_AFFINITY)
-"""Policies of groups that filters keep; the others are wishes, which weighers follow."""
+"""Policies of groups that a filter enforces; weighers prefer the others."""
 ReadersOf = Callable[[tuple[str, ...] | None], Readers]
-"""Who reads hints of a request that names these filters, or none."""
+"""The readers of a request's hints, by the filters that it names, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """Hints as a request spec has them; see :class:`innkeeper.domain.placing.RequestSpec`.
 
-    ``filters`` are the names of those that decide in place of the default ones. ``kept`` are
-    the hints as the server keeps them, and ``unread`` those of which nothing is known, with
-    what is to be said of each.
+    ``filters`` are those that the request names in place of the default ones. ``kept`` are the
+    hints as the server stores them. ``unread`` are the unknown ones, with a note about each.
     """
 
     group: GroupState | None = None
@@ -61,7 +58,7 @@ class Resolved:
 
     @property
     def names_dedicated(self) -> bool:
-        """Whether hosts of a pcloud or of a reservation are wanted, and no others."""
+        """Whether only hosts of a pcloud or of a reservation are requested."""
         return bool(self.pclouds) or self.reservation is not None
 
 
@@ -77,17 +74,17 @@ def resolve(
     is_admin: bool,
     now: datetime,
 ) -> Resolved:
-    """Look up what hints of a new request name.
+    """Resolve the hints of a new request.
 
-    Raises :class:`Invalid` for what is not there, or is no form, for a misspelt hint, and for
-    one that nothing in force reads.
+    Raises :class:`Invalid` for unknown or malformed values, for a misspelt hint, and for one
+    that no filter in force reads.
     """
     if not hints:
         return NOTHING
     filters = _filters(hints)
     readers = readers_of(filters)
-    unread = hint_names.judge(hints, readers)
-    _refuse_halves(hints)
+    unread = hint_names.check(hints, readers)
+    _check_combinations(hints)
     hints = _by_ids(tx, hints, project_id, now)
     group = _group(tx, hints, project_id)
     is_hard = group is not None and group.rule.policy in HARD_POLICIES
@@ -111,22 +108,21 @@ def resolve(
 
 
 def names_hosts(hints: Mapping[str, Any]) -> bool:
-    """Whether a query among hints asks which host it is that it is asked of.
+    """Whether the query among hints uses the names of hosts.
 
-    Raises :class:`Invalid` for a query that is none.
+    Raises :class:`Invalid` for a malformed query.
     """
     query = _query(hints.get(QUERY))
     return not variables.HOST_NAMES.isdisjoint(expressions.variables(query or ()))
 
 
 def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
-    """The hints of a server that is to be moved, but for its group, which its row tells.
+    """Resolve the stored hints of a server that is to be moved, except for its group.
 
-    The one host of a pcloud that was named is meant by a server that ``is_nowhere``, as long as
-    a host is called so; one that is there is to go to another. Servers that are gone since it
-    was booted are passed over, as is what nobody checked in days when hints were only kept:
-    that must not keep the server where it is. Near to servers none of which is left is
-    anywhere.
+    The named host of a pcloud counts only for a server that ``is_nowhere``, and only while a host
+    has that name; a server on a host goes to another one. Servers that were deleted since, and
+    malformed values from before hints were checked, are ignored, so that they do not prevent the
+    move.
     """
     if not hints:
         return NOTHING
@@ -136,26 +132,26 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
         near, query = None, None
     same, different = _uuids(hints, SAME_HOST), _uuids(hints, DIFFERENT_HOST)
     homes = _known_homes(tx, {*same, *different})
-    left = [uuid for uuid in same if uuid in homes]
+    remaining = [uuid for uuid in same if uuid in homes]
     return Resolved(
-        same_hosts=_hosts(homes, left) if left else None,
+        same_hosts=_hosts(homes, remaining) if remaining else None,
         different_hosts=_hosts(homes, [uuid for uuid in different if uuid in homes]),
         near=near,
         query=query,
         pclouds=dedications.named(hints),
-        pcloud_host=_host_still_meant(tx, hints) if is_nowhere else None,
+        pcloud_host=_present_host(tx, hints) if is_nowhere else None,
         reservation=dedications.named_reservation(hints),
     )
 
 
-def _host_still_meant(tx: Tx, hints: Mapping[str, Any]) -> str | None:
-    # Its owner may have renamed it, or given it back: that is nothing that a guest could know.
+def _present_host(tx: Tx, hints: Mapping[str, Any]) -> str | None:
+    # The pcloud's owner may have renamed the host, or given it back.
     name, pclouds = dedications.named_host(hints), dedications.named(hints)
     return name if name is not None and dedications.is_called(tx, pclouds, name) else None
 
 
 def _by_ids(tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime) -> Mapping[str, Any]:
-    """These hints, with the ids of pclouds and reservations in the place of their names."""
+    """These hints with the ids of pclouds and reservations in place of their names."""
     pclouds = _full_texts(hints, dedications.HINT)
     reserved = _full_texts(hints, dedications.RESERVATION_HINT)
     if len(reserved) > 1:
@@ -165,10 +161,10 @@ def _by_ids(tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime) ->
         return hints
     kept = dict(hints)
     if pclouds:
-        uuids = [dedicated_names.pcloud(tx, each, project_id) for each in pclouds]
+        uuids = [dedications.pcloud_named(tx, each, project_id) for each in pclouds]
         kept[dedications.HINT] = uuids if len(uuids) > 1 else uuids[0]
     if reserved:
-        uuid = dedicated_names.reservation(tx, reserved[0], project_id, now)
+        uuid = dedications.reservation_named(tx, reserved[0], project_id, now)
         kept[dedications.RESERVATION_HINT] = uuid
     return kept
 
@@ -180,9 +176,9 @@ def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """As :func:`_texts`, and refuses a hint that is present but empty.
+    """As :func:`_texts`, but rejects an empty hint.
 
-    A script whose variable is empty would have its server anywhere but where it is to be.
+    A script with an empty variable would place its server on a wrong host.
     """
     if name not in hints:
         return []
@@ -194,7 +190,7 @@ def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """A hint that is a text, or a list of texts."""
+    """The texts of a hint, which is one text or a list of them."""
     given = hints.get(name)
     if given is None:
         return []
@@ -205,18 +201,18 @@ def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _malformed(name: str) -> Invalid:
-    return Invalid(f"The scheduler hint {name} is not in the form that such a hint has.")
+    return Invalid(f"The scheduler hint {name} is malformed.")
 
 
 def _uuids(hints: Mapping[str, Any], name: str) -> list[str]:
-    # In the form in which they came, if they are none: they are unknown then.
+    # Texts that are no ids are kept: they are unknown servers then.
     return [canonical_uuid(each) or each for each in _texts(hints, name)]
 
 
 def _homes(
     tx: Tx, uuids: Collection[str], project_id: str, *, is_admin: bool
 ) -> Mapping[str, str | None]:
-    """Where servers are; raises for any that the caller may not know of."""
+    """The hosts of servers; raises :class:`Invalid` for unknown ones."""
     found = _known_homes(tx, uuids, None if is_admin else project_id)
     unknown = sorted(set(uuids) - found.keys())
     if unknown:
@@ -227,7 +223,7 @@ def _homes(
 def _known_homes(
     tx: Tx, uuids: Collection[str], project_id: str | None = None
 ) -> dict[str, str | None]:
-    """Where those of these servers are that exist, and are of the project if one is named."""
+    """The hosts of those of these servers that exist, and belong to the project if given."""
     return {
         str(each.uuid): each.host
         for each in servers.alive(tx, sorted(uuids))
@@ -247,23 +243,22 @@ def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> GroupState | No
     return groups.rule_for(tx, named[0], project_id) if named else None
 
 
-def _refuse_halves(hints: Mapping[str, Any]) -> None:
-    # Of new requests alone: servers from days when these meant nothing keep them, and move.
+def _check_combinations(hints: Mapping[str, Any]) -> None:
+    # For new requests only: old servers may have such hints stored, and can still move.
     if hints.get(NEAR_RANGE) is not None and hints.get(NEAR_ADDRESS) is None:
         raise Invalid(
-            f"The scheduler hint {NEAR_RANGE} says how near, and {NEAR_ADDRESS} is to say to "
-            "which address; it is missing."
+            f"The scheduler hint {NEAR_RANGE} needs the hint {NEAR_ADDRESS}, which is missing."
         )
     if hints.get(dedications.HOST_HINT) is not None and not hints.get(dedications.HINT):
         raise Invalid(
-            f"The scheduler hint {dedications.HOST_HINT} names a host, and "
-            f"{dedications.HINT} is to say of which pcloud; it is missing."
+            f"The scheduler hint {dedications.HOST_HINT} needs the hint {dedications.HINT}, "
+            "which is missing."
         )
     names = (dedications.HINT, dedications.RESERVATION_HINT)
     if all(hints.get(name) is not None for name in names):
         raise Invalid(
-            f"The scheduler hints {' and '.join(names)} exclude each other: no host is both a "
-            "pcloud's and a reservation's."
+            f"The scheduler hints {' and '.join(names)} exclude each other: no host belongs to "
+            "both a pcloud and a reservation."
         )
     for word in expressions.variables(_query(hints.get(QUERY)) or ()):
         if variables.is_nameless(word):
@@ -285,12 +280,12 @@ def _near(hints: Mapping[str, Any]) -> Network | None:
         ipaddress.ip_address(address)
         network = ipaddress.ip_network(address + reach, strict=False)
     except ValueError as error:
-        raise Invalid(f"{address}{reach} is no range of addresses.") from error
+        raise Invalid(f"{address}{reach} is not a range of addresses.") from error
     return Network(network.version, int(network.network_address), network.prefixlen)
 
 
 def _query(given: Any) -> Expression | None:
-    # A text that holds JSON, as clients of the field send it, or what is in such a text.
+    # OpenStack clients send JSON in a text; other clients send the JSON itself.
     if given is None:
         return None
     return expressions.parse(given) if isinstance(given, str) else expressions.read(given)

@@ -1,8 +1,8 @@
-"""Aggregates that another room keeps: what is asked of whoever keeps those of a kind.
+"""Aggregates that another room owns: what their owner implements, and the changes it may make.
 
-Always true: an aggregate of a kind is edited by its keeper alone, who refuses what would break
-his room's rules; its hosts come and go by :func:`put_in` and :func:`take_out`. Names and keys
-that begin as a keeper's do are nobody else's.
+Always true: only its owner edits an owned aggregate, and the owner refuses what would break its
+room's rules. The owner adds and removes hosts by :func:`add_host` and :func:`remove_host`. No
+other aggregate has names or keys with the owners' prefixes.
 """
 
 from __future__ import annotations
@@ -21,92 +21,86 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as placement_aggregates
 
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
-"""How names of kept aggregates begin, and the keys that keepers write."""
+"""Prefixes of owned aggregates' names, and of the metadata keys that owners write."""
+
+# Queries that need no rules.
+remove = aggregates.remove
+is_name_taken = aggregates.is_name_taken
 
 
 class AggregateOwner(Protocol):
-    """Who keeps the aggregates of one kind. An act that is refused has changed nothing."""
+    """The owner of the aggregates of one kind. A refused call has changed nothing."""
 
-    def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """What these aggregates' keys say that the keeper writes, by the aggregates' rows."""
+    def metadata(self, tx: Tx, owned: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
+        """The values of the owner's keys, by the aggregates' rows."""
 
     def keeps_key(self, key: str) -> bool:
-        """Whether a key is the keeper's; the others are kept with the aggregate."""
+        """Whether a key is the owner's; other keys are stored with the aggregate."""
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Carry out what an edit of the keeper's keys means; ``None`` forgets one."""
+        """Apply an edit of the owner's keys; ``None`` removes a key."""
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Carry out what putting a host in means."""
+        """Apply the addition of a host."""
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Carry out what taking a host out means."""
+        """Apply the removal of a host."""
 
     def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
-        """Carry out what deleting an aggregate without hosts means."""
+        """Apply the deletion of an aggregate without hosts."""
 
 
-Keepers = Mapping[str, AggregateOwner]
+Owners = Mapping[str, AggregateOwner]
 """By kind."""
-NOBODY: Keepers = MappingProxyType({})
+NO_OWNERS: Owners = MappingProxyType({})
 
 
-def of(owners: Keepers, aggregate: Aggregate) -> AggregateOwner | None:
-    """Who keeps an aggregate; ``None`` for one that anybody may edit.
+def of(owners: Owners, aggregate: Aggregate) -> AggregateOwner | None:
+    """The owner of an aggregate; ``None`` if every administrator may edit it.
 
-    Raises :class:`Conflict` where its keeper is not at hand.
+    Raises :class:`Conflict` if the aggregate has an owner that is not among ``owners``.
     """
     if aggregate.kind is None:
         return None
     owner = owners.get(aggregate.kind)
     if owner is None:
-        raise Conflict(f"Aggregate {aggregate.id} is kept by {aggregate.kind}s.")
+        raise Conflict(f"Aggregate {aggregate.id} belongs to a {aggregate.kind}.")
     return owner
 
 
-def made(tx: Tx, uuid: str, name: str, kind: str, now: datetime) -> int:
-    """Make an aggregate of a kind, without hosts; give its row."""
+def create(tx: Tx, uuid: str, name: str, kind: str, now: datetime) -> int:
+    """Create an aggregate of a kind, without hosts, and return its row."""
     return aggregates.add(tx, uuid, name, {}, now, kind)
 
 
-def unmade(tx: Tx, row: int) -> None:
-    """Forget an aggregate of a kind, which has no hosts."""
-    aggregates.remove(tx, row)
-
-
-def put_in(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
-    """Put a host into an aggregate, of which Placement is told."""
+def add_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
+    """Add a host to an aggregate, here and in Placement."""
     aggregates.add_host(tx, row, host.id)
-    tell_in(tx, uuid, host, now)
+    join_placement(tx, uuid, host, now)
 
 
-def take_out(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
-    """Take a host out of an aggregate, of which Placement is told."""
+def remove_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
+    """Remove a host from an aggregate, here and in Placement."""
     aggregates.remove_host(tx, row, host.id)
-    tell_out(tx, uuid, host, now)
+    leave_placement(tx, uuid, host, now)
 
 
-def tell_in(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
-    """Tell Placement that a host is in an aggregate, and all processes to read the host."""
+def join_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
+    """Add a host's provider to an aggregate in Placement, with a change row for the host."""
     placement_aggregates.join(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
-def tell_out(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
-    """Tell Placement that a host is in an aggregate no more, and all processes to read it."""
+def leave_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
+    """Remove a host's provider from an aggregate in Placement, with a change row."""
     placement_aggregates.leave(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
-def is_name_taken(tx: Tx, name: str) -> bool:
-    """Whether there is an aggregate of this name."""
-    return aggregates.is_name_taken(tx, name)
-
-
 def uuid_of(tx: Tx, row: int) -> str:
-    """The id under which Placement knows an aggregate that is there."""
+    """The uuid, in Placement too, of an owned aggregate that exists."""
     found = aggregates.uuid_of(tx, row)
-    assert found is not None, "a kept aggregate goes when its keeper says so"
+    assert found is not None, "only its owner removes an owned aggregate"
     return found

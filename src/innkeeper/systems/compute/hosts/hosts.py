@@ -1,8 +1,8 @@
-"""Hosts: what their agents report, and what operators decide about their services.
+"""Hosts: the reports of their agents, and operators' changes of their services.
 
-Always true: whoever changes a fact that the host table shows (zone, capabilities, agent,
-whether a host is open) adds a change row for its provider in the same transaction. What an
-agent says of a host's zone is kept, and is in force where no aggregate decides.
+Always true: a change of what the host table shows (zone, capabilities, agent, whether a host is
+open) adds a change row for the provider in the same transaction. The zone that an agent reports
+is stored, and is in force if no aggregate of the host names one.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from innkeeper.domain.compute import Agent, Host
+from innkeeper.domain.compute import Agent, Host, HostStatus
 from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFound
 from innkeeper.domain.hosts import HostDefaults, HostReport, ProviderReport, Registered, Reported
 from innkeeper.domain.identity import Speaker
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
-from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.queries.compute import availability_zones, hosts, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import aggregates, dedications
 from innkeeper.systems.compute.hosts import reconcile
-from innkeeper.systems.compute.moves import leftovers
+from innkeeper.systems.compute.moves import cleanup
 from innkeeper.systems.placement import providers, registration
+
+# Queries that need no rules.
+by_row = hosts.by_row
+page = hosts.page
 
 
 def report(
@@ -37,11 +41,11 @@ def report(
     ids: IdSource,
     now: datetime,
 ) -> list[Reported]:
-    """Make hosts what their agent reports of them; hosts that it leaves out stay as they are.
+    """Apply an agent's report; hosts that it leaves out stay as they are.
 
-    A report of what is known already writes nothing but when it came. Raises
-    :class:`Conflict` for a host that another agent speaks for which is alive, and
-    :class:`Forbidden` for one that the credential of ``speaker`` is not for.
+    A report without changes writes only its time. Raises :class:`Conflict` for a host of another
+    agent that is alive, and :class:`Forbidden` for one that the credential of ``speaker`` does
+    not cover.
     """
     names = [each.name for each in reports]
     if len(set(names)) != len(names):
@@ -69,7 +73,7 @@ def report(
     _add(tx, agent, fresh, registered, defaults, ids, now)
     again = [(each, known[each.name]) for each in reports if each.name in known]
     _change(tx, agent, again, before, defaults, now)
-    # Those of hosts that are new, too: a host that was forgotten left its orders behind.
+    # New hosts too: a host that was removed before left its orders behind.
     orders.move(tx, names, agent.id)
     unknown = reconcile.servers(tx, agent.id, reports, now)
     services = hosts.by_names(tx, names)
@@ -88,8 +92,8 @@ def _must_be_allowed(
         if not speaker.may_report(name):
             raise Forbidden(f"The agent's credential is not for the host {name}.")
         host = known.get(name)
-        # That an agent is silent proves nothing about who may have its hosts; only an
-        # administrator knows, who names them in the credential.
+        # A silent agent does not prove that its hosts may be taken over. An administrator decides
+        # that by naming them in the credential.
         if host is not None and host.agent_id != agent.id and not speaker.hosts:
             raise Forbidden(f"Host {name} is another agent's, and the credential does not name it.")
 
@@ -101,8 +105,8 @@ def _must_be_ours(
         silent_s = (now - host.last_seen_at).total_seconds()
         if host.agent_id != agent.id and silent_s <= defaults.service_down_time_s:
             raise Conflict(
-                f"Host {host.name} belongs to another agent, which was heard "
-                f"{silent_s:.0f} s ago. It can be taken over once that one is silent."
+                f"Host {host.name} belongs to another agent, whose last heartbeat was "
+                f"{silent_s:.0f} s ago. It can be taken over when that agent is down."
             )
 
 
@@ -166,9 +170,9 @@ def _add(
             for each in fresh
         ],
     )
-    # A provider that was there before its host did not tell of itself.
-    adopted = [registered[each.name] for each in fresh]
-    changes.add_always_read(tx, [each.provider_id for each in adopted if not each.is_new], now)
+    # A provider that existed before its host has no change row of its own yet.
+    providers_of = [registered[each.name] for each in fresh]
+    changes.add_always_read(tx, [each.provider_id for each in providers_of if not each.is_new], now)
 
 
 def _change(
@@ -182,68 +186,57 @@ def _change(
     hosts.mark_reported(tx, [host.id for _, host in again], now)
     rows: list[dict[str, Any]] = []
     shown: list[ProviderId] = []
-    decided = _decided_zones(tx, again)
-    for each, host in again:
-        zone_said = each.availability_zone or host.reported_zone
-        zone = host.availability_zone
-        if zone_said != host.reported_zone:
-            zone = decided.get(host.id, zone_said)
-        facts = (agent.id, zone, dict(each.capabilities), each.host_ip)
-        had = (host.agent_id, host.availability_zone, host.capabilities, host.host_ip)
-        rest = (
-            zone_said,
-            each.host_type,
-            each.host_version,
-            dict(each.cpu_facts),
-            each.booted_at,
-            _names_reported(each),
-        )
-        rest_had = (
-            host.reported_zone,
-            host.hypervisor_type,
-            host.hypervisor_version,
-            host.cpu_facts,
-            host.booted_at,
-            before[host.id],
-        )
-        if facts != had or _was_forgotten(host, defaults, now):
-            shown.append(host.provider_id)
-        if (facts, rest) == (had, rest_had):
-            continue
-        rows.append(
-            {
-                "host": host.id,
-                "agent": agent.id,
-                "zone": zone,
-                "zone_said": zone_said,
-                "type": each.host_type,
-                "version": each.host_version,
-                "ip": each.host_ip,
-                "cpu": dict(each.cpu_facts),
-                "facts": dict(each.capabilities),
-                "what": _names_reported(each),
-                "booted": each.booted_at,
-                "now": now,
-            }
-        )
-    hosts.change_reported(tx, rows)
-    changes.add_always_read(tx, sorted(shown), now)
-
-
-def _decided_zones(tx: Tx, again: Sequence[tuple[HostReport, Host]]) -> dict[int, str]:
-    """The zones by aggregates of those hosts whose agents now say another one."""
     moved = [
         host.id
         for each, host in again
         if each.availability_zone not in (None, "", host.reported_zone)
     ]
-    return aggregates.zones_by_host(tx, moved)
+    zones = aggregates.zones_by_host(tx, moved)
+    for each, host in again:
+        reported_zone = each.availability_zone or host.reported_zone
+        zone = host.availability_zone
+        if reported_zone != host.reported_zone:
+            zone = zones.get(host.id, reported_zone)
+        new = {
+            "agent": agent.id,
+            "zone": zone,
+            "zone_said": reported_zone,
+            "type": each.host_type,
+            "version": each.host_version,
+            "ip": each.host_ip,
+            "cpu": dict(each.cpu_facts),
+            "facts": dict(each.capabilities),
+            "what": _names_reported(each),
+            "booted": each.booted_at,
+        }
+        old = {
+            "agent": host.agent_id,
+            "zone": host.availability_zone,
+            "zone_said": host.reported_zone,
+            "type": host.hypervisor_type,
+            "version": host.hypervisor_version,
+            "ip": host.host_ip,
+            "cpu": host.cpu_facts,
+            "facts": host.capabilities,
+            "what": before[host.id],
+            "booted": host.booted_at,
+        }
+        if any(new[name] != old[name] for name in _SHOWN) or _had_expired(host, defaults, now):
+            shown.append(host.provider_id)
+        if new != old:
+            rows.append({**new, "host": host.id, "now": now})
+    hosts.change_reported(tx, rows)
+    changes.add_always_read(tx, sorted(shown), now)
 
 
-def _was_forgotten(host: Host, defaults: HostDefaults, now: datetime) -> bool:
-    """Whether what a host is capable of counted as unknown until this report.
+_SHOWN = ("agent", "zone", "ip", "facts")
+"""What the host table shows."""
 
-    Fresh reports are taken over now and then; this one changes where servers can go.
+
+def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
+    """Whether a host's capabilities had expired before this report, which brings them back.
+
+    The host table follows reports by itself from time to time; this one needs a change row.
     """
     if host.reported_at is None:
         return True
@@ -252,7 +245,7 @@ def _was_forgotten(host: Host, defaults: HostDefaults, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ServiceChange:
-    """What an operator decides about a host's service; ``None`` leaves a thing as it is."""
+    """An operator's change of a host's service; ``None`` keeps a field as it is."""
 
     is_disabled: bool | None = None
     disabled_reason: str | None = None
@@ -260,7 +253,7 @@ class ServiceChange:
 
 
 def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> Host:
-    """Carry out a decision; enabling forgets the reason for having disabled."""
+    """Change a host's service and return the host; enabling it clears the disabled reason."""
     is_disabled = host.is_disabled if wanted.is_disabled is None else wanted.is_disabled
     reason = host.disabled_reason if wanted.is_disabled is None else wanted.disabled_reason
     is_down = host.is_forced_down if wanted.is_forced_down is None else wanted.is_forced_down
@@ -275,21 +268,21 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
     if (is_disabled, is_down) != (host.is_disabled, host.is_forced_down):
         changes.add_always_read(tx, [host.provider_id], now)
     changed = hosts.by_row(tx, host.id)
-    assert changed is not None, "a host that was just written is there"
+    assert changed is not None, "the host was just written"
     return changed
 
 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
-    """Forget a host, which leaves its aggregates; its provider too if nothing needs that.
+    """Remove a host, also from its aggregates, and its provider if nothing needs that.
 
-    Who forgets a host says that what moved servers left there will not come back with it.
-    Raises :class:`InUse` while servers are on it, or about to be. An agent that goes on
-    reporting the host brings it back with its next registration.
+    Leftovers of moved servers on the host count as destroyed. Raises :class:`InUse` while
+    servers are on the host, or moving to or from it. An agent that still reports the host brings
+    it back with its next registration.
     """
-    kept = dedications.why_not_free(host)
-    if kept is not None:
+    reason = dedications.why_not_free(host)
+    if reason is not None:
         raise InUse(
-            f"Unable to delete compute service of host {host.name}: {kept}. Remove it from "
+            f"Unable to delete compute service of host {host.name}: {reason}. Remove it from "
             "there first."
         )
     if hosts.server_counts(tx, [host.name]):
@@ -297,18 +290,18 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
             "Unable to delete compute service that is hosting instances. Migrate or delete "
             "the instances first."
         )
-    leftovers.forget(tx, host.name, now)
+    cleanup.abandon(tx, host.name, now)
     aggregates.forget_host(tx, host, now)
     hosts.remove(tx, host.id)
     registration.retire(tx, host.provider_id)
     changes.add_always_read(tx, [host.provider_id], now)
     with contextlib.suppress(InUse):
-        # Others hold something of it, or remember having been on it: then it stays.
+        # Other consumers hold some of the provider, or have been on it: then it stays.
         providers.delete(tx, host.provider_uuid, now)
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:
-    """The host with this compute service; else :class:`NotFound`."""
+    """The host of this compute service; else :class:`NotFound`."""
     found = hosts.by_service(tx, service_uuid)
     if found is None:
         raise NotFound(f"Service {service_uuid} could not be found.")
@@ -333,23 +326,6 @@ def by_provider(tx: Tx, uuid: str) -> Host | None:
     return hosts.by_provider(tx, ProviderUuid(uuid))
 
 
-def by_row(tx: Tx, row: int) -> Host | None:
-    """The host with this row id."""
-    return hosts.by_row(tx, row)
-
-
-def page(
-    tx: Tx,
-    *,
-    after_row: int = 0,
-    limit: int | None = None,
-    name: str | None = None,
-    name_part: str | None = None,
-) -> list[Host]:
-    """Hosts in the order in which they came."""
-    return hosts.page(tx, after_row=after_row, limit=limit, name=name, name_part=name_part)
-
-
 def servers_on(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
     """The servers on each of these hosts: uuid and name."""
     found: dict[str, list[tuple[str, str]]] = {}
@@ -364,3 +340,16 @@ def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, 
     for host, uuid, project_id in hosts.residents(tx, names):
         found.setdefault(host, []).append((ServerId(uuid), project_id))
     return found
+
+
+def usable_zones(tx: Tx, service_down_time_s: float, *, now: datetime) -> dict[str, bool]:
+    """All zones in order, and whether a host of each can take servers now."""
+    return availability_zones.usable(tx, now - timedelta(seconds=service_down_time_s))
+
+
+def by_zone(tx: Tx) -> dict[str, list[HostStatus]]:
+    """All zones in order, with their hosts."""
+    zones: dict[str, list[HostStatus]] = {}
+    for zone, host in availability_zones.host_states(tx):
+        zones.setdefault(zone, []).append(host)
+    return zones

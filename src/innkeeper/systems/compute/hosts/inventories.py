@@ -1,8 +1,8 @@
-"""How much hosts have and how much of it is in use, as operators look at it.
+"""Totals and usage of hosts, for operators.
 
-Always true: a host's line shows what it can use. Of a class of which it has nothing itself,
-that is what the pools that serve it have, taken together; several hosts' lines then show the
-same amounts. The sums over all hosts count each pool once, however many hosts it serves.
+Always true: a host shows what it can use. For a class that it does not have itself, that is the
+sum of the pools that serve it, so several hosts may show the same amounts. The sums over all
+hosts count each pool once.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from innkeeper.systems.placement import pools
 
 @dataclass(slots=True)
 class Amounts:
-    """One resource class of one host, or of all: how much there is, and how much is held.
+    """One resource class of one host, or of all hosts.
 
-    ``held`` counts what the host keeps for itself as well, as Nova's numbers do for memory
-    and disk. ``is_own`` tells that the host has some itself, and so needs no pool.
+    ``held`` includes what is reserved for the host itself, as Nova's numbers do for memory and
+    disk. ``is_own`` says that the host has the class itself and needs no pool.
     """
 
     total: int = 0
@@ -34,11 +34,11 @@ class Amounts:
 
     @property
     def held(self) -> int:
-        """What is not to be had: reserved for the host, or in use."""
+        """Reserved or in use."""
         return self.reserved + self.used
 
     def add(self, other: Amounts) -> None:
-        """Count another provider's amounts in."""
+        """Add another provider's amounts."""
         self.total += other.total
         self.reserved += other.reserved
         self.used += other.used
@@ -46,7 +46,7 @@ class Amounts:
 
 @dataclass(slots=True)
 class HostInventories:
-    """One host's amounts, how many servers it has, and how many of them are being worked on."""
+    """One host's amounts, its servers, and those of them that have a task."""
 
     vcpus: Amounts = field(default_factory=Amounts)
     memory_mb: Amounts = field(default_factory=Amounts)
@@ -56,12 +56,12 @@ class HostInventories:
 
     @property
     def by_class(self) -> dict[str, Amounts]:
-        """The amounts of the classes that every host is asked about."""
+        """The amounts by resource class."""
         return {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.disk_gb}
 
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
-    """The inventories of these hosts, in order. Costs what the page costs, not the cloud."""
+    """The inventories of these hosts, in order, without a look at other hosts."""
     found = {each.provider_id: HostInventories() for each in hosts}
     classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)
@@ -69,7 +69,13 @@ def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
         provider_id: [name for name, each in has.by_class.items() if not each.is_own]
         for provider_id, has in found.items()
     }
-    _add_pools(tx, found, {pid: names for pid, names in lacking.items() if names}, classes)
+    serving = pools.serving(tx, [pid for pid, names in lacking.items() if names])
+    of_pools = {pool: HostInventories() for each in serving.values() for pool in each}
+    _fill(tx, of_pools, classes)
+    for provider_id, served_by in serving.items():
+        for name in lacking[provider_id]:
+            for pool in served_by:
+                found[provider_id].by_class[name].add(of_pools[pool].by_class[name])
     counts = host_rows.server_counts(tx, [each.name for each in hosts])
     for each in hosts:
         mine = found[each.provider_id]
@@ -91,23 +97,8 @@ def _fill(tx: Tx, found: Mapping[ProviderId, HostInventories], classes: Mapping[
             found[provider_id].by_class[classes[class_id]].used = int(used)
 
 
-def _add_pools(
-    tx: Tx,
-    found: Mapping[ProviderId, HostInventories],
-    lacking: Mapping[ProviderId, Sequence[str]],
-    classes: Mapping[int, str],
-) -> None:
-    serving = pools.serving(tx, lacking.keys())
-    of_pools = {pool: HostInventories() for each in serving.values() for pool in each}
-    _fill(tx, of_pools, classes)
-    for provider_id, mine in serving.items():
-        for name in lacking[provider_id]:
-            for pool in mine:
-                found[provider_id].by_class[name].add(of_pools[pool].by_class[name])
-
-
 def of_all(tx: Tx) -> tuple[int, HostInventories]:
-    """How many hosts there are, and their inventories together; added up by the database."""
+    """The number of all hosts, and their summed inventories; the database adds them up."""
     whole = HostInventories()
     classes = host_inventory_rows.class_ids(tx)
     depended_on = {

@@ -1,22 +1,19 @@
-"""Bring together the servers that hosts have and those that should be there.
+"""Reconcile the servers that hosts have with those that they should have.
 
-An agent names its hosts' servers when it starts, before it asks for work. Then
+An agent reports its hosts' servers when it starts, before it asks for work:
 
-- a server that was deleted or placed elsewhere while the agent was away gets an order to be
-  destroyed, unless a migration that is not over has left it there;
-- a server that nobody here has ever heard of is left alone, told to the caller, and kept for
-  audits: an agent may have been pointed at another cloud, or the database may come from a
-  backup;
-- a server that the host no longer has goes to ERROR with a fault that says so. It keeps its
-  allocation and its host, because both may come back: nothing is built anew, since what was on
-  the server would be lost without anybody having decided it;
-- a server in that state that is there again is what it was before;
-- a server that is powered otherwise than is known here is what its host says.
+- A server that was deleted or moved away while the agent was down is ordered to be destroyed,
+  unless an open migration has left it there.
+- An unknown server is left alone, reported to the caller and stored for audits: the agent may
+  belong to another cloud, or the database may come from a backup.
+- A server that the host does not have any more goes to ERROR. It keeps its allocation and its
+  host, because both may come back, and it is not rebuilt, because that would lose its disks.
+- A server that was lost so, and is there again, gets its former status back.
+- A server whose power state differs gets the status that its host reports.
 
-A server in BUILD, and one to which something is being done, is left alone: its order still
-waits and will be given again.
+A server in BUILD or with a task is left alone: its order is still pending.
 
-Always true: doing this twice has the effect of once.
+Always true: reconciling is idempotent.
 """
 
 from __future__ import annotations
@@ -37,57 +34,49 @@ from innkeeper.systems.compute.servers.power import POWER_OF
 from innkeeper.systems.compute.servers.servers import fault
 
 LOST = "The host came back without this server."
-"""The fault of a server that its host lost; also how it is known again if it turns up."""
+"""The fault of a server that its host lost, by which it is recognized if it comes back."""
 WAS = "was"
-"""In the fault of such a server: its status until then."""
-SAID = {Power.RUNNING: Status.ACTIVE, Power.PAUSED: Status.PAUSED, Power.SHUTDOWN: Status.SHUTOFF}
-"""What a server is by its power state, if nothing else is known of it."""
-MAY_SAY = {
+"""The key in that fault of the server's former status."""
+STATUS_OF = {
+    Power.RUNNING: Status.ACTIVE,
+    Power.PAUSED: Status.PAUSED,
+    Power.SHUTDOWN: Status.SHUTOFF,
+}
+"""The status of a server by its power state."""
+CONSISTENT = {
     Status.ACTIVE: (Status.ACTIVE,),
     Status.SHUTOFF: (Status.SHUTOFF,),
     Status.PAUSED: (Status.PAUSED,),
-    # Its memory is on disk, which looks like being off.
+    # The memory is on disk, which looks like a shutdown.
     Status.SUSPENDED: (Status.SHUTOFF, Status.PAUSED),
 }
-"""By status what a power state may say without any contradiction; others say nothing here."""
-MUST_BE_THERE = frozenset(
-    {
-        Status.ACTIVE,
-        Status.SHUTOFF,
-        Status.PAUSED,
-        Status.SUSPENDED,
-        Status.VERIFY_RESIZE,
-        Status.SHELVED,
-    }
-)
+"""The statuses by power state that are consistent with a status; others are not compared."""
+MUST_BE_THERE = frozenset({*CONSISTENT, Status.VERIFY_RESIZE, Status.SHELVED})
 
 
 def servers(
     tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime
 ) -> dict[str, tuple[ServerId, ...]]:
-    """Compare what these reports say is on their hosts with what should be.
-
-    Gives by host the servers that nobody here has ever heard of, where there are any.
-    """
-    there = {each.name: set(each.servers) for each in reports if each.servers is not None}
-    if not there:
+    """Reconcile the servers of the reported hosts; returns unknown servers by host."""
+    present = {each.name: set(each.servers) for each in reports if each.servers is not None}
+    if not present:
         return {}
-    expected: dict[str, dict[str, Any]] = {name: {} for name in there}
-    for row in hosts.servers_on(tx, there.keys()):
+    expected: dict[str, dict[str, Any]] = {name: {} for name in present}
+    for row in hosts.servers_on(tx, present.keys()):
         expected[row.host][row.uuid] = row
     strays = [
         (name, uuid)
-        for name in sorted(there)
-        for uuid in sorted(there[name] - expected[name].keys())
+        for name in sorted(present)
+        for uuid in sorted(present[name] - expected[name].keys())
     ]
     known = server_rows.ever_known(tx, [uuid for _, uuid in strays])
-    left = _left_behind(tx, known)
-    gone = [each for each in strays if each[1] in known and each not in left]
+    in_moves = _in_moves(tx, known)
+    gone = [each for each in strays if each[1] in known and each not in in_moves]
     _destroy(tx, agent_id, gone, now)
     off = {each.name: each.not_running for each in reports}
     for name, should in expected.items():
         for uuid, row in should.items():
-            values = _judge(row, _power(ServerId(uuid), there[name], off[name]), now)
+            values = _corrections(row, _power(ServerId(uuid), present[name], off[name]), now)
             if values:
                 values["updated_at"] = now
                 server_rows.change(tx, uuid, row.updated_at, values)
@@ -95,7 +84,7 @@ def servers(
     for host, uuid in strays:
         if uuid not in known:
             unknown.setdefault(host, []).append(uuid)
-    unknown_servers.keep(tx, sorted(there), unknown, now)
+    unknown_servers.keep(tx, sorted(present), unknown, now)
     return {host: tuple(uuids) for host, uuids in unknown.items()}
 
 
@@ -104,7 +93,7 @@ def _destroy(
 ) -> None:
     if not strays:
         return
-    told = {
+    ordered = {
         (each.host, each.server_uuid)
         for each in orders.waiting_about(tx, [uuid for _, uuid in strays])
         if each.kind == OrderKind.DESTROY and each.agent_id == agent_id
@@ -112,13 +101,13 @@ def _destroy(
     new = [
         NewOrder(agent_id, host, uuid, OrderKind.DESTROY, {})
         for host, uuid in strays
-        if (host, uuid) not in told
+        if (host, uuid) not in ordered
     ]
     orders.add(tx, new, now)
 
 
-def _left_behind(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
-    """Hosts and servers of which a migration that is not over may have left something there."""
+def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
+    """The hosts of the open migrations of these servers, each with its server."""
     return {
         (host, each.server_uuid)
         for part in by_ids.parts(uuids)
@@ -128,24 +117,24 @@ def _left_behind(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
     }
 
 
-UNTOLD = -1
-"""A server is there, and nothing is said of how it is powered."""
+UNREPORTED = -1
+"""The server is there, and the agent reports no power states."""
 
 
 def _power(
-    uuid: ServerId, there: Collection[ServerId], off: Mapping[ServerId, int] | None
+    uuid: ServerId, present: Collection[ServerId], off: Mapping[ServerId, int] | None
 ) -> int | None:
-    """How a server is powered on its host; ``None`` if it is not there."""
-    if uuid not in there:
+    """The power state of a server on its host; ``None`` if it is not there."""
+    if uuid not in present:
         return None
-    return UNTOLD if off is None else off.get(uuid, Power.RUNNING)
+    return UNREPORTED if off is None else off.get(uuid, Power.RUNNING)
 
 
-def _judge(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
-    """What is to be written of a server of which its host says this."""
+def _corrections(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
+    """The columns of a server to write if its host reports this power state."""
     if row.task_state is not None:
         return {}
-    is_lost = row.status == Status.ERROR and _message(row.fault) == LOST
+    is_lost = row.status == Status.ERROR and (row.fault or {}).get("message") == LOST
     if row.status in MUST_BE_THERE and power is None:
         return {
             "status": Status.ERROR,
@@ -156,11 +145,7 @@ def _judge(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
         was = row.fault.get(WAS, Status.ACTIVE)
         power_state = POWER_OF.get(was, Power.RUNNING)
         return {"status": was, "power_state": power_state, "fault": None}
-    said = SAID.get(power) if power is not None else None
-    if said is None or said in MAY_SAY.get(row.status, (said,)):
+    reported = STATUS_OF.get(power) if power is not None else None
+    if reported is None or reported in CONSISTENT.get(row.status, (reported,)):
         return {}
-    return {"status": said, "power_state": power}
-
-
-def _message(kept: Mapping[str, Any] | None) -> str | None:
-    return None if kept is None else kept.get("message")
+    return {"status": reported, "power_state": power}

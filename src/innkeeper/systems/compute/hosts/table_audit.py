@@ -1,8 +1,8 @@
-"""The host table of a running process, compared with the store a part at a time.
+"""Comparison of a running process's host table with the store, one part at a time.
 
-Always true: the table is first brought up to all that the transaction sees, so any difference
-is a fault; rows that differ are read again, so that the next decision is right. A part is
-small, since everybody's writes wait for it. The first one has the pools as well, which are few.
+Always true: the table has caught up with what the transaction sees, so any difference is a
+fault. Rows that differ are read again, so that the next decision is right. Parts are small,
+because all writes wait for them. The first part includes the pools, which are few.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 
 ROWS = 200
-"""Hosts in one part; some ten milliseconds."""
+"""Hosts in one part, which takes about 10 ms."""
 
 
 class Compared(NamedTuple):
-    """How many rows were compared, what differed, and where the next part begins."""
+    """The number of compared rows, their differences, and the first row of the next part."""
 
     rows: int
-    told: list[str]
+    differences: list[str]
     next_row: int
 
 
 def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
-    """Compare the rows from one on, and mend what differs; to be called as a decision."""
+    """Compare the rows from ``first_row`` on, and repair them. To be called as a decision."""
     follower = context.follower
-    mine = follower.table
-    start = first_row if first_row < mine.host_count else 0
-    ids = {ProviderId(int(each)) for each in mine.provider_ids[start : start + ROWS]}
+    table = follower.table
+    start = first_row if first_row < table.host_count else 0
+    ids = {ProviderId(int(each)) for each in table.provider_ids[start : start + ROWS]}
     if not ids:
         return Compared(0, [], 0)
-    pools = set[ProviderId]() if start else set(mine.pools.index_of)
-    theirs = HostTable()
-    theirs.knows_servers = mine.knows_servers
-    # As if they were known: who is near to pools is not compared, and takes long to find out.
-    theirs.knows_memberships = True
-    loader.load(tx, theirs, ids | pools)
-    told = differences_of_some(mine, theirs, ids)
+    pools = set[ProviderId]() if start else set(table.pools.index_of)
+    stored = HostTable()
+    stored.knows_servers = table.knows_servers
+    # Claimed as known: memberships near pools are not compared, and are slow to load.
+    stored.knows_memberships = True
+    loader.load(tx, stored, ids | pools)
+    differing = differences_of_some(table, stored, ids)
     if pools:
-        told += differences_of_pools(mine.pools, theirs.pools)
-    if told:
-        follower.touch(ids | pools | loader.load(tx, mine, ids | pools))
-    return Compared(len(ids), told, start + ROWS)
+        differing += differences_of_pools(table.pools, stored.pools)
+    if differing:
+        follower.touch(ids | pools | loader.load(tx, table, ids | pools))
+    return Compared(len(ids), differing, start + ROWS)

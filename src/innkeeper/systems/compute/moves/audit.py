@@ -1,8 +1,9 @@
-"""What servers and migrations hold, checked against what their flavors take."""
+"""Audit of migrations, and of what servers and migrations hold against what their flavors need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from innkeeper.domain.auditing import Finding, Invariant
@@ -22,65 +23,53 @@ from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 
-ROOM = "compute"
-TOO_LITTLE = Invariant(
-    ROOM,
+_invariant = partial(Invariant, "compute")
+TOO_LITTLE = _invariant(
     "too-little",
-    "a server or migration holds what its flavor takes",
-    "Put back what it held, with the amounts of its flavor.",
-    "claims for a server what it lacks, if all of it is of its host and there is room",
+    "a server or migration holds what its flavor needs",
+    "Restore its allocations with the amounts of its flavor.",
+    "claims what a server lacks, if it holds only its host and there is room",
 )
-TOO_MUCH = Invariant(
-    ROOM,
+TOO_MUCH = _invariant(
     "too-much",
-    "a server or migration holds no more than its flavor takes",
+    "a server or migration holds no more than its flavor needs",
     "Find out what it uses, and replace its allocations with the amounts of its flavor.",
 )
-ENDED_MIGRATION = Invariant(
-    ROOM,
+ENDED_MIGRATION = _invariant(
     "ended-migration",
-    "a migration that is over holds nothing",
+    "a migration that has ended holds nothing",
     "Delete its allocations.",
-    "gives back what it holds",
+    "releases its allocations",
 )
-UNKNOWN_MIGRATION = Invariant(
-    ROOM,
+UNKNOWN_MIGRATION = _invariant(
     "unknown-migration",
-    "what is held for a migration is of one that is known",
+    "allocations of migrations belong to known migrations",
     "Find out what uses it, and delete the allocations if nothing does.",
 )
-IDLE_TASK = Invariant(
-    ROOM,
+IDLE_TASK = _invariant(
     "idle-task",
-    "someone does what is being done",
+    "a server with a task has an order for it",
     "Reset the server's state.",
-    "has the server be what it was, if it is not on its way to another host",
+    "clears the task, if the server is not moving to another host",
 )
-LOST_MIGRATION = Invariant(
-    ROOM,
+LOST_MIGRATION = _invariant(
     "lost-migration",
-    "a migration that is not over has its server",
+    "an open migration has a server",
     "Delete the migration's allocations once its hosts have nothing of the server.",
 )
-DOUBLE_MOVE = Invariant(
-    ROOM,
+DOUBLE_MOVE = _invariant(
     "double-move",
-    "a server is on its way to one host",
+    "a server has one move in flight at most",
     "Reset the server's state, which ends all of its moves.",
 )
 INVARIANTS = (
-    TOO_LITTLE,
-    TOO_MUCH,
-    ENDED_MIGRATION,
-    UNKNOWN_MIGRATION,
-    IDLE_TASK,
-    LOST_MIGRATION,
-    DOUBLE_MOVE,
+    *(TOO_LITTLE, TOO_MUCH, ENDED_MIGRATION, UNKNOWN_MIGRATION),
+    *(IDLE_TASK, LOST_MIGRATION, DOUBLE_MOVE),
 )
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Everything about what is held by who moves, or stays, that is not right."""
+    """All violations in migrations, and in what servers and migrations hold."""
     yield from wrong_amounts(tx, audit.open_migrations(tx))
     for uuid, status in audit.loose_migrations(tx, MIGRATION_TYPE):
         if status is None:
@@ -88,33 +77,25 @@ def findings(tx: Tx) -> Iterator[Finding]:
         else:
             yield ENDED_MIGRATION.broken(uuid, f"{uuid} is {status} and holds capacity")
     for uuid, task in audit.idle_tasks(tx):
-        yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and nobody is told")
+        yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and no agent has an order for it")
     for uuid, server in reports_audit.migrations_of_nobody(tx):
-        yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which is not there")
+        yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which does not exist")
     for uuid, count in reports_audit.double_moves(tx):
-        yield DOUBLE_MOVE.broken(uuid, f"{uuid} is on its way {count} times")
-
-
-class _Takes:
-    """What flavors take together with images; worked out once for servers that are alike."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Mapping[str, int]] = {}
-
-    def amounts(
-        self, flavor: Mapping[str, Any], properties: Mapping[str, Any]
-    ) -> Mapping[str, int]:
-        key = repr((flavor, properties))
-        found = self._known.get(key)
-        if found is None:
-            texts = {name: str(value) for name, value in properties.items()}
-            found = self._known[key] = demands.of(flavors.of_facts(flavor), texts).amounts
-        return found
+        yield DOUBLE_MOVE.broken(uuid, f"{uuid} has {count} moves in flight")
 
 
 def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
-    """Servers, all or these, and what moves of them, that do not hold what they take."""
-    takes = _Takes()
+    """Servers, all or these, and their migrations, that do not hold what their flavors need."""
+    known: dict[str, Mapping[str, int]] = {}
+
+    def needs(flavor: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, int]:
+        # Many servers are alike, so each pair of flavor and image is worked out once.
+        key = repr((flavor, properties))
+        if key not in known:
+            texts = {name: str(value) for name, value in properties.items()}
+            known[key] = demands.of(flavors.of_facts(flavor), texts).amounts
+        return known[key]
+
     flying = {each.server_uuid: each for each in moves if each.status in IN_FLIGHT}
     leaving: dict[str, list[Migration]] = {}
     for each in moves:
@@ -125,34 +106,31 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
         held = audit.holdings(tx, placed, beside)
         for _, uuid, flavor, properties in placed:
             own = flying[uuid].new_flavor if uuid in flying else flavor
-            # A server that holds nothing at all is told of already.
+            # A server that holds nothing at all is reported as unbacked.
             if uuid in held:
-                yield from _compare("server", uuid, held[uuid], takes.amounts(own, properties))
+                yield from _compare("server", uuid, held[uuid], needs(own, properties))
             for each in leaving.get(uuid, ()):
                 has = held.get(each.uuid, {})
                 if has or each.status != MigrationStatus.REVERTING:
-                    takes_there = takes.amounts(_left(each), properties)
-                    yield from _compare("migration", each.uuid, has, takes_there)
-
-
-def _left(each: Migration) -> Mapping[str, Any]:
-    """The flavor of what a migration holds: what goes back has left the new one behind."""
-    return each.new_flavor if each.status in LEFT_AT_DESTINATION else each.old_flavor
+                    # A server that goes back leaves its new flavor with the migration.
+                    is_new = each.status in LEFT_AT_DESTINATION
+                    needed = needs(each.new_flavor if is_new else each.old_flavor, properties)
+                    yield from _compare("migration", each.uuid, has, needed)
 
 
 def _compare(
-    what: str, uuid: str, held: Mapping[str, int], wanted: Mapping[str, int]
+    what: str, uuid: str, held: Mapping[str, int], needed: Mapping[str, int]
 ) -> Iterator[Finding]:
-    if held == wanted:
+    if held == needed:
         return
-    is_more = any(amount > wanted.get(name, 0) for name, amount in held.items())
+    is_more = any(amount > needed.get(name, 0) for name, amount in held.items())
     yield (TOO_MUCH if is_more else TOO_LITTLE).broken(
-        uuid, f"{what} {uuid} holds {dict(held)}; its flavor takes {dict(wanted)}"
+        uuid, f"{what} {uuid} holds {dict(held)}; its flavor needs {dict(needed)}"
     )
 
 
 def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
-    """What projects are counted with beside their servers, because these may go back."""
+    """Quota usage (vcpus, MB) by project beyond its servers, reserved for resizes to revert."""
     counted = [
         each
         for each in audit.open_migrations(tx)

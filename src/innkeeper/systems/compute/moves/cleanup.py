@@ -1,7 +1,8 @@
-"""What follows when a host has destroyed a server, or what was left of one.
+"""Cleanup of what servers left on hosts: results of destroy orders, retries, and what is pending.
 
-Always true: what a migration holds of a host is free in the transaction that takes the word of
-that host's agent that nothing is left there; or later, where the server may yet arrive there.
+Always true: the allocations of a migration on a host are released in the transaction that takes
+the confirmation of the host's agent that nothing of the server is left there, or later if the
+server may still arrive there.
 """
 
 from __future__ import annotations
@@ -9,68 +10,131 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from innkeeper.domain.compute import OrderKind, Task
-from innkeeper.store.queries.compute import migrations
+from innkeeper.domain.compute import Host, OrderKind, Task
+from innkeeper.domain.errors import InUse
+from innkeeper.domain.moves import Migration
+from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.moves import cold_migration, completion
+from innkeeper.systems.compute.grouping import dedications
+from innkeeper.systems.compute.moves import cold_migration, completion, moving
 from innkeeper.systems.compute.servers import actions, servers
-from innkeeper.systems.compute.servers.results import News, Result, ResultSettings, told
+from innkeeper.systems.compute.servers.results import Ended, Result, ResultSettings, owner_message
 from innkeeper.systems.compute.servers.servers import Failed
 from innkeeper.systems.placement import claims
 
 
-def follow(tx: Tx, reported: Sequence[News], _: ResultSettings, now: datetime) -> None:
-    """Take what agents say of orders to destroy."""
+def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
+    """Apply the results of destroy orders."""
     plain = [each for each in reported if each[0].migration_id is None]
-    _finish(plain, tx, now)
+    # Such an order may also be about a failed build, or about a stray on a host where its server
+    # does not belong: then the server is not being deleted, and lives on. A server that is being
+    # deleted and has no host is gone whatever the result.
+    results = {order.server_uuid: (order.host, result.is_ok) for order, result in plain}
+    gone = [
+        each.uuid
+        for each in server_rows.alive(tx, results)
+        if each.task_state == Task.DELETING
+        and (each.host is None or (each.host, True) == results[each.uuid])
+    ]
+    servers.finish_deletes(tx, gone, now)
     failed = [
-        Failed(order.server_uuid, order.host, told(order, result), result.message)
+        Failed(order.server_uuid, order.host, owner_message(order, result), result.message)
         for order, result in plain
         if not result.is_ok
     ]
     servers.fail_deletes(tx, failed, now)
     for order, result in reported:
         if order.migration_id is not None:
-            _follow_leftover(tx, order, result, now)
+            _apply_leftover(tx, order, order.migration_id, result, now)
 
 
-def _finish(reported: Sequence[News], tx: Tx, now: datetime) -> None:
-    # Where nobody asked to delete the server, what a failed build left was cleared away. And a
-    # stray was destroyed on a host where its server does not belong; the server lives on. One
-    # whose build failed after it was to go is nowhere, and gone whatever is said of that host.
-    said = {order.server_uuid: (order.host, result.is_ok) for order, result in reported}
-    gone = [
-        each.uuid
-        for each in server_rows.alive(tx, said)
-        if each.task_state == Task.DELETING
-        and (each.host is None or (each.host, True) == said[each.uuid])
-    ]
-    servers.finish_deletes(tx, gone, now)
-
-
-def _follow_leftover(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    assert order.migration_id is not None, "it is about what a migration left"
-    migration = migrations.by_id(tx, order.migration_id)
+def _apply_leftover(
+    tx: Tx, order: OpenOrder, migration_id: int, result: Result, now: datetime
+) -> None:
+    migration = migrations.by_id(tx, migration_id)
     if migration is None or migration.status not in completion.OVER:
         return
     server = server_rows.by_uuid(tx, order.server_uuid)
-    is_reverting = cold_migration.is_reverting(tx, migration, server)
-    # What was left is cleared away after the move: how that goes is not how the move went.
+    is_reverting = completion.is_reverting(tx, migration, server)
+    # The action of the move itself does not depend on the cleanup after it.
     if order.request_id != migration.request_id:
-        message = None if result.is_ok else told(order, result)
-        actions.end(tx, order.server_uuid, order.request_id, message, now)
+        actions.end_by(tx, order, result, now)
     if not result.is_ok:
-        is_returning = cold_migration.is_told(tx, migration, OrderKind.RETURN)
+        is_returning = completion.has_order(tx, migration, OrderKind.RETURN)
         if is_reverting and server is not None and not is_returning:
-            cold_migration.undo_revert(tx, migration, server, told(order, result), now)
+            message = owner_message(order, result)
+            cold_migration.undo_revert(tx, migration, server, message, now)
         else:
             migrations.change_status(tx, migration, migration.status, now, result.message)
     elif is_reverting and server is not None:
         claims.release(tx, [migration.uuid], now)
-        cold_migration.go_on_reverting(tx, migration, server, now, order.request_id)
-    elif cold_migration.clearing(tx, migration):
+        completion.resume_revert(tx, migration, server, now, order.request_id)
+    elif completion.is_clearing(tx, migration):
         migrations.touch(tx, migration.id, now)
     else:
         completion.finish(tx, migration, now)
+
+
+def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Order again what should have been destroyed before a time; returns for how many servers.
+
+    A pending order is not repeated. A revert whose destination stays silent goes on: the server
+    starts on its source, and the destination's amounts stay held.
+    """
+    old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
+    for each in old:
+        server = server_rows.by_uuid(tx, each.server_uuid)
+        is_reverting = completion.is_reverting(tx, each, server)
+        if completion.is_clearing(tx, each):
+            if server is not None and is_reverting:
+                completion.resume_revert(tx, each, server, now)
+            migrations.touch(tx, each.id, now)
+        elif not is_reverting:
+            is_there = server is not None and server.host == each.left_on
+            if is_there or not moving.clear(tx, each, each.left_on, now):
+                completion.finish(tx, each, now)
+            else:
+                migrations.touch(tx, each.id, now)
+    return len(old)
+
+
+def why_not_empty(tx: Tx, host: Host) -> str | None:
+    """The reason why a host cannot be given back; ``None`` for one that is empty.
+
+    On a host that is forced down, leftovers of moved servers and pending orders do not count:
+    they may never be cleared. No server comes to the host before it is up again.
+    """
+    lost = None
+    if host.is_forced_down:
+        lost = [
+            each
+            for each in migrations.open_on(tx, host.name)
+            if each.left_on == host.name and not _is_needed(tx, each)
+        ]
+    return dedications.why_not_empty(tx, host, lost)
+
+
+def _is_needed(tx: Tx, each: Migration) -> bool:
+    """Whether a server is moving, or may still go back."""
+    server = server_rows.by_uuid(tx, each.server_uuid)
+    return each.status not in completion.OVER or completion.is_reverting(tx, each, server)
+
+
+def abandon(tx: Tx, host: str, now: datetime) -> None:
+    """End the cleanup of a host that is being removed, as if it had been confirmed.
+
+    Raises :class:`InUse` if a server is moving from or to the host, or may still go back.
+    """
+    for each in migrations.open_on(tx, host):
+        if _is_needed(tx, each):
+            raise InUse(
+                "Unable to delete compute service that has in-progress migrations. Complete "
+                "the migrations or delete the instances first."
+            )
+        if each.left_on == host:
+            completion.finish(tx, each, now)
+        elif completion.has_order(tx, each, OrderKind.SEND):
+            orders.withdraw(tx, each.server_uuid, host, now)
+            completion.leave_behind(tx, each, each.status, now)

@@ -1,101 +1,90 @@
-"""What follows when agents carry a server that was shut down from one host to another.
+"""Results of the orders of cold migrations and resizes.
 
-Always true: what follows is done only while the migration is where the order belongs; a result
-that comes after the server was deleted, or the move given up, changes nothing.
+Always true: a result applies only while the migration is at the stage of its order. A result
+that comes after the server was deleted, or the move cancelled, changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
 from innkeeper.domain.moves import Migration, MigrationKind, MigrationStatus
-from innkeeper.store.queries.compute import migrations, orders
+from innkeeper.store.queries.compute import migrations
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import completion, moving
 from innkeeper.systems.compute.servers import actions, servers
-from innkeeper.systems.compute.servers.results import Result, told
+from innkeeper.systems.compute.servers.results import Result, owner_message
 from innkeeper.systems.placement import transfers
 
 
 def open_move(
     tx: Tx, order: OpenOrder, status: str, task: str | None
 ) -> tuple[Migration, Server] | None:
-    """The migration and the server that an order is about, if both are where it expects."""
+    """The migration and the server of an order, if both are at the stage that it expects."""
     if order.migration_id is None:
         return None
     migration = migrations.by_id(tx, order.migration_id)
     server = server_rows.by_uuid(tx, order.server_uuid)
-    if migration is None or server is None:
+    if migration is None or migration.status != status:
         return None
-    if migration.status != status or server.task_state != task:
-        return None
-    return migration, server
+    return None if server is None or server.task_state != task else (migration, server)
 
 
-def follow_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The source has made the server ready to leave, or it has not."""
+def apply_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of the order for the source to prepare the server."""
     found = open_move(tx, order, MigrationStatus.MIGRATING, Task.RESIZE_MIGRATING)
     if found is None:
         return
     migration, server = found
     if not result.is_ok:
-        _stay(tx, migration, server, told(order, result), now, is_unsure=result.is_late)
+        _stay(tx, migration, server, owner_message(order, result), now, is_unsure=result.is_late)
         return
-    assert migration.dest_host is not None, "it was begun with a place to go to"
+    assert migration.dest_host is not None, "a move begins with a destination"
     body = actions.order_body(server, migration.new_flavor)
-    if not moving.tell(tx, migration, migration.dest_host, OrderKind.ARRIVE, body, now):
-        why = "The host to which it was to go is gone."
+    if not moving.give_order(tx, migration, migration.dest_host, OrderKind.ARRIVE, body, now):
+        why = "The destination host does not exist any more."
         _stay(tx, migration, server, why, now, is_unsure=True)
         return
     migrations.change_status(tx, migration, MigrationStatus.POST_MIGRATING, now)
     servers.write(tx, server, {"task_state": Task.RESIZE_FINISH}, now)
 
 
-def follow_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The destination has taken the server, or it has not."""
+def apply_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of the order for the destination to take the server."""
+    _apply_last(tx, order, result, now, is_unsure=True)
+
+
+def _apply_last(
+    tx: Tx, order: OpenOrder, result: Result, now: datetime, *, is_unsure: bool
+) -> None:
     found = open_move(tx, order, MigrationStatus.POST_MIGRATING, Task.RESIZE_FINISH)
     if found is None:
         return
     migration, server = found
     if result.is_ok:
         _arrive(tx, migration, server, now)
-        return
-    _stay(
-        tx,
-        migration,
-        server,
-        told(order, result),
-        now,
-        is_unsure=True,
-        # It may have taken it all the same.
-        may_be_there=result.is_late,
-    )
+    else:
+        # After a timeout, the server may have arrived, or have its new size.
+        is_late, why = result.is_late, owner_message(order, result)
+        _stay(tx, migration, server, why, now, is_unsure=is_unsure, may_be_there=is_late)
 
 
-def follow_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The host has given the server its other size, or its old one again, or it has not."""
-    found = open_move(tx, order, MigrationStatus.POST_MIGRATING, Task.RESIZE_FINISH)
-    if found is not None:
-        migration, server = found
-        if result.is_ok:
-            _arrive(tx, migration, server, now)
-        else:
-            is_late, why = result.is_late, told(order, result)
-            _stay(tx, migration, server, why, now, is_unsure=is_late, may_be_there=is_late)
-        return
+def apply_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an order to resize a server on its host, or to revert that."""
     found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
-    if found is not None:
-        migration, server = found
-        if result.is_ok:
-            _be_back(tx, migration, server, now)
-            completion.end(tx, migration, MigrationStatus.REVERTED, now)
-        else:
-            undo_revert(tx, migration, server, told(order, result), now)
+    if found is None:
+        _apply_last(tx, order, result, now, is_unsure=result.is_late)
+        return
+    migration, server = found
+    if result.is_ok:
+        _restore(tx, migration, server, now)
+        completion.end(tx, migration, MigrationStatus.REVERTED, now)
+    else:
+        undo_revert(tx, migration, server, owner_message(order, result), now)
 
 
 def _arrive(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
@@ -125,9 +114,10 @@ def _stay(
     is_unsure: bool,
     may_be_there: bool = False,
 ) -> None:
-    """The server stays on its source. Where that has begun to let it go, it takes it back.
+    """End a failed move: the server stays on its source.
 
-    ``may_be_there`` is said where the destination may have it as well, or its other size.
+    ``is_unsure`` says that the source may have prepared it already, and has to take it back.
+    ``may_be_there`` says that the destination may have it too, or that it may have its new size.
     """
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
@@ -143,8 +133,8 @@ def _stay(
     servers.write(tx, server, values, now)
 
 
-def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The source has the server again as it had it, or it has not."""
+def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of the order for the source to run the server as before."""
     if order.migration_id is None:
         return
     migration = migrations.by_id(tx, order.migration_id)
@@ -152,9 +142,9 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         return
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
-        _follow_returned(tx, migration, server, order, result, now)
-    # Also where the server was deleted, or set right by hand, in the meantime. What its
-    # destination could not destroy is asked for again.
+        _apply_returned(tx, migration, server, order, result, now)
+    # Also after the server was deleted or reset. What the destination could not destroy is
+    # ordered again.
     is_clear = migration.status == MigrationStatus.REVERTING and not transfers.held(
         tx, migration.uuid
     )
@@ -166,61 +156,24 @@ def follow_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
         completion.finish(tx, migration, now)
 
 
-def _follow_returned(
+def _apply_returned(
     tx: Tx, migration: Migration, server: Server, order: OpenOrder, result: Result, now: datetime
 ) -> None:
+    actions.end_by(tx, order, result, now)
     if result.is_ok:
-        _be_back(tx, migration, server, now)
-        actions.end(tx, server.uuid, order.request_id, None, now)
+        _restore(tx, migration, server, now)
         return
-    values = {
-        "task_state": None,
-        "status": Status.ERROR,
-        "fault": servers.fault(told(order, result), now, result.message),
-    }
-    servers.write(tx, server, values, now)
-    actions.end(tx, server.uuid, order.request_id, told(order, result), now)
+    fault = actions.fault_of(order, result, now)
+    servers.write(tx, server, {"task_state": None, "status": Status.ERROR, "fault": fault}, now)
 
 
-def _be_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
-    values = {**_was(migration.old_state), "task_state": None}
-    servers.write(tx, server, values, now)
-
-
-def _was(old_state: Mapping[str, Any]) -> dict[str, Any]:
-    return {"status": old_state["status"], "power_state": old_state["power_state"]}
-
-
-def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
-    """Whether it is this migration from which its server goes back at the moment.
-
-    Another one may have been left behind, and its destination clears away still.
-    """
-    if server is None or server.task_state != Task.RESIZE_REVERTING:
-        return False
-    if migration.status != MigrationStatus.REVERTING:
-        return False
-    return migrations.open_ones(tx, [server.uuid])[-1].id == migration.id
-
-
-def clearing(tx: Tx, migration: Migration) -> bool:
-    """Whether a host has still to destroy what is left of a migration's server.
-
-    So it has while the server is being sent: what is destroyed now may yet arrive.
-    """
-    return is_told(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
-
-
-def is_told(tx: Tx, migration: Migration, *kinds: str) -> bool:
-    """Whether an order of these kinds that is a part of a migration waits."""
-    return any(
-        each.kind in kinds and each.migration_id == migration.id
-        for each in orders.waiting_about(tx, [migration.server_uuid])
-    )
+def _restore(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
+    old = {name: migration.old_state[name] for name in ("status", "power_state")}
+    servers.write(tx, server, {**old, "task_state": None}, now)
 
 
 def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
-    """The destination could not let the server go: there it is, and may be reverted again."""
+    """Undo a revert that the destination refused: the server is there, to be verified again."""
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_up(tx, server.project_id, migration)
@@ -233,11 +186,3 @@ def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now:
         **moving.shape(migration.new_flavor),
     }
     servers.write(tx, server, values, now)
-
-
-def go_on_reverting(
-    tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
-) -> None:
-    """Have the source run the server again, once; whether or not the destination is clear."""
-    if not is_told(tx, migration, OrderKind.RETURN):
-        moving.take_back(tx, migration, server, now, request_id=request_id)

@@ -1,7 +1,7 @@
-"""How moves end: at once, or when a host has cleared away what it has of a server.
+"""Ends of moves: at once, or after a host has destroyed what it has of a server.
 
-Always true: what a migration holds is free in the step that ends it, and it is over only when
-nothing of its server can be left on the host that is not the server's own.
+Always true: the step that ends a migration releases its allocations. A migration ends only when
+nothing of its server can be left on the host that the server is not on.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from innkeeper.domain.compute import OrderKind, Server
+from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.moves import (
     COUNTED_TWICE,
     IN_FLIGHT,
+    ActionName,
+    Asker,
     Migration,
     MigrationKind,
     MigrationStatus,
 )
-from innkeeper.store.queries.compute import migrations
+from innkeeper.store.queries.compute import migrations, orders, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.moves import moving
-from innkeeper.systems.compute.servers import actions
+from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})
-"""Moves for which a server is shut down on its source."""
-UNTOLD = frozenset({MigrationStatus.MIGRATING})
-"""The destination has not heard of the server yet."""
+"""Kinds of moves that shut the server down on its source."""
+BEFORE_ORDER = frozenset({MigrationStatus.MIGRATING})
+"""Stages at which the destination has no order about the server yet."""
 OVER: Mapping[str, str] = {
     MigrationStatus.CONFIRMING: MigrationStatus.CONFIRMED,
     MigrationStatus.CANCELLING: MigrationStatus.CANCELLED,
@@ -35,20 +39,20 @@ OVER: Mapping[str, str] = {
     MigrationStatus.REVERTING: MigrationStatus.REVERTED,
     MigrationStatus.FAILING: MigrationStatus.ERROR,
 }
-"""What a migration is when the host that still had something of its server has cleared it away,
-by what it was until then. An evacuation that has failed has a word of its own."""
+"""The final status of a migration by its status during the cleanup. A failed evacuation ends as
+``FAILED`` instead."""
 
 
 def end(
     tx: Tx, migration: Migration, status: str, now: datetime, message: str | None = None
 ) -> None:
-    """A migration is over and holds nothing."""
+    """End a migration and release its allocations."""
     claims.release(tx, [migration.uuid], now)
     _move_on(tx, migration, status, now, message)
 
 
 def finish(tx: Tx, migration: Migration, now: datetime) -> None:
-    """What a migration left is cleared away: it is over."""
+    """End a migration whose leftovers are destroyed."""
     end(tx, migration, _outcome(migration, migration.status), now)
 
 
@@ -73,10 +77,10 @@ def leave_behind(
     request_id: str | None = None,
     message: str | None = None,
 ) -> None:
-    """Keep what a migration holds until a host has cleared away what is left there.
+    """Keep a migration's allocations until a host has destroyed what is left there.
 
-    Which host that is, the new status says. It is over at once where the server stays on that
-    very host, or the host is gone.
+    The new status decides which host that is. The migration ends at once if the server stays on
+    that host, or the host does not exist any more.
     """
     host = replace(migration, status=status).left_on
     if migration.stays or not moving.clear(tx, migration, host, now, request_id=request_id):
@@ -94,9 +98,9 @@ def fall_back(
     *,
     status: str = MigrationStatus.FAILING,
 ) -> None:
-    """The server stays on its source; what its destination may have of it is to go.
+    """Let a server stay on its source, and clear its destination.
 
-    On one host that is a size, and goes with the order to take the server back.
+    For a resize on one host, the order to take the server back restores the old size.
     """
     moving.swap(tx, migration, server, now)
     if migration.stays:
@@ -105,19 +109,19 @@ def fall_back(
         leave_behind(tx, migration, status, now, message=message)
 
 
-def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> None:
-    """End all that moves a server, or may still; it stays where it is for the moment.
+def end_moves(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> None:
+    """Cancel or confirm all moves of a server; it stays on its present host.
 
-    Afterwards the server holds the host that it is on, and a migration what is to be cleared
-    away on another one. But a server that is to be kept and is being sent may be there by now:
-    its source is asked to stop, and both hosts are held until that tells where it is. One that
-    is being carried is taken back.
+    Afterwards the server holds its host, and migrations hold the hosts that are to be cleared.
+    With ``is_kept`` the server lives on. One that is being sent may have arrived by now: its
+    source is ordered to abort, and both hosts are held until the source reports. A cold
+    migration is taken back.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
             moving.count_down(tx, server.project_id, each, server.flavor)
         if each.status == MigrationStatus.RUNNING:
-            moving.tell(tx, each, each.source_host, OrderKind.ABORT, {}, now)
+            moving.give_order(tx, each, each.source_host, OrderKind.ABORT, {}, now)
         if each.status in IN_FLIGHT and not (is_kept and each.status == MigrationStatus.RUNNING):
             _turn_back(tx, each, server, now, is_kept=is_kept)
         elif each.status == MigrationStatus.FINISHED:
@@ -126,14 +130,70 @@ def let_go(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> N
 
 def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kept: bool) -> None:
     if is_kept and each.kind in CARRIED:
-        # It may have been shut down already, or have its other size.
+        # The server may have been shut down already, or have its new size.
         moving.take_back(tx, each, server, now)
     if is_kept and each.stays:
         moving.swap(tx, each, server, now)
         migrations.change_status(tx, each, MigrationStatus.CANCELLING, now)
-    elif each.stays or each.status in UNTOLD:
+    elif each.stays or each.status in BEFORE_ORDER:
         moving.give_back(tx, each, server, now)
         end(tx, each, MigrationStatus.CANCELLED, now)
     else:
         moving.swap(tx, each, server, now)
         leave_behind(tx, each, MigrationStatus.CANCELLING, now)
+
+
+def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
+    """Whether a server is being reverted from this migration.
+
+    An older migration of the server may still be reverting, because its destination is not clear.
+    """
+    if server is None or server.task_state != Task.RESIZE_REVERTING:
+        return False
+    if migration.status != MigrationStatus.REVERTING:
+        return False
+    return migrations.open_ones(tx, [server.uuid])[-1].id == migration.id
+
+
+def is_clearing(tx: Tx, migration: Migration) -> bool:
+    """Whether a host has a pending order to destroy what a migration left.
+
+    A pending send order counts too: the server may arrive after its host was cleared.
+    """
+    return has_order(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
+
+
+def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
+    """Whether an order of these kinds is pending for a migration."""
+    return any(
+        each.kind in kinds and each.migration_id == migration.id
+        for each in orders.waiting_about(tx, [migration.server_uuid])
+    )
+
+
+def resume_revert(
+    tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
+) -> None:
+    """Order the source once to run the server again, even if the destination is not clear."""
+    if not has_order(tx, migration, OrderKind.RETURN):
+        moving.take_back(tx, migration, server, now, request_id=request_id)
+
+
+def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:
+    """Set a server to ACTIVE or ERROR, without a task. A server without a host cannot be ACTIVE.
+
+    All its moves end, see :func:`end_moves`. A source that has prepared the server runs it again.
+    """
+    server = servers.get(tx, uuid)
+    values: dict[str, Any] = {"status": status, "task_state": None}
+    if status == Status.ACTIVE:
+        servers.demand_host(server)
+        values |= {"power_state": Power.RUNNING, "launched_at": server.launched_at or now}
+    elif status != Status.ERROR:
+        raise Invalid(f"The state of a server cannot be reset to {status}.")
+    for each in migrations.open_ones(tx, [server.uuid]):
+        if is_reverting(tx, each, server) and not each.stays:
+            resume_revert(tx, each, server, now)
+    end_moves(tx, server, now, is_kept=True)
+    servers.write(tx, server, values, now)
+    server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)

@@ -1,9 +1,9 @@
-"""The dedicated hosts that a shelved server is to come back to: changed, checked and missed.
+"""Dedicated hosts of shelved servers: changes, checks, and servers that would be stranded.
 
-Always true: no server comes to shared hosts because its pcloud or its reservation ended. It
-does so because its project, or an administrator, asked for that, or because it never named
-the pcloud and was merely taken in. The hints that name dedicated hosts change only while the
-server is on no host, so the host that a server is on is always one that its hints allow.
+Always true: no server moves to shared hosts because its pcloud or reservation ended, unless the
+pcloud took it in automatically; its project or an administrator has to request that. The hints
+that name dedicated hosts change only while the server has no host, so a server's host is always
+one that its hints allow.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from innkeeper.domain.moves import ActionName, Asker
 from innkeeper.store.queries.compute import dedications as dedication_rows
 from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import dedicated_names, dedications
+from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.servers import actions, servers
 
 HINTS = frozenset(
     {dedications.HINT, dedications.HOST_HINT, dedications.UNASKED, dedications.RESERVATION_HINT}
 )
-"""The scheduler hints that decide to which dedicated hosts a server may come."""
+"""The scheduler hints that decide which dedicated hosts a server may use."""
 REMEDY = (
-    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) has it come "
-    "to other dedicated hosts, or to ordinary ones"
+    "The action setDedicatedHosts (openstack server dedicated hosts set, or unset) changes its "
+    "dedicated hosts, or lets it use ordinary ones"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Stranded:
-    """A shelved server that could not come back if a pcloud were deleted."""
+    """A shelved server that could not be unshelved if a pcloud were deleted."""
 
     uuid: str
     project_id: str
@@ -49,11 +49,10 @@ def change(
     reservation: str | None = None,
     now: datetime,
 ) -> None:
-    """Have a server on no host come back to other dedicated hosts; with neither, to ordinary.
+    """Change the dedicated hosts of a server without a host; with neither, to ordinary hosts.
 
-    Both are names or ids, as the server's project would write them in a hint. Raises
-    :class:`Conflict` for a server that is on a host, or that something is being done to, and
-    :class:`Invalid` for what the server's project may not use.
+    Both are names or ids, as in a hint of the server's project. Raises :class:`Conflict` for a
+    server that has a host or a task, and :class:`Invalid` for what its project may not use.
     """
     assert pcloud is None or reservation is None, "no host is both"
     server = _admitted(tx, uuid, asker)
@@ -69,15 +68,15 @@ def change(
 
 
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
-    uuid = dedicated_names.pcloud(tx, named, project_id)
+    uuid = dedications.pcloud_named(tx, named, project_id)
     if not any(project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])):
-        # In a hint such an id finds no host. Here it would only strand the server once more.
+        # Such an id in the hints would strand the server again.
         raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
     return uuid
 
 
 def _reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
-    uuid = dedicated_names.reservation(tx, named, project_id, now)
+    uuid = dedications.reservation_named(tx, named, project_id, now)
     is_mine = dedication_rows.reservation_projects(tx, [uuid]).get(uuid) == project_id
     if not is_mine or not dedication_rows.is_unended(tx, uuid, now):
         raise Invalid(f"No reservation of the server's project that is not over has the id {uuid}.")
@@ -88,7 +87,7 @@ def _admitted(tx: Tx, uuid: str, asker: Asker) -> Server:
     try:
         server = actions.admit(tx, uuid, asker, (Status.SHELVED_OFFLOADED,))
         if server.host is not None:
-            # It was told to leave, and has not confirmed that yet.
+            # Its host has not confirmed the offload yet.
             raise WrongState(server.uuid, "host", server.host)
     except WrongState as error:
         raise _not_shelved(error) from error
@@ -104,9 +103,9 @@ def _not_shelved(error: WrongState) -> Conflict:
     if error.fact == "status" and error.value == Status.SHELVED:
         return Conflict(f"{rule}. It is SHELVED: wait until its host is free of it.")
     if error.fact == "status" and error.value in moving.SHELVABLE:
-        # It may have been told to already.
-        remedy = "shelve it first, and wait until that is done"
-        return Conflict(f"{rule}. It is {error.value}: {remedy}.")
+        return Conflict(
+            f"{rule}. It is {error.value}: shelve it first, and wait until that is done."
+        )
     if error.fact == "status":
         return Conflict(f"{rule}. It is {error.value}.")
     if error.fact == "task_state":
@@ -115,9 +114,9 @@ def _not_shelved(error: WrongState) -> Conflict:
 
 
 def demand_there(tx: Tx, server: Server, now: datetime) -> None:
-    """Raise :class:`Conflict` where a server on no host names nothing that it may come to.
+    """Raise :class:`Conflict` if the dedicated hosts of a server without a host are gone.
 
-    It does not tell a pcloud that is gone from one that is not for the server's project.
+    The message does not say whether a pcloud is gone or not for the server's project.
     """
     (wanted,) = dedications.wanted_by(tx, [(server.hints, server.project_id)])
     if wanted is None and dedications.named(server.hints):
@@ -135,16 +134,14 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
 
 
 def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
-    """The shelved servers on no host that could not come back if this pcloud were deleted.
+    """The shelved servers without a host that could not be unshelved without this pcloud.
 
-    They are those that name it as the only pcloud that their project may use. A server whose
-    project may not use it could not come back before either, and does not count: a stranger
-    may name any pcloud beside its own. Nor does a server that was taken in unasked, which goes
-    to ordinary hosts by itself.
+    Their hints name no other pcloud that their project may use. Servers of projects that may not
+    use this pcloud do not count: they cannot be unshelved anyway. Nor do servers that it took in
+    automatically, because these may use ordinary hosts.
 
-    May be false as soon as the transaction is over, and for a writer that wrongly believes to
-    have the turn: a server whose change is not committed yet is not seen. Nothing is lost then:
-    such a server cannot be unshelved, and its project can change its dedicated hosts.
+    May be false after the transaction, and misses servers whose changes are not committed yet.
+    Such a server cannot be unshelved, but its project can change its dedicated hosts.
     """
     found = [
         (uuid, project_id, dedications.named(hints))

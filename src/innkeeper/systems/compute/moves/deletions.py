@@ -1,4 +1,4 @@
-"""Deletion: a server goes, with all that moves of it or was left of it elsewhere."""
+"""Deletion of servers, with the end of their moves."""
 
 from __future__ import annotations
 
@@ -25,26 +25,23 @@ def delete(
     may_override: bool,
     asker: Asker | None = None,
 ) -> None:
-    """Begin to delete a server, or delete it at once where there is nobody to wait for.
+    """Begin to delete a server; delete it at once if it has no host, or its host is down.
 
-    On a host that is up its agent is told, and :func:`servers.finish_deletes` follows its
-    report. Without a host, or on one that is down, the server is deleted here; the order then
-    waits for the agent. Deleting a server that is being deleted asks for nothing new.
+    The agent of a host that is up gets an order, and the server is deleted when the agent has
+    confirmed. The agent of a host that is down finds the order when it is back. Deleting a server
+    that is being deleted gives no second order.
     """
     server = servers.get(tx, uuid)
     servers.demand_unlocked(server, may_override=may_override)
     home = servers.homes(tx, [server]).get(server.host or "")
     if server.task_state != Task.DELETING:
-        completion.let_go(tx, server, now)
+        completion.end_moves(tx, server, now)
         if asker is not None:
             server_actions.add(tx, server.uuid, ActionName.DELETE, asker, now)
     if home is not None and server.task_state != Task.DELETING:
+        request_id = None if asker is None else asker.request_id
         order = NewOrder(
-            home.agent_id,
-            home.name,
-            server.uuid,
-            OrderKind.DESTROY,
-            request_id=None if asker is None else asker.request_id,
+            home.agent_id, home.name, server.uuid, OrderKind.DESTROY, request_id=request_id
         )
         orders.add(tx, [order], now)
         servers.write(tx, server, {"task_state": Task.DELETING}, now)
@@ -61,23 +58,17 @@ def delete_some(
     service_down_time_s: float,
     asker: Asker,
 ) -> int:
-    """As :func:`delete`, locks notwithstanding, for at most so many of the servers on hosts.
+    """Begin to delete at most ``most`` of the servers on these hosts, even if they are locked.
 
-    Tells for how many that was still to be asked for. For who asks again and again until all
-    are gone: one that is being deleted is left to its agent, as long as that one is up.
+    Returns for how many it was not ordered before, so that the caller can repeat it until none
+    is left. Servers that an agent that is up is destroying already are skipped.
     """
     heard_since = now - timedelta(seconds=service_down_time_s)
-    told = 0
+    count = 0
     for uuid in hosts.to_delete(tx, names, heard_since, most):
-        # One that is gone by now. What else refuses has written something, and ends the step.
+        # A server may be gone by now. Other refusals come after writes, and end the step.
         with suppress(NotFound):
-            delete(
-                tx,
-                uuid,
-                now,
-                service_down_time_s=service_down_time_s,
-                may_override=True,
-                asker=asker,
-            )
-            told += 1
-    return told
+            down_s = service_down_time_s
+            delete(tx, uuid, now, service_down_time_s=down_s, may_override=True, asker=asker)
+            count += 1
+    return count

@@ -1,6 +1,6 @@
-"""Where a server that moves may go: a host that somebody named, or the best one.
+"""Destinations of moves: the host that the request names, or the best one.
 
-Always true: what is found here was judged by the scheduler, unless somebody forces a host.
+Always true: the scheduler has accepted a destination, unless the request forces a host.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from innkeeper.systems.compute.servers import servers
 
 
 class UnknownHost(Invalid):
-    """Somebody named a host that is not there."""
+    """The request names a host that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server may go, and what it takes there."""
+    """A destination, and the amounts that the server takes there."""
 
     host: str
     provider_id: ProviderId
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NoValidHost:
-    """Why no host takes a server. ``counted`` has numbers of hosts, for administrators."""
+    """Why there is no valid host. ``counted``, for administrators, has numbers of hosts."""
 
     message: str
     counted: str
@@ -53,10 +53,10 @@ def elsewhere(
     now: datetime,
     is_forced: bool = False,
 ) -> Place | NoValidHost:
-    """Another host for a server as it is: the wanted one, or the best; or why there is none.
+    """Another host for a server: the wanted one or the best; or why there is none.
 
-    A host that is forced is not judged by the scheduler. Raises :class:`Conflict` if it is
-    down.
+    The scheduler does not check a forced host. Raises :class:`Conflict` if a forced host is down
+    or dedicated to others.
     """
     spec = request_resolver.spec_of_server(
         tx,
@@ -76,11 +76,13 @@ def elsewhere(
             f"Compute host {wanted.name} is not for this server: it is dedicated to others, or "
             "not among the hosts that the server names."
         )
-    return _take(context, spec, wanted)
+    # The claim proves whether the host has room.
+    amounts = {wanted.provider_id: _by_class(context, spec)}
+    return Place(wanted.name, wanted.provider_id, amounts)
 
 
 def find(context: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
-    """The best place for a server, or why there is none."""
+    """The best destination for a server, or why there is none."""
     plan = context.plan(spec)
     if not plan.entries:
         has_dedicated = masks.has_dedicated(context.follower.table)
@@ -96,11 +98,6 @@ def find(context: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
     return Place(entry.host, entry.provider_id, amounts)
 
 
-def _take(context: DecisionContext, spec: RequestSpec, host: Host) -> Place:
-    """A host as it is, without asking the scheduler. Whether it has room, the claim proves."""
-    return Place(host.name, host.provider_id, {host.provider_id: _by_class(context, spec)})
-
-
 def _by_class(context: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]:
     class_ids = context.follower.table.class_ids
     for name in spec.amounts:
@@ -110,9 +107,9 @@ def _by_class(context: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]
 
 
 def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
-    """The host that somebody named for a server to go to, if any.
+    """The host that a request names as the destination, if any.
 
-    Raises :class:`UnknownHost`, and :class:`Invalid` for the host that the server is on.
+    Raises :class:`UnknownHost`, and :class:`Invalid` for the server's own host.
     """
     if name is None:
         return None
@@ -120,12 +117,12 @@ def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
     if host is None:
         raise UnknownHost(f"Compute host {name} could not be found.")
     if name == server.host:
-        raise Invalid(f"Server {server.uuid} cannot go to {name}: it is there.")
+        raise Invalid(f"Server {server.uuid} cannot move to {name}: it is there already.")
     return host
 
 
 def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
-    """The host that a server is on, and those that still have something of it."""
+    """The server's host, and those that may still have something of it."""
     named = {server.host}
     for each in migrations.open_ones(tx, [server.uuid]):
         named |= {each.source_host, each.dest_host}
@@ -133,7 +130,7 @@ def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
 
 
 def demand_up(tx: Tx, context: DecisionContext, server: Server, now: datetime) -> None:
-    """Raise :class:`Conflict` unless a server's host can let it go."""
+    """Raise :class:`Conflict` unless the server's host is up."""
     home = servers.homes(tx, [server]).get(servers.demand_host(server))
     if home is None or not home.is_up(now, context.computing.service_down_time_s):
         raise Conflict("Service is unavailable at this time.")

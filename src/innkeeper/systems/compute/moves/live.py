@@ -1,10 +1,10 @@
-"""Live migration: a server goes to another host while it runs.
+"""Live migration: a server moves to another host while it runs.
 
-The destination makes itself ready (``expect``), the source sends (``send``), and when it has
-sent, the server is on the destination and nothing of it on the source.
+The destination prepares (``expect``) and the source sends (``send``). After that the server is
+on the destination, and the source has nothing of it.
 
-May be false: where a server is whose source has not told in time how sending ended. Then both
-hosts stay claimed until it tells, or somebody gives the server up.
+May be false: the host of a server whose send order timed out. Both hosts stay claimed until the
+source reports, or the server is reset or deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from innkeeper.systems.compute.moves import cold_migration, completion, destinat
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.moves.moving import Drawn, Start
 from innkeeper.systems.compute.servers import actions, servers
-from innkeeper.systems.compute.servers.results import Result, told
+from innkeeper.systems.compute.servers.results import Result, owner_message
 
 MOVABLE = (Status.ACTIVE, Status.PAUSED)
 
@@ -45,7 +45,7 @@ def migrate(
     is_forced: bool = False,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to move a running server. A forced host is not judged by the scheduler."""
+    """Begin to move a running server. The scheduler does not check a forced host."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
@@ -54,46 +54,44 @@ def migrate(
         tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
-    values = {"task_state": Task.MIGRATING}
-    actions.begin(tx, server, ActionName.LIVE_MIGRATION, asker, values, now)
-    start = Start(MigrationKind.LIVE, MigrationStatus.PREPARING)
-    made = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
-    moving.tell(tx, made, place.host, OrderKind.EXPECT, actions.order_body(server), now)
-    return Moved(made.id)
+        return moving.no_valid_host(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
+    start = Start(
+        ActionName.LIVE_MIGRATION, Task.MIGRATING, MigrationKind.LIVE, MigrationStatus.PREPARING
+    )
+    begun = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
+    moving.give_order(tx, begun, place.host, OrderKind.EXPECT, actions.order_body(server), now)
+    return Moved(begun.id)
 
 
-def follow_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The destination is ready, or it is not."""
+def apply_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of the order for the destination to prepare."""
     found = cold_migration.open_move(tx, order, MigrationStatus.PREPARING, Task.MIGRATING)
     if found is None:
         return
     migration, server = found
     if not result.is_ok:
-        # It may have begun to make itself ready.
-        stay(tx, migration, server, MigrationStatus.FAILING, now, told(order, result))
+        # The destination may have begun to prepare.
+        stay(tx, migration, server, MigrationStatus.FAILING, now, owner_message(order, result))
         return
     migrations.change_status(tx, migration, MigrationStatus.RUNNING, now)
-    body = actions.order_body(server)
-    is_told = moving.tell(tx, migration, migration.source_host, OrderKind.SEND, body, now)
-    assert is_told, "a host with a server on it is not forgotten"
+    moving.order_source(tx, migration, OrderKind.SEND, actions.order_body(server), now)
 
 
-def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The source has sent the server, or it has kept it."""
+def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of the order for the source to send."""
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
     server = server_rows.by_uuid(tx, order.server_uuid)
     if migration is not None and migration.status == MigrationStatus.CANCELLING:
-        # The server was given up while it was on its way. What arrived has to go.
+        # The server was deleted or reset meanwhile, so the destination destroys what arrived.
         completion.leave_behind(tx, migration, MigrationStatus.CANCELLING, now)
         return
     if migration is None or migration.status != MigrationStatus.RUNNING or server is None:
         return
     if not result.is_ok:
-        is_asked = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
-        status = MigrationStatus.CANCELLING if is_asked else MigrationStatus.FAILING
-        stay(tx, migration, server, status, now, told(order, result))
+        is_aborted = bool(orders.of_migration(tx, migration.id, OrderKind.ABORT))
+        status = MigrationStatus.CANCELLING if is_aborted else MigrationStatus.FAILING
+        stay(tx, migration, server, status, now, owner_message(order, result))
         return
     values: dict[str, Any] = {
         "host": migration.dest_host,
@@ -108,13 +106,13 @@ def follow_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None
 def stay(
     tx: Tx, migration: Migration, server: Server, status: str, now: datetime, message: str
 ) -> None:
-    """The server goes on where it is; its destination clears away what was made ready."""
+    """The server stays on its source; the destination destroys what it has prepared."""
     completion.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
 
 def _settled(migration: Migration, server: Server) -> dict[str, Any]:
-    """What a server is again after its move, unless something else has begun meanwhile."""
+    """The state of a server after its move, unless another action has begun meanwhile."""
     if server.task_state == Task.MIGRATING:
         return {"task_state": None}
     if server.task_state is None and server.status == Status.ERROR:
@@ -123,16 +121,16 @@ def _settled(migration: Migration, server: Server) -> dict[str, Any]:
 
 
 def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> None:
-    """Nobody told in time how sending ended: say so, and ask the source to stop.
+    """Set a server to ERROR whose send order timed out, and order the source to abort.
 
-    The order stays, since only its result tells where the server is.
+    The send order stays open: only its result says which host has the server.
     """
     found = cold_migration.open_move(tx, order, MigrationStatus.RUNNING, Task.MIGRATING)
     if found is None:
         return
     migration, server = found
-    moving.tell(tx, migration, migration.source_host, OrderKind.ABORT, {}, now)
-    why = told(order, Result(order.id, False, message, is_late=True))
+    moving.give_order(tx, migration, migration.source_host, OrderKind.ABORT, {}, now)
+    why = owner_message(order, Result(order.id, False, message, is_late=True))
     values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(why, now, message)}
     servers.write(tx, server, values, now)
     actions.end(tx, server.uuid, migration.request_id, why, now)

@@ -1,11 +1,11 @@
-"""The steps that moves from host to host have in common, and what is held at each of them.
+"""Steps that all moves share, and what is held during them.
 
-While a server moves, its own consumer holds the host that it goes to, and the migration's holds
-the one that it comes from. Whichever it does not end up on is free again when what was left
-there is surely gone.
+While a server moves, its own consumer holds the destination, and the migration's consumer holds
+the source. The host that the server does not end up on is released once it has nothing of the
+server any more.
 
-Always true: both are written in the transaction of the step that makes them true; a migration
-that is over holds nothing.
+Always true: both allocations change in the transaction of their step, and a migration that has
+ended holds nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ from innkeeper.systems.placement import transfers
 from innkeeper.systems.placement.transfers import TransferSide
 
 MIGRATION_TYPE = "MIGRATION"
-"""What Placement's clients call a consumer that is a migration; a word of that API."""
+"""The consumer type of migrations in the Placement API."""
 SHELVABLE = (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED)
-"""The states in which a server can be shelved."""
 FlavorFacts = Mapping[str, Any]
 
 
 class Drawn(TypedDict):
-    """What a move is handed: the dice, an id for its migration, and the present moment."""
+    """What the caller draws for a move: a random seed, the migration's id and the time."""
 
     seed: int
     new_id: str
@@ -44,26 +43,28 @@ class Drawn(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a migration begins: why, at which stage, and to which flavor if to another one."""
+    """How a move begins: its action, its server's task, its kind, its stage and a new flavor."""
 
+    action: str
+    task: str
     kind: str
     stage: str
     flavor: FlavorFacts | None = None
 
 
 def demand_settled(tx: Tx, server: Server) -> None:
-    """Raise :class:`Conflict` for a server that may be on its way to another host.
+    """Raise :class:`Conflict` for a server that may be moving to another host.
 
-    It may be so with no task: nobody has told in time how sending it ended.
+    It may be moving without a task, if the result of sending it timed out.
     """
     if any(each.status in IN_FLIGHT for each in migrations.open_ones(tx, [server.uuid])):
         raise Conflict(f"Server {server.uuid} may still be on its way to another host.")
 
 
-def nowhere(
+def no_valid_host(
     tx: Tx, server: Server, action: str, asker: Asker, why: NoValidHost, now: datetime
 ) -> Moved:
-    """There is no place for a server: it stays as it is, and the action says why."""
+    """Record an action that found no valid host; the server stays as it is."""
     server_actions.add(tx, server.uuid, action, asker, now)
     server_actions.end(tx, server.uuid, asker.request_id, why.message, now, why.counted)
     return Moved(None, why.message, why.counted)
@@ -75,20 +76,22 @@ def side(server: Server) -> TransferSide:
 
 
 def side_of(migration: Migration, server: Server) -> TransferSide:
-    """A server's migration as a consumer; what it holds is the project's of the server."""
+    """A migration as a consumer; its allocations belong to the server's project."""
     return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
 
 def begin(
     tx: Tx, server: Server, place: Place, asker: Asker, start: Start, new_id: str, now: datetime
 ) -> Migration:
-    """Write a migration, and claim: the migration holds the source, the server its new place.
+    """Begin an action and its migration: the migration takes over the source's allocation, and
+    the server claims its destination.
 
-    Raises what :func:`claims.replace` does where the new place has no room, and
-    :class:`Conflict` for a server that is on its way already.
+    Raises what :func:`claims.replace` does if the destination has no room, and
+    :class:`Conflict` for a server that is moving already.
     """
+    actions.begin(tx, server, start.action, asker, {"task_state": start.task}, now)
     demand_settled(tx, server)
-    made = migrations.add(
+    migration = migrations.add(
         tx,
         {
             "uuid": new_id,
@@ -109,41 +112,32 @@ def begin(
             "updated_at": now,
         },
     )
-    transfers.transfer(tx, side(server), side_of(made, server), now)
+    transfers.transfer(tx, side(server), side_of(migration, server), now)
     transfers.claim_beside(tx, side(server), place.amounts, now)
-    return made
+    return migration
 
 
 def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
-    """The server has again what its migration held, and lets its other place go."""
+    """Return the migration's allocations to the server, and release the server's others."""
     transfers.transfer(tx, side_of(migration, server), side(server), now)
 
 
 def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
-    """The server and its migration change places."""
+    """Exchange the allocations of a server and its migration."""
     transfers.swap(tx, side_of(migration, server), side(server), now)
 
 
 def clear(
     tx: Tx, migration: Migration, host: str, now: datetime, *, request_id: str | None = None
 ) -> bool:
-    """Have destroyed what is left of a server on a host; False if there is no such host.
+    """Order a host to destroy what it has of a server; False if the host does not exist.
 
-    The host's amounts are the migration's until its agent has confirmed.
+    The migration holds the host's amounts until its agent has confirmed.
     """
-    return actions.tell(
-        tx,
-        host,
-        migration.server_uuid,
-        OrderKind.DESTROY,
-        {},
-        now,
-        request_id=request_id or migration.request_id,
-        migration_id=migration.id,
-    )
+    return _give(tx, migration, host, OrderKind.DESTROY, {}, now, request_id)
 
 
-def tell(
+def give_order(
     tx: Tx,
     migration: Migration,
     host: str,
@@ -153,44 +147,61 @@ def tell(
     *,
     request_id: str | None = None,
 ) -> bool:
-    """Give an order that is a part of a migration; False if there is no such host."""
+    """Queue an order that is a part of a migration; False if the host does not exist."""
     more = {
         "migration_id": migration.uuid,
         "source_host": migration.source_host,
         "dest_host": migration.dest_host,
     }
-    return actions.tell(
+    return _give(tx, migration, host, kind, {**body, **more}, now, request_id)
+
+
+def _give(
+    tx: Tx,
+    migration: Migration,
+    host: str,
+    kind: str,
+    body: Mapping[str, Any],
+    now: datetime,
+    request_id: str | None,
+) -> bool:
+    return actions.give_order(
         tx,
         host,
         migration.server_uuid,
         kind,
-        {**body, **more},
+        body,
         now,
         request_id=request_id or migration.request_id,
         migration_id=migration.id,
     )
 
 
+def order_source(
+    tx: Tx,
+    migration: Migration,
+    kind: str,
+    body: Mapping[str, Any],
+    now: datetime,
+    request_id: str | None = None,
+) -> None:
+    """Queue an order for the source of a migration, which has the server."""
+    source = migration.source_host
+    is_given = give_order(tx, migration, source, kind, body, now, request_id=request_id)
+    assert is_given, "a host with servers cannot be removed"
+
+
 def take_back(
     tx: Tx, migration: Migration, server: Server, now: datetime, *, request_id: str | None = None
 ) -> None:
-    """Have the source run the server again as it did."""
+    """Order the source to run the server again as it did."""
     body = actions.order_body(server, migration.old_flavor)
-    power = {"power_state": migration.old_state["power_state"]}
-    is_told = tell(
-        tx,
-        migration,
-        migration.source_host,
-        OrderKind.RETURN,
-        {**body, **power},
-        now,
-        request_id=request_id,
-    )
-    assert is_told, "a host with a server on it is not forgotten"
+    body["power_state"] = migration.old_state["power_state"]
+    order_source(tx, migration, OrderKind.RETURN, body, now, request_id)
 
 
 def shape(flavor: FlavorFacts) -> dict[str, Any]:
-    """The columns of a server that its flavor decides."""
+    """The columns of a server that depend on its flavor."""
     swap_gb = -(-int(flavor["swap_mb"]) // 1024)
     return {
         "flavor": dict(flavor),
@@ -202,13 +213,13 @@ def shape(flavor: FlavorFacts) -> dict[str, Any]:
 
 
 def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
-    """Count what the new flavor has more than the old one."""
+    """Add to the quota usage what the new flavor has more than the old one."""
     vcpus, memory_mb = larger(migration, migration.old_flavor)
     quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
 
 
 def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts) -> None:
-    """Count the flavor that stays, and no longer the larger of both."""
+    """Reduce the quota usage from the larger of both flavors to the one that stays."""
     vcpus, memory_mb = larger(migration, stays)
     quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)
 

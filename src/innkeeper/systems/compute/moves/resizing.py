@@ -1,17 +1,16 @@
-"""Resize and cold migration: a server is shut down, carried over, and may still go back.
+"""Resize and cold migration: a server is shut down, moved, and may still go back.
 
-The source makes the server ready to leave (``depart``), the destination takes it (``arrive``),
-and it is there to be looked at. Confirmed, the source destroys what it kept; reverted, the
-destination does, and the server is on the source again as before (``return``). A resize on the
-same host is one order (``resize``) in either direction.
+The source prepares the server (``depart``), the destination takes it (``arrive``), and the owner
+verifies it there. After a confirmation the source destroys what it kept. After a revert the
+destination does, and the source runs the server as before (``return``). A resize on the same
+host is one order (``resize``) in either direction.
 
-Always true: until the destination has confirmed, the server is on its source. What fails, or is
-not confirmed in time, takes it back there.
+Always true: the server is on its source until the destination has confirmed. An order that
+fails or times out takes it back there.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
 
@@ -34,7 +33,7 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.moves import completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
-from innkeeper.systems.compute.moves.moving import Drawn, Start
+from innkeeper.systems.compute.moves.moving import Drawn, FlavorFacts, Start
 from innkeeper.systems.compute.servers import actions, servers
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
@@ -48,9 +47,9 @@ def resize(
     asker: Asker,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to give a server another flavor, most likely on another host.
+    """Begin to resize a server, usually to another host.
 
-    Raises :class:`Invalid` for a flavor that cannot be, and :class:`QuotaExceeded`.
+    Raises :class:`Invalid` for a flavor that does not fit, and :class:`QuotaExceeded`.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, asker, MOVABLE)
@@ -66,11 +65,10 @@ def resize(
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.RESIZE, asker, place, now)
-    start = Start(MigrationKind.RESIZE, MigrationStatus.MIGRATING, flavors.facts_of(flavor))
-    made = _begin(tx, server, place, asker, start, drawn["new_id"], now)
-    moving.count_up(tx, server.project_id, made)
-    return Moved(made.id)
+        return moving.no_valid_host(tx, server, ActionName.RESIZE, asker, place, now)
+    begun = _begin(tx, server, place, asker, drawn["new_id"], now, flavors.facts_of(flavor))
+    moving.count_up(tx, server.project_id, begun)
+    return Moved(begun.id)
 
 
 def migrate(
@@ -89,26 +87,31 @@ def migrate(
     destinations.demand_up(tx, context, server, now)
     place = destinations.elsewhere(tx, context, server, wanted, seed=drawn["seed"], now=now)
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.MIGRATE, asker, place, now)
-    start = Start(MigrationKind.MIGRATION, MigrationStatus.MIGRATING)
-    made = _begin(tx, server, place, asker, start, drawn["new_id"], now)
-    return Moved(made.id)
+        return moving.no_valid_host(tx, server, ActionName.MIGRATE, asker, place, now)
+    return Moved(_begin(tx, server, place, asker, drawn["new_id"], now).id)
 
 
 def _begin(
-    tx: Tx, server: Server, place: Place, asker: Asker, start: Start, new_id: str, now: datetime
+    tx: Tx,
+    server: Server,
+    place: Place,
+    asker: Asker,
+    new_id: str,
+    now: datetime,
+    flavor: FlavorFacts | None = None,
 ) -> Migration:
     source = servers.demand_host(server)
-    is_resize = start.kind == MigrationKind.RESIZE
-    action = ActionName.RESIZE if is_resize else ActionName.MIGRATE
-    order, task = OrderKind.DEPART, Task.RESIZE_MIGRATING
+    kind, action = MigrationKind.MIGRATION, ActionName.MIGRATE
+    if flavor is not None:
+        kind, action = MigrationKind.RESIZE, ActionName.RESIZE
+    order, task, stage = OrderKind.DEPART, Task.RESIZE_MIGRATING, MigrationStatus.MIGRATING
     if place.host == source:
-        start = replace(start, stage=MigrationStatus.POST_MIGRATING)
-        order, task = OrderKind.RESIZE, Task.RESIZE_FINISH
-    actions.begin(tx, server, action, asker, {"task_state": task}, now)
-    made = moving.begin(tx, server, place, asker, start, new_id, now)
-    moving.tell(tx, made, source, order, actions.order_body(server, made.new_flavor), now)
-    return made
+        order, task, stage = OrderKind.RESIZE, Task.RESIZE_FINISH, MigrationStatus.POST_MIGRATING
+    start = Start(action, task, kind, stage, flavor)
+    begun = moving.begin(tx, server, place, asker, start, new_id, now)
+    body = actions.order_body(server, begun.new_flavor)
+    moving.give_order(tx, begun, source, order, body, now)
+    return begun
 
 
 def _other_flavor(tx: Tx, server: Server, flavor_id: str, asker: Asker) -> Flavor:
@@ -134,7 +137,7 @@ def _other_flavor(tx: Tx, server: Server, flavor_id: str, asker: Asker) -> Flavo
 
 
 def confirm(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Have a moved server stay. What its source kept is destroyed, and free then."""
+    """Confirm a move: the source destroys what it kept, and its amounts are released."""
     server = actions.admit(tx, uuid, asker, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {"task_state": None, "status": migration.old_state["status"]}
@@ -147,7 +150,7 @@ def confirm(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
 
 
 def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Have a moved server go back to where and what it was."""
+    """Revert a move: the server goes back to its source and its old flavor."""
     server = actions.admit(tx, uuid, asker, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {
@@ -163,19 +166,11 @@ def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
     migrations.change_status(tx, migration, MigrationStatus.REVERTING, now)
     if migration.stays:
         body = actions.order_body(server, migration.old_flavor)
-        moving.tell(
-            tx,
-            migration,
-            migration.source_host,
-            OrderKind.RESIZE,
-            body,
-            now,
-            request_id=asker.request_id,
-        )
+        moving.order_source(tx, migration, OrderKind.RESIZE, body, now, asker.request_id)
         return
-    assert migration.dest_host is not None, "it is there"
-    told = moving.clear(tx, migration, migration.dest_host, now, request_id=asker.request_id)
-    assert told, "a host with a server on it is not forgotten"
+    assert migration.dest_host is not None, "the server is there"
+    is_given = moving.clear(tx, migration, migration.dest_host, now, request_id=asker.request_id)
+    assert is_given, "a host with servers cannot be removed"
 
 
 def _finished(tx: Tx, server: Server) -> Migration:

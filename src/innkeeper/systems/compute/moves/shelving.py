@@ -1,8 +1,8 @@
-"""Shelving: a server is shut down and kept as an image, and its host is free sooner or later.
+"""Shelving: a server is shut down and kept as an image, and is later offloaded from its host.
 
 Always true: a shelved server holds its host until the host's agent has confirmed that nothing
-of it is left there, as does an offloaded one that may have been started on a host. Offloaded
-and on no host, it holds nothing but its share of the quota.
+of it is left there. The same holds for an offloaded server that may have been started on a
+host. An offloaded server without a host holds nothing but its quota usage.
 """
 
 from __future__ import annotations
@@ -25,41 +25,40 @@ from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import dedicated_hosts, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
 from innkeeper.systems.compute.servers import actions, servers
-from innkeeper.systems.compute.servers.results import Result, told
+from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims, transfers
 
 UNCHANGED = "as asked"
-"""Stands for the availability zone that the server asked for already."""
+"""Stands for the availability zone that the server requested before."""
 AT_ONCE = 0
 
 
 class NotOffloaded(Conflict):
-    """Somebody named a zone or a host for a server that has still one of its own."""
+    """The request names a zone or a host for a server that still has a host."""
 
 
 class HostNotInZone(Conflict):
-    """Somebody named a host, and a zone that it is not in."""
+    """The request names a host, and a zone that the host is not in."""
 
 
 def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetime) -> None:
-    """Begin to shelve a server; its host is freed at once if ``offload_time_s`` is 0."""
+    """Begin to shelve a server, and to offload it at once if ``offload_time_s`` is 0."""
     server = actions.admit(tx, uuid, asker, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
     actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
     body = {**actions.order_body(server), "offload": offload_time_s == AT_ONCE}
-    _tell(tx, server, OrderKind.SHELVE, body, asker.request_id, now)
+    actions.order_home(tx, server, OrderKind.SHELVE, body, asker.request_id, now)
 
 
-def follow_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The host has shelved the server, or it has not."""
+def apply_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of a shelve order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.SHELVING:
         return
-    message = None if result.is_ok else told(order, result)
-    actions.end(tx, server.uuid, order.request_id, message, now)
+    actions.end_by(tx, order, result, now)
     if not result.is_ok:
-        servers.write(tx, server, _as_before(order, result, now), now)
+        _stay(tx, server, order, result, now)
         return
     is_leaving = bool(orders.bodies(tx, [order.id])[order.id].get("offload"))
     values = {
@@ -69,24 +68,24 @@ def follow_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     }
     servers.write(tx, server, values, now)
     if is_leaving:
-        _tell(tx, server, OrderKind.OFFLOAD, {}, order.request_id, now)
+        actions.order_home(tx, server, OrderKind.OFFLOAD, {}, order.request_id, now)
 
 
 def offload(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Begin to free the host of a shelved server."""
+    """Begin to offload a shelved server from its host."""
     server = actions.admit(tx, uuid, asker, (Status.SHELVED,))
     values = {"task_state": Task.SHELVING_OFFLOADING}
     actions.begin(tx, server, ActionName.SHELVE_OFFLOAD, asker, values, now)
-    _tell(tx, server, OrderKind.OFFLOAD, {}, asker.request_id, now)
+    actions.order_home(tx, server, OrderKind.OFFLOAD, {}, asker.request_id, now)
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Begin to free the hosts of servers that were shelved before a moment."""
+    """Begin to offload servers that were shelved before a time; returns how many."""
     return _offload_idle(tx, Status.SHELVED, before, limit, now)
 
 
-def remind(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Ask again for what hosts should have let go by a moment; gives of how many servers."""
+def retry_offloads(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Repeat the offload of servers that should have left their hosts; returns how many."""
     return _offload_idle(tx, Status.SHELVED_OFFLOADED, before, limit, now)
 
 
@@ -94,31 +93,31 @@ def _offload_idle(tx: Tx, status: str, before: datetime, limit: int, now: dateti
     due = server_rows.idle_since(tx, status, before, limit)
     for server in due:
         servers.write(tx, server, {"task_state": Task.SHELVING_OFFLOADING}, now)
-        _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
+        actions.order_home(tx, server, OrderKind.OFFLOAD, {}, None, now)
     return len(due)
 
 
-def follow_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The host has let the server go, or it has not."""
+def apply_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an offload order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None:
         return
     if result.is_ok and server.task_state is None and server.host == order.host:
-        # Somebody has said that it is something else; but this is where it is no more.
+        # The state was reset meanwhile, but the server is not on this host any more.
         _leave(tx, server, now)
         return
     if server.task_state != Task.SHELVING_OFFLOADING:
         return
-    message = None if result.is_ok else told(order, result)
-    actions.end(tx, server.uuid, order.request_id, message, now)
+    actions.end_by(tx, order, result, now)
     if not result.is_ok:
-        servers.write(tx, server, _as_before(order, result, now), now)
+        _stay(tx, server, order, result, now)
         return
     _leave(tx, server, now)
 
 
-def _as_before(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
-    return {"task_state": None, "fault": servers.fault(told(order, result), now, result.message)}
+def _stay(tx: Tx, server: Server, order: OpenOrder, result: Result, now: datetime) -> None:
+    fault = actions.fault_of(order, result, now)
+    servers.write(tx, server, {"task_state": None, "fault": fault}, now)
 
 
 def _leave(tx: Tx, server: Server, now: datetime, **more: Any) -> None:
@@ -145,17 +144,16 @@ def unshelve(
     seed: int,
     now: datetime,
 ) -> Moved:
-    """Begin to start a shelved server: on its host, or where there is room if it has none.
+    """Begin to start a shelved server: on its host if it has one, else on the best host.
 
-    One that could not be offloaded again, after it was not started in time, has a host still.
-
-    With a zone it asks for that from now on; ``None`` is any. Raises :class:`NotOffloaded`,
-    :class:`HostNotInZone`, and :class:`destinations.UnknownHost`; and :class:`Conflict` where
-    its pcloud or reservation is gone, see :func:`dedicated_hosts.demand_there`.
+    The server requests the zone from now on; ``None`` is any zone. Raises
+    :class:`NotOffloaded`, :class:`HostNotInZone` and :class:`destinations.UnknownHost`. Raises
+    :class:`Conflict` if its pcloud or reservation is gone, see
+    :func:`dedicated_hosts.demand_there`.
     """
-    statuses = (Status.SHELVED, Status.SHELVED_OFFLOADED)
-    server = actions.admit(tx, uuid, asker, statuses)
+    server = actions.admit(tx, uuid, asker, (Status.SHELVED, Status.SHELVED_OFFLOADED))
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}
+    # An offloaded server has a host too, if it failed to start there and was not offloaded again.
     if server.host is not None:
         if host is not None or availability_zone != UNCHANGED:
             raise NotOffloaded(
@@ -164,8 +162,9 @@ def unshelve(
                 "must be SHELVED_OFFLOADED."
             )
         actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
-        body = actions.order_body(server)
-        _tell(tx, server, OrderKind.UNSHELVE, body, asker.request_id, now)
+        actions.order_home(
+            tx, server, OrderKind.UNSHELVE, actions.order_body(server), asker.request_id, now
+        )
         return Moved(None)
     zone = server.asked_az if availability_zone == UNCHANGED else availability_zone
     _demand_place(tx, context, server, zone, host)
@@ -176,21 +175,19 @@ def unshelve(
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
-        return moving.nowhere(tx, server, ActionName.UNSHELVE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.UNSHELVE, asker, place, now)
     transfers.claim_beside(tx, moving.side(server), place.amounts, now)
-    values |= {"host": place.host, "provider_id": place.provider_id, "asked_az": zone}
-    values["hints"] = server.hints
+    values |= {"host": place.host, "provider_id": place.provider_id}
+    values |= {"asked_az": zone, "hints": server.hints}
     actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
-    is_told = actions.tell(
+    actions.order_home(
         tx,
-        place.host,
-        server.uuid,
+        replace(server, host=place.host),
         OrderKind.UNSHELVE,
         actions.order_body(server),
+        asker.request_id,
         now,
-        request_id=asker.request_id,
     )
-    assert is_told, "the host was just chosen"
     return Moved(None)
 
 
@@ -208,13 +205,12 @@ def _demand_place(
         raise HostNotInZone(f'Host "{host}" is not in the availability zone "{zone}".')
 
 
-def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """The host has started the server, or it has not."""
+def apply_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an unshelve order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is None or server.task_state != Task.UNSHELVING:
         return
-    message = None if result.is_ok else told(order, result)
-    actions.end(tx, server.uuid, order.request_id, message, now)
+    actions.end_by(tx, order, result, now)
     if result.is_ok:
         values = {
             "status": Status.ACTIVE,
@@ -225,21 +221,13 @@ def follow_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> 
         }
         servers.write(tx, server, values, now)
         return
-    fault = servers.fault(told(order, result), now, result.message)
+    fault = actions.fault_of(order, result, now)
     if server.status != Status.SHELVED_OFFLOADED:
         servers.write(tx, server, {"task_state": None, "fault": fault}, now)
     elif result.is_late:
-        # It may have been started all the same, and holds its host until it is surely gone.
+        # The host may have started it after all, so it is held until the offload is confirmed.
         task = {"task_state": Task.SHELVING_OFFLOADING, "fault": fault}
         servers.write(tx, server, task, now)
-        _tell(tx, server, OrderKind.OFFLOAD, {}, None, now)
+        actions.order_home(tx, server, OrderKind.OFFLOAD, {}, None, now)
     else:
         _leave(tx, server, now, fault=fault)
-
-
-def _tell(
-    tx: Tx, server: Server, kind: str, body: dict[str, Any], request_id: str | None, now: datetime
-) -> None:
-    host = servers.demand_host(server)
-    is_told = actions.tell(tx, host, server.uuid, kind, body, now, request_id=request_id)
-    assert is_told, "a host with a server on it is not forgotten"

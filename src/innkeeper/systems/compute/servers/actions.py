@@ -1,7 +1,7 @@
-"""How something that is done to a server begins, and how agents are told of it.
+"""How an action on a server begins, and how its orders reach agents.
 
-Always true: what begins is admitted by the server's state, written down as an action, and
-changes the server's row by compare-and-update; of two that begin at once one is refused.
+Always true: an action begins only in a state that admits it, is recorded, and changes the
+server's row by compare-and-update. Of two actions that begin at once, one is rejected.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from innkeeper.domain.errors import WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Asker
 from innkeeper.store.queries.compute import hosts, orders, server_actions
-from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.compute.servers.results import Result, owner_message
 
 IDLE: Collection[str | None] = (None,)
 
@@ -25,7 +26,7 @@ IDLE: Collection[str | None] = (None,)
 def admit(
     tx: Tx, uuid: str, asker: Asker, statuses: Collection[str], tasks: Collection[str | None] = IDLE
 ) -> Server:
-    """The server, if it is in a state in which that may be done to it.
+    """The server, if its state admits an action.
 
     Raises :class:`NotFound`, :class:`Locked` or :class:`WrongState`.
     """
@@ -36,7 +37,7 @@ def admit(
     if server.task_state not in tasks:
         raise WrongState(server.uuid, "task_state", server.task_state)
     if server.launched_at is None:
-        # What never ran cannot be stopped, moved or shelved.
+        # A server that never ran cannot be stopped, moved or shelved.
         raise WrongState(server.uuid, "launched_at", None)
     return server
 
@@ -44,12 +45,12 @@ def admit(
 def begin(
     tx: Tx, server: Server, action: str, asker: Asker, values: Mapping[str, Any], now: datetime
 ) -> None:
-    """Write that an action begins, and what the server is while it lasts."""
+    """Record that an action begins, and write the server's columns while it lasts."""
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, action, asker, now)
 
 
-def tell(
+def give_order(
     tx: Tx,
     host: str,
     server_uuid: ServerId,
@@ -60,7 +61,7 @@ def tell(
     request_id: str | None = None,
     migration_id: int | None = None,
 ) -> bool:
-    """Give an order to the agent of a host; False if there is no such host any more."""
+    """Queue an order for the agent of a host; False if the host does not exist any more."""
     home = hosts.by_names(tx, [host]).get(host)
     if home is None:
         return False
@@ -77,16 +78,41 @@ def tell(
     return True
 
 
+def order_home(
+    tx: Tx,
+    server: Server,
+    kind: str,
+    body: Mapping[str, Any],
+    request_id: str | None,
+    now: datetime,
+) -> None:
+    """Queue an order for the agent of a server's own host."""
+    host = servers.demand_host(server)
+    is_given = give_order(tx, host, server.uuid, kind, body, now, request_id=request_id)
+    assert is_given, "a host with servers cannot be removed"
+
+
 def end(
     tx: Tx, server_uuid: ServerId, request_id: str | None, message: str | None, now: datetime
 ) -> None:
-    """Write that an action went on or ended; with a message, that it did not work."""
+    """Record that an action went on or ended; ``message`` says why it failed."""
     if request_id is not None:
         server_actions.end(tx, server_uuid, request_id, message, now)
 
 
+def end_by(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Record the result of an order for the action that gave it."""
+    message = None if result.is_ok else owner_message(order, result)
+    end(tx, order.server_uuid, order.request_id, message, now)
+
+
+def fault_of(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
+    """The fault of a server whose order failed."""
+    return servers.fault(owner_message(order, result), now, result.message)
+
+
 def order_body(server: Server, flavor: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What an agent must know of a server to have it, in another size if one is given."""
+    """What an agent must know of a server; with a flavor, in another size."""
     return {
         "name": server.name,
         "project_id": server.project_id,

@@ -1,31 +1,27 @@
-"""What was done to servers: actions, and the steps of each on the hosts.
+"""History of servers: the times they ran, and their actions with work orders as events.
 
-Always true: that a server was made is told by the server itself; the steps are the work orders
-of the request. May be false: that an old action still has its steps, since orders are forgotten
-some time after they ended.
+The creation of a server is derived from its row. Events of old actions may be missing, because
+ended orders are deleted after some time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderStatus
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Action, ActionEvent, ActionName, Asker
-from innkeeper.store.queries.compute import orders, server_actions
+from innkeeper.domain.moves import Action, ActionEvent, ActionName
+from innkeeper.domain.usage import ServerRun
+from innkeeper.store.queries.compute import orders, server_actions, server_runs
 from innkeeper.store.queries.compute.orders import ToldOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
 
+record = server_actions.add
+"""For actions that are done at once and need no agent."""
 _RESULTS = {OrderStatus.DONE: ActionEvent.SUCCESS, OrderStatus.FAILED: ActionEvent.ERROR}
-
-
-def record(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, *, now: datetime) -> None:
-    """Write down something that is done at once and takes no agent."""
-    server_actions.add(tx, server_uuid, action, asker, now)
 
 
 def actions_of(
@@ -37,16 +33,16 @@ def actions_of(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[Action]:
-    """What was done to a server, newest first, behind the request ``marker``.
+    """A server's actions, newest first, after the request ``marker``, without their events.
 
-    Raises :class:`Invalid` for a marker that is none. Steps are not told.
+    Raises :class:`Invalid` for an unknown marker.
     """
     found = _all(tx, server_uuid)
     if marker is not None:
-        place = [i for i, each in enumerate(found) if each.request_id == marker]
-        if not place:
+        requests = [each.request_id for each in found]
+        if marker not in requests:
             raise Invalid(f"Marker {marker} could not be found.")
-        found = found[place[0] + 1 :]
+        found = found[requests.index(marker) + 1 :]
     found = [
         each
         for each in found
@@ -57,16 +53,16 @@ def actions_of(
 
 
 def action(tx: Tx, server_uuid: str, request_id: str) -> Action:
-    """What one request did to a server, with its steps; else :class:`NotFound`."""
+    """The action of one request on a server, with its events; else :class:`NotFound`."""
     for each in _all(tx, server_uuid):
         if each.request_id == request_id:
-            told = orders.of_requests(tx, each.server_uuid, [request_id])
-            return replace(each, events=tuple(_events(told)))
+            found = orders.of_requests(tx, each.server_uuid, [request_id])
+            return replace(each, events=tuple(_event(order) for order in found))
     raise NotFound(f"Action for request_id {request_id} on server {server_uuid} not found")
 
 
 def _all(tx: Tx, server_uuid: str) -> list[Action]:
-    found = [] if (made := _creation(tx, server_uuid)) is None else [made]
+    found = [] if (creation := _creation(tx, server_uuid)) is None else [creation]
     found += server_actions.of_server(tx, server_uuid)
     return found[::-1]
 
@@ -90,16 +86,39 @@ def _creation(tx: Tx, server_uuid: str) -> Action | None:
     )
 
 
-def _events(told: Sequence[ToldOrder]) -> list[ActionEvent]:
-    return [
-        ActionEvent(
-            name=each.kind,
-            host=each.host,
-            provider_uuid=each.provider_uuid,
-            started_at=each.created_at,
-            finished_at=None if each.status == OrderStatus.WAITING else each.updated_at,
-            result=_RESULTS.get(each.status),
-            message=each.message,
-        )
-        for each in told
-    ]
+def _event(order: ToldOrder) -> ActionEvent:
+    return ActionEvent(
+        name=order.kind,
+        host=order.host,
+        provider_uuid=order.provider_uuid,
+        started_at=order.created_at,
+        finished_at=None if order.status == OrderStatus.WAITING else order.updated_at,
+        result=_RESULTS.get(order.status),
+        message=order.message,
+    )
+
+
+def runs(
+    tx: Tx,
+    start: datetime,
+    stop: datetime,
+    *,
+    project_id: str | None,
+    marker: str | None,
+    limit: int | None,
+) -> list[ServerRun]:
+    """Servers that ran between two times, after the one with the uuid ``marker``.
+
+    Without ``project_id`` those of all projects; without ``limit`` all of them.
+    """
+    if start > stop:
+        raise Invalid("Invalid start time. The start time cannot occur after the end time.")
+    after_row = 0
+    if marker is not None:
+        found = server_runs.row_of(tx, marker)
+        if found is None or project_id not in (None, found[1]):
+            raise Invalid(f"marker [{marker}] not found")
+        after_row = found[0]
+    return server_runs.in_window(
+        tx, start, stop, project_id=project_id, after_row=after_row, limit=limit
+    )

@@ -1,7 +1,7 @@
-"""What owners write on their servers: metadata (keys with values) and tags (words).
+"""Metadata and tags of servers.
 
-Always true: a server has at most as many metadata items as the project's quota allows, and at
-most ``TAGS_MAX`` tags, each once and in the order of the alphabet.
+Always true: the project's quota limits the metadata items of a server. It has at most
+``TAGS_MAX`` tags, unique and sorted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TAG_CHARS_MAX = 60
 
 
 def check_metadata(items: Mapping[str, str], items_max: int) -> None:
-    """Raise :class:`QuotaExceeded` for more items than a server may have; -1 is any number."""
+    """Raise :class:`QuotaExceeded` for more than ``items_max`` items; -1 is unlimited."""
     if 0 <= items_max < len(items):
         raise QuotaExceeded(
             f"Maximum number of metadata items exceeds {items_max}: {len(items)} were given."
@@ -29,7 +29,7 @@ def check_metadata(items: Mapping[str, str], items_max: int) -> None:
 def set_metadata(
     tx: Tx, server: Server, items: Mapping[str, str], items_max: int, now: datetime
 ) -> Mapping[str, str]:
-    """Replace all of a server's metadata, and give it."""
+    """Replace and return all metadata of a server."""
     check_metadata(items, items_max)
     servers.write(tx, server, {"metadata": dict(items)}, now)
     return items
@@ -38,12 +38,12 @@ def set_metadata(
 def add_metadata(
     tx: Tx, server: Server, items: Mapping[str, str], items_max: int, now: datetime
 ) -> Mapping[str, str]:
-    """Add to a server's metadata, and give all of it; keys that are there get new values."""
+    """Add or replace items of a server's metadata, and return all of it."""
     return set_metadata(tx, server, {**server.metadata, **items}, items_max, now)
 
 
 def remove_metadata(tx: Tx, server: Server, key: str, now: datetime) -> None:
-    """Remove one item; :class:`NotFound` if it is not there."""
+    """Remove one item; :class:`NotFound` if there is none."""
     rest = {name: value for name, value in server.metadata.items() if name != key}
     if len(rest) == len(server.metadata):
         raise NotFound("Metadata item was not found")
@@ -51,7 +51,7 @@ def remove_metadata(tx: Tx, server: Server, key: str, now: datetime) -> None:
 
 
 def set_tags(tx: Tx, server: Server, tags: Collection[str], now: datetime) -> list[str]:
-    """Replace all of a server's tags, and give them."""
+    """Replace and return all tags of a server."""
     wanted = sorted(set(tags))
     if len(wanted) > TAGS_MAX:
         raise Invalid(
@@ -63,7 +63,7 @@ def set_tags(tx: Tx, server: Server, tags: Collection[str], now: datetime) -> li
 
 
 def add_tag(tx: Tx, server: Server, tag: str, now: datetime) -> bool:
-    """Add one tag; False if it was there."""
+    """Add one tag; False if the server has it already."""
     if tag in server.tags:
         return False
     set_tags(tx, server, [*server.tags, tag], now)
@@ -71,7 +71,7 @@ def add_tag(tx: Tx, server: Server, tag: str, now: datetime) -> bool:
 
 
 def remove_tag(tx: Tx, server: Server, tag: str, now: datetime) -> None:
-    """Remove one tag; :class:`NotFound` if it is not there."""
+    """Remove one tag; :class:`NotFound` if the server does not have it."""
     if tag not in server.tags:
         raise NotFound(f"Server {server.uuid} has no tag '{tag}'")
     set_tags(tx, server, [each for each in server.tags if each != tag], now)

@@ -1,7 +1,7 @@
-"""Servers switched on and off where they are: stop, start, reboot, pause, suspend and back.
+"""Power actions, which leave a server on its host: stop, start, reboot, pause, suspend and back.
 
-Always true: until its agent has confirmed, a server keeps the status that it had. What fails,
-or is not confirmed in time, leaves it in that status, and the action says why.
+Always true: a server keeps its status until its agent has confirmed. An action that fails, or
+times out, does not change the status and records why.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
@@ -17,7 +18,7 @@ from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import actions, servers
-from innkeeper.systems.compute.servers.results import Result, told
+from innkeeper.systems.compute.servers.results import Result
 
 POWER_OF: Mapping[str, int] = {
     Status.ACTIVE: Power.RUNNING,
@@ -27,12 +28,12 @@ POWER_OF: Mapping[str, int] = {
     Status.SHELVED: Power.SHUTDOWN,
     Status.SHELVED_OFFLOADED: Power.NO_STATE,
 }
-"""How a server in this status is powered."""
+"""The power state of a server in each status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One thing to do: what it is called, in which states, and what the server is then."""
+    """A power action: its name and order, the states that admit it, its task and its outcome."""
 
     action: str
     kind: str
@@ -62,7 +63,7 @@ REBOOT_HARD = Switch(
     (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED, Status.ERROR),
     Task.REBOOTING_HARD,
     Status.ACTIVE,
-    # It is the way out of whatever hangs.
+    # A hard reboot is the way out of any power action that hangs.
     tasks=(
         None,
         Task.REBOOTING,
@@ -89,68 +90,40 @@ KINDS = frozenset(each.kind for each in SWITCHES)
 _BY_TASK = {(each.kind, each.task): each for each in SWITCHES}
 
 
-def stop(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Shut a server down. All of these raise what :func:`actions.admit` does."""
-    _switch(tx, STOP, uuid, asker, now)
+def _switch(switch: Switch, tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
+    server = actions.admit(tx, uuid, asker, switch.statuses, switch.tasks)
+    actions.begin(tx, server, switch.action, asker, {"task_state": switch.task}, now)
+    body = actions.order_body(server) | ({} if switch.how is None else {"how": switch.how})
+    actions.order_home(tx, server, switch.kind, body, asker.request_id, now)
 
 
-def start(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Start a server that was shut down."""
-    _switch(tx, START, uuid, asker, now)
+# Called with (tx, uuid, asker, now=...); they raise what actions.admit raises.
+stop = partial(_switch, STOP)
+start = partial(_switch, START)
+pause = partial(_switch, PAUSE)
+unpause = partial(_switch, UNPAUSE)
+suspend = partial(_switch, SUSPEND)
+resume = partial(_switch, RESUME)
 
 
 def reboot(tx: Tx, uuid: str, asker: Asker, *, is_hard: bool, now: datetime) -> None:
-    """Ask a server to start anew, or switch it off and on whatever it is doing."""
-    _switch(tx, REBOOT_HARD if is_hard else REBOOT_SOFT, uuid, asker, now)
+    """Restart a server: a soft reboot asks its system, a hard one switches it off and on."""
+    _switch(REBOOT_HARD if is_hard else REBOOT_SOFT, tx, uuid, asker, now=now)
 
 
-def pause(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Freeze a server; it stays in its host's memory."""
-    _switch(tx, PAUSE, uuid, asker, now)
-
-
-def unpause(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Let a paused server go on."""
-    _switch(tx, UNPAUSE, uuid, asker, now)
-
-
-def suspend(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Write a server's memory to its host's disk, and stop it."""
-    _switch(tx, SUSPEND, uuid, asker, now)
-
-
-def resume(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    """Let a suspended server go on."""
-    _switch(tx, RESUME, uuid, asker, now)
-
-
-def _switch(tx: Tx, switch: Switch, uuid: str, asker: Asker, now: datetime) -> None:
-    server = actions.admit(tx, uuid, asker, switch.statuses, switch.tasks)
-    host = servers.demand_host(server)
-    actions.begin(tx, server, switch.action, asker, {"task_state": switch.task}, now)
-    body = {} if switch.how is None else {"how": switch.how}
-    body = {**actions.order_body(server), **body}
-    is_told = actions.tell(
-        tx, host, server.uuid, switch.kind, body, now, request_id=asker.request_id
-    )
-    assert is_told, "a host with a server on it is not forgotten"
-
-
-def follow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Take what an agent says of such an order."""
+def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of a power order."""
     server = server_rows.by_uuid(tx, order.server_uuid)
-    actions.end(
-        tx, order.server_uuid, order.request_id, None if result.is_ok else told(order, result), now
-    )
+    actions.end_by(tx, order, result, now)
     if server is None or server.task_state is None:
         return
     switch = _BY_TASK.get((order.kind, server.task_state))
     if switch is None:
-        # A hard reboot came after it, or the server is to go.
+        # A hard reboot replaced it, or the server is being deleted.
         return
     values: dict[str, Any] = {"task_state": None}
     if result.is_ok:
         values |= {"status": switch.status, "power_state": POWER_OF[switch.status], "fault": None}
     else:
-        values |= {"fault": servers.fault(told(order, result), now, result.message)}
+        values |= {"fault": actions.fault_of(order, result, now)}
     servers.write(tx, server, values, now)

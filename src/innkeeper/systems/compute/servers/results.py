@@ -1,4 +1,4 @@
-"""What agents say of their orders, and the terms on which that is followed."""
+"""Results of work orders, as agents report them, and the settings for their consequences."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
 
-UNEXPLAINED = "The agent failed and did not say why."
+UNEXPLAINED = "The agent failed and gave no reason."
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an agent says of an order.
+    """The result of an order.
 
-    ``is_late`` is said by nobody: it stands for an agent that did not say anything in time, so
-    that the order may have been carried out, or not.
+    ``is_late`` stands for an agent that reported nothing in time: the order may have been
+    carried out, or not. No agent reports it.
     """
 
     order_id: int
@@ -28,14 +28,15 @@ class Result:
 
     @property
     def message(self) -> str:
-        """Why it did not work."""
+        """Why the order failed."""
         return self.fault or UNEXPLAINED
 
 
-def told(order: OpenOrder, result: Result) -> str:
-    """What owners are told of an order that failed: no host, and not the agent's words.
+def owner_message(order: OpenOrder, result: Result) -> str:
+    """The message about a failed order for the server's owner.
 
-    Those are kept with the order, for administrators.
+    It names no host and does not quote the agent. Administrators find the agent's message with
+    the order.
     """
     if result.is_late:
         return f"A host did not confirm the {order.kind} in time."
@@ -44,7 +45,7 @@ def told(order: OpenOrder, result: Result) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResultSettings:
-    """What the settings say about following results."""
+    """The settings that decide what follows from results."""
 
     service_down_time_s: float = 60.0
     build_attempts_max: int = 3
@@ -60,18 +61,18 @@ class ResultSettings:
         )
 
 
-News = tuple[OpenOrder, Result]
-"""An order that waited until now, and how it ended."""
-Follow = Callable[[Tx, Sequence[News], ResultSettings, datetime], None]
-"""Does what follows from news about orders of one kind, at most one for each server."""
-FollowOne = Callable[[Tx, OpenOrder, Result, datetime], None]
+Ended = tuple[OpenOrder, Result]
+"""An order that was pending until now, and its result."""
+Apply = Callable[[Tx, Sequence[Ended], ResultSettings, datetime], None]
+"""Applies the results of orders of one kind, at most one for each server."""
+ApplyOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 
 
-def one_by_one(follow: FollowOne) -> Follow:
-    """Follow each piece of news by itself."""
+def one_by_one(apply: ApplyOne) -> Apply:
+    """Apply each result by itself."""
 
-    def all_of_them(tx: Tx, reported: Sequence[News], _: ResultSettings, now: datetime) -> None:
+    def apply_all(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
         for order, result in reported:
-            follow(tx, order, result, now)
+            apply(tx, order, result, now)
 
-    return all_of_them
+    return apply_all

@@ -1,11 +1,11 @@
-"""Servers as such: found, listed, changed, locked, built, failed, deleted.
+"""Servers: lookup, listing, changes, locks, and the ends of builds and deletions.
 
-Always true: what a server holds is freed by the one step that marks it deleted, or failed, and
-that step happens once: it expects the row as it was before, and of two that try one finds it
-changed. Its allocations, its share of the quota and its row move in one transaction.
+Always true: the step that marks a server deleted or failed releases its allocations, and
+happens once, because it compares and updates the row. A server's row, allocations and quota
+usage change in one transaction.
 
-May be false: that a deleted server is gone from its host. Where the host is down, the order to
-destroy it waits for the agent to come back.
+May be false: that a deleted server is gone from its host. If the host is down, the order to
+destroy it waits for the agent.
 """
 
 from __future__ import annotations
@@ -34,26 +34,25 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 
 BUSYNESS = frozenset({"status", "task_state", "provider_id"})
-"""Columns that say whether a server makes its host work, and which host that is."""
+"""Columns that decide how many servers and busy servers a host has."""
 FAULT_CHARS_MAX = 4000
-"""Of what an agent tells about a failure; the rest is in its log."""
+"""The longest message of a fault; the agent's log has the rest."""
 COUNTED = "counted"
-"""Under it a fault has what administrators read in place of its message."""
+"""The key in a fault of the message for administrators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A server with which something did not work on a host, and what is said of it."""
+    """A failure of a server on a host. Only administrators see ``details``."""
 
     uuid: ServerId
     host: str
     message: str
     details: str = ""
-    """What only administrators are told."""
 
 
 def get(tx: Tx, uuid: str) -> Server:
-    """The server with this id; :class:`NotFound` if there is none, or it is deleted."""
+    """The server with this id; :class:`NotFound` if it does not exist or is deleted."""
     server = server_rows.by_uuid(tx, uuid)
     if server is None:
         raise NotFound(f"Server {uuid} could not be found.")
@@ -61,27 +60,27 @@ def get(tx: Tx, uuid: str) -> Server:
 
 
 def marker(tx: Tx, uuid: str) -> Server | None:
-    """The server that ended somebody's last page; it may have been deleted since."""
+    """The last server of the previous page, which may have been deleted since."""
     return server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
 
 
 def page(tx: Tx, selection: ServerSelection, behind: Server | None = None) -> list[Server]:
-    """One page of servers, behind the one that ended the page before."""
+    """One page of servers, after the last one of the previous page."""
     return server_rows.page(tx, selection, behind)
 
 
 def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
-    """The hosts that these servers are on, by name."""
+    """The hosts of these servers, by name."""
     return hosts.by_names(tx, sorted({each.host for each in servers if each.host is not None}))
 
 
 def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
-    """Write what its owner says of a server: name, hostname, description, addresses."""
+    """Change columns of a server that no action writes, such as its name or addresses."""
     write(tx, get(tx, uuid), values, now)
 
 
 def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:
-    """Write columns of a server as it was read; :class:`ConcurrentUpdate` if it moved on."""
+    """Write columns of a server; :class:`ConcurrentUpdate` if it changed since it was read."""
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
         changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
@@ -90,9 +89,9 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
 
 
 def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
-    """Refuse changes of a server from now on, except an administrator's.
+    """Lock a server against changes by anyone but administrators, or replace the reason.
 
-    Locking again gives a new reason. An administrator's lock does not become its owner's.
+    An administrator's lock stays the administrator's.
     """
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN:
@@ -102,7 +101,7 @@ def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -
 
 
 def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
-    """Allow changes again. An administrator's lock goes only with ``may_override``."""
+    """Unlock a server. An administrator's lock needs ``may_override``."""
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN and not may_override:
         raise Forbidden("An administrator locked the server, and it is not yours to unlock.")
@@ -111,20 +110,20 @@ def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
 
 
 def demand_unlocked(server: Server, *, may_override: bool) -> None:
-    """Raise :class:`Locked` for a locked server, unless the caller stands above locks."""
+    """Raise :class:`Locked` for a locked server, unless the caller may override locks."""
     if server.is_locked and not may_override:
         raise Locked(f"Server {server.uuid} is locked.")
 
 
 def demand_host(server: Server) -> str:
-    """The name of a server's host; :class:`WrongState` for one that is on none."""
+    """The name of a server's host; :class:`WrongState` if it has none."""
     if server.host is None:
         raise WrongState(server.uuid, "host", None)
     return server.host
 
 
 def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:
-    """Mark servers deleted and free what they hold; gives those that were not yet."""
+    """Mark servers deleted and release what they hold; returns those that were not deleted."""
     ending = server_rows.alive(tx, uuids)
     if not ending:
         return set()
@@ -140,26 +139,34 @@ def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[Serv
 
 
 def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
-    """To ERROR with a fault, for servers that are still there and still hold what they held.
+    """Set servers to ERROR that could not be destroyed; they keep what they hold.
 
-    Deleting such a server again tries again. Nothing changes for one that is not on the host,
-    or not to go any more.
+    The owner can delete such a server again. Nothing changes for a server that is not on the
+    host any more, or is not being deleted.
     """
-    told = {each.uuid: each for each in failed}
-    faults = {
-        each.uuid: fault(told[each.uuid].message, now, told[each.uuid].details)
-        for each in server_rows.alive(tx, told)
-        if each.host == told[each.uuid].host and each.task_state == Task.DELETING
-    }
+    by_uuid = {each.uuid: each for each in failed}
+    deleting = (e for e in server_rows.alive(tx, by_uuid) if e.task_state == Task.DELETING)
+    faults = _faults(by_uuid, deleting, now)
     if faults:
         server_rows.mark_kept(tx, faults, now)
 
 
-def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
-    """From BUILD to ACTIVE, as the agents of the hosts report; gives those that went.
+def _faults(
+    failed: Mapping[ServerId, Failed], servers: Iterable[Alive], now: datetime
+) -> dict[ServerId, dict[str, Any]]:
+    """The faults of those of these servers that are still on the host that failed."""
+    return {
+        each.uuid: fault(failed[each.uuid].message, now, failed[each.uuid].details)
+        for each in servers
+        if each.host == failed[each.uuid].host
+    }
 
-    Nothing changes for a server that is not being built on its host: the report is late, or
-    was given before.
+
+def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
+    """Set servers that were built on these hosts from BUILD to ACTIVE; returns them.
+
+    Nothing changes for a server that is not in BUILD on the host: the report is late, or came
+    twice.
     """
     ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
@@ -169,17 +176,13 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
 
 
 def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId]:
-    """From BUILD to ERROR with a fault; what the servers held is free again.
+    """Set servers from BUILD to ERROR and release what they hold; returns them.
 
-    They count against their projects' quotas until somebody deletes them. Gives those that
-    went; nothing changes for a server that is not being built on its host.
+    They count against the quota until they are deleted. Nothing changes for a server that is
+    not in BUILD on the host.
     """
-    told = {each.uuid: each for each in failed}
-    faults = {
-        each.uuid: fault(told[each.uuid].message, now, told[each.uuid].details)
-        for each in _in_build(tx, told)
-        if each.host == told[each.uuid].host
-    }
+    by_uuid = {each.uuid: each for each in failed}
+    faults = _faults(by_uuid, _in_build(tx, by_uuid), now)
     if faults:
         server_rows.mark_failed(tx, faults, now)
         claims.release(tx, [ConsumerUuid(uuid) for uuid in faults], now)
@@ -193,10 +196,10 @@ def _in_build(tx: Tx, uuids: Iterable[ServerId]) -> list[Alive]:
 def fault(
     message: str, now: datetime, details: str = "", counted: str | None = None
 ) -> dict[str, Any]:
-    """A server's fault, as its row keeps it.
+    """A server's fault, as its row stores it.
 
-    ``counted`` is what administrators read in place of the message: it may tell how many
-    hosts are dedicated. It is kept where it says something else.
+    ``counted`` is the message for administrators, which may name numbers of dedicated hosts. It
+    is stored only if it differs.
     """
     kept = {
         "code": 500,
@@ -210,13 +213,13 @@ def fault(
 
 
 def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
-    """What a kept fault says: in numbers of hosts, if they are known and may be told."""
+    """The message of a stored fault; with ``is_counted`` the one for administrators, if any."""
     message: str = fault["message"]
     return str(fault.get(COUNTED, message)) if is_counted else message
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:
-    """Raise :class:`Invalid` for a page that would begin behind no server."""
+    """Raise :class:`Invalid` for a marker that names no server."""
     if found is None:
         raise Invalid(f"marker [{uuid}] not found")
     return found

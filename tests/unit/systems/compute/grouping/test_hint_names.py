@@ -28,7 +28,7 @@ def readers(*filters: str, weighers: tuple[str, ...] = ("spread",), asked: Any =
 
 def refusal(hints: dict[str, Any], found: Readers) -> str:
     with pytest.raises(Invalid) as refused:
-        hint_names.judge(hints, found)
+        hint_names.check(hints, found)
     return refused.value.message
 
 
@@ -75,7 +75,7 @@ def test_a_misspelt_name_stands_for_the_nearest(name: str, meant: str | None) ->
     found = readers(*DEFAULT)
     assert hint_names.nearest(name, found.known) == meant
     if meant is None:
-        assert hint_names.judge({name: "x"}, found) == {name: "not read by any filter"}
+        assert hint_names.check({name: "x"}, found) == {name: "not read by any filter"}
     else:
         told = refusal({name: "x"}, found)
         assert told.startswith(f"There is no scheduler hint '{name}'; the nearest is '{meant}'.")
@@ -84,7 +84,7 @@ def test_a_misspelt_name_stands_for_the_nearest(name: str, meant: str | None) ->
 def test_a_known_name_is_no_misspelling_of_another() -> None:
     known = readers(*FILTERS).known
     assert {*WIRE, *DEDICATED, "query", "filter", "filters"} == known.keys()
-    assert hint_names.judge(dict.fromkeys(known, "x"), readers(*FILTERS)) == {}
+    assert hint_names.check(dict.fromkeys(known, "x"), readers(*FILTERS)) == {}
 
 
 @pytest.mark.parametrize(
@@ -102,18 +102,18 @@ def test_a_known_hint_that_nothing_in_force_reads_is_refused() -> None:
         "force for this request. The setting 'default_host_filters' puts it in force, and so "
         "does the hint 'filters' of a request that may name filters."
     )
-    assert hint_names.judge({"query": "x"}, readers(*DEFAULT, "JsonFilter")) == {}
+    assert hint_names.check({"query": "x"}, readers(*DEFAULT, "JsonFilter")) == {}
     # What a request names decides, not what the settings do.
-    assert hint_names.judge({"query": "x"}, readers(*DEFAULT, asked=("JsonFilter",))) == {}
+    assert hint_names.check({"query": "x"}, readers(*DEFAULT, asked=("JsonFilter",))) == {}
     named = readers(*DEFAULT, asked=("AllHostsFilter",))
     assert "SameHostFilter reads it" in refusal({"same_host": "x"}, named)
     # Those for dedicated hosts are always in force.
-    assert hint_names.judge(dict.fromkeys(DEDICATED, "x"), named) == {}
+    assert hint_names.check(dict.fromkeys(DEDICATED, "x"), named) == {}
 
 
 @pytest.mark.parametrize("given", [None, [], "", {}])
 def test_a_hint_that_asks_nothing_may_be_read_by_nobody(given: Any) -> None:
-    assert hint_names.judge({"query": given}, readers(*DEFAULT)) == {}
+    assert hint_names.check({"query": given}, readers(*DEFAULT)) == {}
 
 
 def test_weighers_read_hints_too() -> None:
@@ -126,7 +126,7 @@ def test_weighers_read_hints_too() -> None:
 def test_a_plugin_makes_the_hints_known_that_it_declares() -> None:
     found = readers(*DEFAULT, f"{OWN}:DeclaredRackFilter")
     assert found.of_any == ()
-    assert hint_names.judge({"rack": "x", "colour": "red"}, found) == {
+    assert hint_names.check({"rack": "x", "colour": "red"}, found) == {
         "colour": "not read by any filter"
     }
     assert "the nearest is 'rack'" in refusal({"racks": "x"}, found)
@@ -139,7 +139,7 @@ def test_a_plugin_makes_the_hints_known_that_it_declares() -> None:
 
 def test_a_plugin_that_declares_nothing_may_read_any() -> None:
     found = readers(*DEFAULT, f"{OWN}:RackFilter", weighers=(f"{OWN}:RackWeigher",))
-    assert hint_names.judge({"rack": "x"}, found) == {
+    assert hint_names.check({"rack": "x"}, found) == {
         "rack": "may be read by RackFilter, RackWeigher"
     }
     # What is known to mean something else is refused all the same.
@@ -149,7 +149,7 @@ def test_a_plugin_that_declares_nothing_may_read_any() -> None:
 
 def test_what_reads_the_field_of_a_hint_reads_the_hint() -> None:
     found = readers(*DEFAULT, f"{OWN}:OwnQueries")
-    assert hint_names.judge({"query": "x"}, found) == {}
+    assert hint_names.check({"query": "x"}, found) == {}
 
 
 def test_a_plugin_with_the_name_of_one_of_ours_hides_no_hint_of_it() -> None:

@@ -8,20 +8,20 @@ from innkeeper.domain.compute import HostStatus
 from innkeeper.entrypoints.api.compute.hosts.services import BINARY
 from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.accounts import availability_zones
+from innkeeper.systems.compute.hosts import hosts as compute_hosts
 
 
 async def index(call: Call) -> Answer:
     """List availability zones."""
     down_s = call.site.settings.computing.service_down_time_s
-    zones = await call.read(lambda tx: availability_zones.usable(tx, down_s, now=call.now))
+    zones = await call.read(lambda tx: compute_hosts.usable_zones(tx, down_s, now=call.now))
     shown = [_zone(name, is_usable, None) for name, is_usable in zones.items()]
     return Answer(200, {"availabilityZoneInfo": shown})
 
 
 async def detail(call: Call) -> Answer:
     """List availability zones with their hosts."""
-    zones = await call.read(availability_zones.with_hosts)
+    zones = await call.read(compute_hosts.by_zone)
     shown = [
         _zone(
             name,

@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.accounts import keypairs, public_keys, quotas
+from innkeeper.systems.compute.accounts import keypairs, quotas
 
 USER_ID_MAX = 64
 _RULE = "os_compute_api:os-keypairs"
@@ -49,12 +49,12 @@ async def create(call: Call) -> Answer:
     body = call.body["keypair"]
     user_id = body.get("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:create", user_id=user_id)
-    key_type = body.get("type", public_keys.SSH)
+    key_type = body.get("type", keypairs.SSH)
     private_key = None
     if "public_key" in body:
         public_key = body["public_key"]
-    elif key_type == public_keys.SSH:
-        generated = public_keys.generate("innkeeper")
+    elif key_type == keypairs.SSH:
+        generated = keypairs.generate("innkeeper")
         public_key, private_key = generated.public_key, generated.private_key
     else:
         raise Invalid("Keypairs of type x509 can be imported, but not generated.")
@@ -63,7 +63,7 @@ async def create(call: Call) -> Answer:
         name=body["name"],
         key_type=key_type,
         public_key=public_key,
-        fingerprint=public_keys.fingerprint(key_type, public_key),
+        fingerprint=keypairs.fingerprint(key_type, public_key),
         created_at=call.now,
     )
     if len(user_id) > USER_ID_MAX:

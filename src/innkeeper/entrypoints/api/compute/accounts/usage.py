@@ -13,7 +13,7 @@ from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.periods import window
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.accounts import usage
+from innkeeper.systems.compute.servers import history
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ async def _runs(
 ) -> list[ServerRun]:
     marker, limit = call.last("marker"), _limit(call)
     return await call.read(
-        lambda tx: usage.runs(tx, start, stop, project_id=project_id, marker=marker, limit=limit)
+        lambda tx: history.runs(tx, start, stop, project_id=project_id, marker=marker, limit=limit)
     )
 
 

@@ -18,7 +18,7 @@ from innkeeper.entrypoints.api.pclouds.calling import context
 from innkeeper.entrypoints.api.pclouds.ratio_rollout import roll_out_edited
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.grouping import aggregates
-from innkeeper.systems.compute.grouping.owned_aggregates import Keepers
+from innkeeper.systems.compute.grouping.owned_aggregates import Owners
 
 RULE = "os_compute_api:os-aggregates"
 UNSUPPORTED = 501
@@ -91,7 +91,7 @@ async def act(call: Call) -> Answer:
     return _answered(aggregate)
 
 
-ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Keepers], Aggregate], str]] = {
+ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], str]] = {
     "add_host": (aggregates.add_host, "host"),
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
@@ -114,7 +114,7 @@ async def cache_images(call: Call) -> Answer:
     return Answer(202)
 
 
-def _owners(call: Call) -> Keepers:
+def _owners(call: Call) -> Owners:
     """The systems whose aggregates must not be edited through this API."""
     return owned_aggregates.owners(context(call))
 

@@ -121,7 +121,7 @@ def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
 
 async def heartbeat(call: Call) -> Answer:
     """Send a heartbeat: the agent and all its hosts are up."""
-    await call.write(lambda tx: agents.hear(tx, call.context, _id(call), call.now))
+    await call.write(lambda tx: agents.heartbeat(tx, call.context, _id(call), call.now))
     return Answer(204)
 
 

@@ -8,7 +8,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.compute.servers.servers import deleted
 from innkeeper.entrypoints.api.routing import Answer
-from innkeeper.systems.compute.moves import resetting
+from innkeeper.systems.compute.moves import completion
 from innkeeper.systems.compute.servers import history, servers
 
 STATES = {"active": Status.ACTIVE, "error": Status.ERROR}
@@ -43,7 +43,7 @@ async def unlock(acting: Acting) -> Answer:
 
 async def reset_state(acting: Acting) -> Answer:
     """Set a server's state, whatever it was."""
-    return await acting.write(resetting.reset_state, status=STATES[acting.arguments["state"]])
+    return await acting.write(completion.reset_state, status=STATES[acting.arguments["state"]])
 
 
 async def force_delete(acting: Acting) -> Answer:

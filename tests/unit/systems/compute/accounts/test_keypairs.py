@@ -12,22 +12,22 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.systems.compute.accounts import public_keys
-from innkeeper.systems.compute.accounts.public_keys import SSH
+from innkeeper.systems.compute.accounts import keypairs
+from innkeeper.systems.compute.accounts.keypairs import SSH
 
 BYTES_OF_MD5 = 16
 BYTES_OF_SHA1 = 20
 
 
 def test_a_made_pair_belongs_together() -> None:
-    made = public_keys.generate("me")
+    made = keypairs.generate("me")
     private = serialization.load_ssh_private_key(made.private_key.encode(), None)
     public = private.public_key().public_bytes(
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
     assert made.public_key == f"{public.decode()} me"
-    assert len(public_keys.fingerprint(SSH, made.public_key).split(":")) == BYTES_OF_MD5
-    assert public_keys.generate("me") != made
+    assert len(keypairs.fingerprint(SSH, made.public_key).split(":")) == BYTES_OF_MD5
+    assert keypairs.generate("me") != made
 
 
 def test_a_certificate_has_a_fingerprint() -> None:
@@ -45,7 +45,7 @@ def test_a_certificate_has_a_fingerprint() -> None:
         .sign(key, None)
     )
     text = certificate.public_bytes(serialization.Encoding.PEM).decode()
-    found = public_keys.fingerprint("x509", text)
+    found = keypairs.fingerprint("x509", text)
     assert found.replace(":", "") == certificate.fingerprint(hashes.SHA1()).hex()  # noqa: S303
     assert len(found.split(":")) == BYTES_OF_SHA1
 
@@ -69,10 +69,10 @@ def _ssh(kind: bytes, rest: bytes) -> str:
 )
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
-        public_keys.fingerprint(SSH, text)
+        keypairs.fingerprint(SSH, text)
     with pytest.raises(Invalid):
-        public_keys.fingerprint("x509", text)
+        keypairs.fingerprint("x509", text)
 
 
 def test_kinds_of_keys_that_nobody_knows_yet_are_keys() -> None:
-    assert public_keys.fingerprint(SSH, f"sk-new@x {_ssh(b'sk-new@x', b'key')} comment")
+    assert keypairs.fingerprint(SSH, f"sk-new@x {_ssh(b'sk-new@x', b'key')} comment")
