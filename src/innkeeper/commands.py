@@ -34,10 +34,10 @@ from innkeeper.entrypoints.maintenance import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.database_wait import DatabaseWait, NotThere
 from innkeeper.entrypoints.worker.heartbeat import Heartbeat
-from innkeeper.entrypoints.worker.parent import Signals, end_on_signals, stop_with
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
+from innkeeper.terminal.ending import Signals, end_on_signals, stop_with
 from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,

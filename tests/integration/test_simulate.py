@@ -208,7 +208,7 @@ def test_a_broken_matplotlib_is_told_before_the_replay(
         (["--hosts", "9x64c9g", "--trace", "synthetic:0.01", "--seed", "-1"], "whole number"),
         (
             ["--hosts", "9x64c9g", "--trace", "synthetic:1", "--seed", "\u0663"],
-            "must be a whole number from 0 to 9223372036854775807",
+            "must be a whole number between 0 and 9223372036854775807",
         ),
         (["--hosts", "nanx64c9g", "--trace", "synthetic:1"], "from 1 to 1000000, not 'nan'"),
         (["--hosts", "9x64c9g", "--trace="], "A trace is asked for that has no name"),

@@ -148,8 +148,7 @@ def from_environment(environ: Mapping[str, str]) -> TokenSource:
     """
     cloud = environ.get("OS_CLOUD")
     if cloud:
-        named = environ.get("OS_CLIENT_CONFIG_FILE")
-        return from_clouds_file(cloud, [named] if named else SEARCHED)
+        return from_cloud(cloud, environ)
     options = {
         name.removeprefix("OS_").lower(): value
         for name, value in environ.items()
@@ -165,6 +164,12 @@ def from_environment(environ: Mapping[str, str]) -> TokenSource:
         options.get("region_name"),
         options.get("cacert"),
     )
+
+
+def from_cloud(cloud: str, environ: Mapping[str, str]) -> KeystoneLogin:
+    """The login of a cloud in the file of ``OS_CLIENT_CONFIG_FILE``, or in the usual places."""
+    named = environ.get("OS_CLIENT_CONFIG_FILE")
+    return from_clouds_file(cloud, [named] if named else SEARCHED)
 
 
 def from_clouds_file(cloud: str, paths: Sequence[str]) -> KeystoneLogin:

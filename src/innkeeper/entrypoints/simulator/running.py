@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator.policies import SchedulingPolicy
-from innkeeper.entrypoints.simulator.progress import Advance, Watcher
 from innkeeper.scheduling.simulation.compaction import Bound, least_hosts, lower_bound, smallest
 from innkeeper.scheduling.simulation.fleets import (
     HOSTS_MAX,
@@ -23,6 +22,7 @@ from innkeeper.scheduling.simulation.fleets import (
 from innkeeper.scheduling.simulation.measures import Outcome
 from innkeeper.scheduling.simulation.replay import Clock, Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
+from innkeeper.terminal.progress import Advance, AttemptProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ class Simulation:
         options: ReplayOptions,
         *,
         clock: Clock,
-        watcher: Watcher,
+        progress: AttemptProgress,
     ) -> None:
         self._workload = workload
         self._groups = tuple(groups)
         self._policies = tuple(policies)
         self._options = options
         self._clock = clock
-        self._watcher = watcher
+        self._progress = progress
 
     def run(self, *, is_compact: bool) -> Results:
         """Replay on the fleet if it has a size; search for the smallest if that is asked."""
@@ -101,7 +101,7 @@ class Simulation:
     def _replays(self) -> list[tuple[SchedulingPolicy, Outcome]]:
         found = []
         for policy in self._policies:
-            with self._watcher.replay(policy.name, self._workload.count) as advance:
+            with self._progress.step(policy.name, self._workload.count) as advance:
                 found.append((policy, self._replay(policy, self._groups, self._options, advance)))
         return found
 
@@ -135,7 +135,7 @@ class Simulation:
             replays += 1
             options = replace(self._options, stops_at_refusal=True, samples=2)
             title = f"{policy.name}: do {count} hosts {shape.name} suffice?"
-            with self._watcher.attempt(title, self._workload.count) as advance:
+            with self._progress.attempt(title, self._workload.count) as advance:
                 outcome = self._replay(policy, [HostGroup(shape, count)], options, advance)
             return outcome.first_refusal_s is None
 

@@ -7,10 +7,10 @@ from io import StringIO
 from innkeeper.entrypoints.simulator import tables
 from innkeeper.entrypoints.simulator.page import html
 from innkeeper.entrypoints.simulator.policies import parse
-from innkeeper.entrypoints.simulator.progress import ReplayLines
 from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.scheduling.simulation.replay import ReplayOptions
 from innkeeper.scheduling.simulation.workload import ServerShape
+from innkeeper.terminal.progress import Lines
 from tests.support.workloads import Row, forever, hosts_of, workload_of
 
 
@@ -24,7 +24,7 @@ def results_of(*named: str, shapes: int = 3, hosts: int = 4) -> Results:
         policies,
         ReplayOptions(samples=5),
         clock=lambda: 0.0,
-        watcher=ReplayLines(StringIO()),
+        progress=Lines(StringIO()),
     ).run(is_compact=False)
 
 

@@ -1,7 +1,7 @@
-"""What the fake driver remembers: which servers are on which hosts, and how they are powered.
+"""The fake driver's state: which servers are on which hosts, and their power states.
 
-Always true: what it remembers is in a file before it is answered. It is not flushed to the disk
-each time; what a power failure takes from it, nobody misses.
+Always true: a change is in a file before the call returns. It is not flushed to the disk each
+time; a power failure may lose it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 STATE_FILE = "fake.sqlite3"
 LOCK_TIMEOUT_S = 10.0
 RUNNING, PAUSED, SHUT_DOWN = 1, 3, 4
-"""Power states as the service counts them."""
+"""Power states as the service numbers them."""
 
 
 class FakeState:
@@ -34,7 +34,7 @@ class FakeState:
         )
         known = {row[1] for row in self._rows.execute("PRAGMA table_info(servers)")}
         if "power" not in known:
-            # A file from before servers could be anything but running.
+            # The file is from a release in which all servers were running.
             self._rows.execute(
                 f"ALTER TABLE servers ADD COLUMN power INTEGER NOT NULL DEFAULT {RUNNING}"
             )
@@ -46,17 +46,12 @@ class FakeState:
             query = "SELECT host, id, power FROM servers ORDER BY id"
             return self._rows.execute(query).fetchall()
 
-    def has(self, server_id: str, host: str) -> bool:
-        """Whether a server is on a host, or something of it."""
-        with self._lock:
-            return self._has(server_id, host)
-
     def _has(self, server_id: str, host: str) -> bool:
         query = "SELECT 1 FROM servers WHERE id = ? AND host = ?"
         return self._rows.execute(query, (server_id, host)).fetchone() is not None
 
     def put(self, server_id: str, host: str, power: int) -> None:
-        """Have a server on a host; one that is there already stays as it is."""
+        """Add a server to a host; an existing one stays as it is."""
         with self._lock:
             self._rows.execute(
                 "INSERT OR IGNORE INTO servers (id, host, power) VALUES (?, ?, ?)",
@@ -64,7 +59,7 @@ class FakeState:
             )
 
     def switch(self, server_id: str, host: str, power: int) -> bool:
-        """Power a server; False if it is not there."""
+        """Set a server's power state; False if it is not there."""
         with self._lock:
             found = self._rows.execute(
                 "UPDATE servers SET power = ? WHERE id = ? AND host = ?", (power, server_id, host)
@@ -72,7 +67,7 @@ class FakeState:
             return found.rowcount == 1
 
     def drop(self, server_id: str, host: str) -> None:
-        """Have nothing of a server on a host."""
+        """Remove a server from a host."""
         with self._lock:
             self._drop(server_id, host)
 
@@ -80,7 +75,7 @@ class FakeState:
         self._rows.execute("DELETE FROM servers WHERE id = ? AND host = ?", (server_id, host))
 
     def send(self, server_id: str, host: str, migration: str) -> bool:
-        """Let a server go, unless its migration was stopped; then False."""
+        """Remove a server that has migrated; False if its migration was stopped."""
         with self._lock:
             if self._is_stopped(migration):
                 return False
@@ -97,7 +92,7 @@ class FakeState:
         return self._rows.execute(query, (migration,)).fetchone() is not None
 
     def stop(self, server_id: str, host: str, migration: str) -> bool:
-        """Stop a migration, if its server is still here; else False."""
+        """Stop a migration; False if its server has left."""
         with self._lock:
             if not self._has(server_id, host):
                 return False
@@ -105,6 +100,6 @@ class FakeState:
             return True
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._rows.close()

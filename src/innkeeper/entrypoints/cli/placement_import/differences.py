@@ -1,9 +1,8 @@
-"""Where two pictures differ: every difference is one line.
+"""Lists the differences between two pictures, one a line.
 
-Always true: everything that clients of the API can see is compared, except what each service
-counts or decides by itself: generations, times, and names of classes and traits that only the
-target knows. Generations count the writes of their own service, and no client may conclude
-anything from them but that something was written between two looks.
+Always true: everything that clients of the API see is compared, except what each service counts
+or decides by itself: generations, times, and names of classes and traits that only the target
+knows.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ ONLY_TARGET = "only in the target"
 
 
 def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Iterator[str]:
-    """Give each difference as a line.
+    """Yield each difference as a line.
 
-    With ``keeps_others`` what only the target has is no difference, and what it uses is taken
-    off before usages are compared.
+    With ``keeps_others``, providers and consumers that only the target has are not listed, and
+    their usages are subtracted before usages are compared.
     """
     yield from _names("resource class", source.classes, target.classes)
     yield from _names("trait", source.traits, target.traits)
@@ -58,15 +57,14 @@ def _of_either(
 
 
 def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator[str]:
-    # Names that a service brings along depend on its release; that those in use are known is
-    # seen where they are used.
+    # Standard names depend on the service's release; objections check those in use.
     for name in sorted(source):
         if name.startswith(CUSTOM) and name not in target:
             yield f"{noun} {name}: {ONLY_SOURCE}"
 
 
 def _quoted(text: str | None) -> str:
-    """A text of somebody else's, so that a line stays one and no terminal obeys it."""
+    """Quote a name from a service: no line breaks and no terminal escapes."""
     if text is None:
         return "none"
     if text.isprintable():
@@ -118,7 +116,7 @@ def _inventory(what: str, source: Inventory | None, target: Inventory | None) ->
 
 
 def _amounts(what: str, source: Amounts, target: Amounts) -> Iterator[str]:
-    """Amounts class by class; none is the same as 0."""
+    """Compare amounts by class; a missing one counts as 0."""
     for name in sorted(source.keys() | target.keys()):
         yield from _plain(f"{what} {name}", source.get(name, 0), target.get(name, 0))
 

@@ -19,7 +19,7 @@ from innkeeper.entrypoints.cli.placement_import.pictures import (
     ProviderPicture,
 )
 from innkeeper.entrypoints.cli.placement_import.reading import Reader
-from innkeeper.entrypoints.cli.placement_import.writing import Intent, PlanWriter, chunks
+from innkeeper.entrypoints.cli.placement_import.writing import ConsumerWrite, PlanWriter, chunks
 from tests.support.placement_ledger import Holder, Ledger, Row
 
 HOST = "a0000000-0000-4000-8000-000000000001"
@@ -99,9 +99,9 @@ class Silent:
             Others.REFUSE,
             "does not know the resource class NEW",
         ),
-        (picture(provider(parent=CHILD)), picture(), Others.REFUSE, "which is not there"),
+        (picture(provider(parent=CHILD)), picture(), Others.REFUSE, "does not exist"),
         (picture(consumer()), picture(), Others.REFUSE, "no inventory of it"),
-        (picture(provider(parent=HOST)), picture(), Others.REFUSE, "hangs on itself"),
+        (picture(provider(parent=HOST)), picture(), Others.REFUSE, "is its own ancestor"),
         (
             picture(provider(name="a")),
             picture(provider(CHILD, name="a")),
@@ -165,31 +165,33 @@ def test_no_name_gives_orders_to_a_terminal(char: str, shown: str) -> None:
 
 def test_an_inventory_opens_only_as_wide_as_what_is_held() -> None:
     small = provider(inventories={"VCPU": Inventory(total=4, reserved=1)})
-    made = plan.make(picture(small, consumer(amount=7)), picture(), Others.REFUSE)
-    (opened,), (closed,) = made.furnished, made.closed
+    steps = plan.make(picture(small, consumer(amount=7)), picture(), Others.REFUSE)
+    (opened,), (closed,) = steps.updates, steps.final_updates
     assert opened.inventories == {"VCPU": Inventory(total=7)}
     assert closed.inventories == small.inventories
 
 
 def test_more_than_fits_an_integer_is_held_by_a_ratio() -> None:
     amounts = [consumer(f"c0000000-0000-4000-8000-00000000000{n}", UNIT_MAX) for n in range(3)]
-    made = plan.make(picture(provider(), *amounts), picture(), Others.REFUSE)
-    opened = made.furnished[0].inventories
+    steps = plan.make(picture(provider(), *amounts), picture(), Others.REFUSE)
+    opened = steps.updates[0].inventories
     assert opened is not None
     assert opened["VCPU"] == Inventory(total=UNIT_MAX, allocation_ratio=3.0)
 
 
 def test_what_fits_is_written_once() -> None:
-    made = plan.make(picture(provider(), consumer()), picture(), Others.REFUSE)
-    assert [each.inventories for each in made.furnished] == [provider().inventories]
-    assert made.closed == []
+    steps = plan.make(picture(provider(), consumer()), picture(), Others.REFUSE)
+    assert [each.inventories for each in steps.updates] == [provider().inventories]
+    assert steps.final_updates == []
 
 
 def test_requests_are_of_bounded_size() -> None:
-    many = [Intent(consumer(holds={f"{n}": {"VCPU": 1} for n in range(200)})) for _ in range(7)]
+    many = [
+        ConsumerWrite(consumer(holds={f"{n}": {"VCPU": 1} for n in range(200)})) for _ in range(7)
+    ]
     assert [len(chunk) for chunk in chunks(many, 100)] == [2, 2, 2, 1]
-    assert [len(chunk) for chunk in chunks([Intent(consumer())] * 7, 3)] == [3, 3, 1]
-    huge = Intent(consumer(holds={f"{n}": {"VCPU": 1} for n in range(2000)}))
+    assert [len(chunk) for chunk in chunks([ConsumerWrite(consumer())] * 7, 3)] == [3, 3, 1]
+    huge = ConsumerWrite(consumer(holds={f"{n}": {"VCPU": 1} for n in range(2000)}))
     assert [len(chunk) for chunk in chunks([huge, huge], 100)] == [1, 1]
 
 
@@ -247,8 +249,8 @@ def test_conflicts_are_met_by_looking_again(kind: type[Ledger]) -> None:
     target: Any = kind("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     waits: list[float] = []
     empty = Reader(target, 1, Silent()).read(with_usages=False)
-    made = plan.make(source, empty, Others.REFUSE)
-    PlanWriter(target, empty, 2, Silent(), waits.append).carry_out(made)
+    steps = plan.make(source, empty, Others.REFUSE)
+    PlanWriter(target, empty, 2, Silent(), waits.append).carry_out(steps)
     there = Reader(target, 1, Silent()).read(with_usages=False)
     assert list(differences.find(source, there)) == []
     assert waits
@@ -259,10 +261,10 @@ def test_a_conflict_that_does_not_end_is_told() -> None:
     target: Any = Contested("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     target.others_writes = 1000
     empty = Reader(target, 1, Silent()).read(with_usages=False)
-    made = plan.make(source, empty, Others.REFUSE)
+    steps = plan.make(source, empty, Others.REFUSE)
     waits: list[float] = []
     with pytest.raises(ConcurrentUpdate):
-        PlanWriter(target, empty, 1, Silent(), waits.append).carry_out(made)
+        PlanWriter(target, empty, 1, Silent(), waits.append).carry_out(steps)
     assert len(waits) == 7
 
 
@@ -302,9 +304,9 @@ def holds(uuid: str, amount: int) -> dict[str, Any]:
 def odd(path: str, answer: Any) -> Any:
     host = Row("host", None, inventories={"VCPU": dict(FOUR)})
     holder = Holder("p", "u", None, {HOST: {"VCPU": 1}})
-    made = Odd("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
-    made.odd_path, made.odd_answer = path, answer
-    return made
+    target = Odd("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
+    target.odd_path, target.odd_answer = path, answer
+    return target
 
 
 @pytest.mark.parametrize(
@@ -361,9 +363,9 @@ def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) ->
     target: Any = Odd("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     empty = Reader(target, 1, Silent()).read(with_usages=False)
     target.odd_path, target.odd_answer = path, {"uuid": HOST}
-    made = plan.make(source, empty, Others.REFUSE)
+    steps = plan.make(source, empty, Others.REFUSE)
     with pytest.raises(Invalid, match="target: what answers is no Placement API"):
-        PlanWriter(target, empty, 1, Silent(), print).carry_out(made)
+        PlanWriter(target, empty, 1, Silent(), print).carry_out(steps)
 
 
 class Attentive(Ledger):
@@ -387,7 +389,7 @@ def test_an_unusual_spelling_of_a_uuid_is_quoted_in_paths() -> None:
     )
     there = Reader(target, 1, Silent()).read(with_usages=False)
     assert there.providers[HOST].spelling == spelling
-    made = plan.make(picture(provider()), there, Others.REFUSE)
-    PlanWriter(target, there, 1, Silent(), print).carry_out(made)
+    steps = plan.make(picture(provider()), there, Others.REFUSE)
+    PlanWriter(target, there, 1, Silent(), print).carry_out(steps)
     assert target.rows[spelling].inventories == {"VCPU": {**FOUR, "max_unit": UNIT_MAX}}
     assert all(part not in path for path in target.paths for part in "{}:")
