@@ -254,11 +254,11 @@ def test_hosts_that_cannot_be_had_are_told_of(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("host flavor set big", "Say --units, --description, or both."),
-        (f"pcloud set {UUID}", "Say what is to be different."),
+        ("host flavor set big", "Give --units, --description, or both."),
+        (f"pcloud set {UUID}", "Give at least one option to change."),
         (f"pcloud set {UUID} --min-hosts 1", "needs --max-hosts and --size-host-flavor"),
-        (f"pcloud host set {UUID} left", "Say --enable, --disable or --name."),
-        (f"pcloud action list {UUID} --limit 0", "--limit is a number of actions."),
+        (f"pcloud host set {UUID} left", "Give --enable, --disable or --name."),
+        (f"pcloud action list {UUID} --limit 0", "--limit must be at least 1."),
     ],
 )
 def test_what_says_nothing_is_refused_here(words: str, complaint: str) -> None:
