@@ -201,5 +201,5 @@ def test_an_agent_is_told_what_is_wrong_with_its_files(
         trust_of(str(tmp_path / "nowhere"), None, None)
     with pytest.raises(Invalid, match="certificate"):
         trust_of(None, str(pair.key), str(pair.key))
-    with pytest.raises(Invalid, match="proves nothing"):
+    with pytest.raises(Invalid, match="needs a certificate"):
         trust_of(None, None, str(pair.key))

@@ -1,9 +1,10 @@
-"""Argument types that several command lines share."""
+"""Argument types and checks that several command lines and the settings share."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from innkeeper.domain.numerals import whole_of
 
@@ -28,6 +29,25 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 seed = whole(0, SEED_MAX)
+
+
+def is_http(text: str) -> bool:
+    """Whether a text is an http or https address with a host, and a valid port if any."""
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    is_plain = text.isprintable() and not any(char.isspace() for char in text)
+    return is_whole and has_port and is_plain
+
+
+def http_url(text: str) -> str:
+    """An argument type for http and https addresses."""
+    if not is_http(text):
+        raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
+    return text
 
 
 def describe(command: argparse.ArgumentParser, description: str, epilog: str) -> None:

@@ -121,7 +121,7 @@ def test_an_old_service_is_refused_in_one_line() -> None:
     with asking((200, DOCUMENT)) as (api, _, _), pytest.raises(Invalid) as refused:
         api.negotiate(Version(1, 38))
     assert refused.value.message.startswith("source (http://127.0.0.1:")
-    assert "up to 1.36, and 1.38 is the least" in refused.value.message
+    assert "up to 1.36, and the oldest usable one is 1.38" in refused.value.message
 
 
 @pytest.mark.parametrize(

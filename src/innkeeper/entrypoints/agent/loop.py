@@ -35,25 +35,17 @@ remaining results again to the agent's successor."""
 
 
 class ServiceApi(Protocol):
-    """The service's agent protocol; each call ends in time or raises a refusal."""
+    """The service's agent protocol; each call ends in time or raises a refusal.
 
-    def register(self, name: str, driver: str) -> Mapping[str, Any]:
-        """Register the agent."""
+    See :class:`innkeeper.clients.agents.AgentApi`.
+    """
 
-    def report(self, agent_id: str, hosts: Sequence[Mapping[str, Any]]) -> None:
-        """Report hosts."""
-
-    def heartbeat(self, agent_id: str) -> None:
-        """Send a heartbeat."""
-
-    def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
-        """Poll for the orders after a number."""
-
-    def report_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None:
-        """Report the results of orders."""
-
-    def close(self) -> None:
-        """End all calls."""
+    def register(self, name: str, driver: str) -> Mapping[str, Any]: ...
+    def report(self, agent_id: str, hosts: Sequence[Mapping[str, Any]]) -> None: ...
+    def heartbeat(self, agent_id: str) -> None: ...
+    def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]: ...
+    def report_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None: ...
+    def close(self) -> None: ...
 
 
 def backoff_s(attempt: int, name: str) -> float:

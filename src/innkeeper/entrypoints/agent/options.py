@@ -7,11 +7,10 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 
-from innkeeper.clients.addresses import is_http
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.numerals import number_of
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
-from innkeeper.terminal.arguments import names, whole
+from innkeeper.terminal.arguments import http_url, names, whole
 
 HOSTS_MAX = 1_000_000
 NAME_MAX = 200
@@ -27,7 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--driver", required=True, choices=sorted(DRIVERS), help="what to drive")
     command.add_argument(
         "--url",
-        type=_url,
+        type=http_url,
         help="address of the Compute API, such as http://127.0.0.1:8780/compute; without it "
         "the agent looks it up in the service catalog",
     )
@@ -110,12 +109,6 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fail-builds-on", metavar="PATTERN", help="hosts whose builds fail, such as 'host-1*'"
     )
-
-
-def _url(text: str) -> str:
-    if not is_http(text):
-        raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
-    return text
 
 
 def _name(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Replays a workload for each policy, and searches for each one's smallest fleet.
+"""Replays a workload for each policy, and searches each policy's smallest fleet.
 
-Always true: every policy gets the same servers, hosts and seed, and a scheduler and a host
-table of its own.
+Always true: every policy gets the same servers, hosts and seed, and its own scheduler and host
+table.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Compaction:
 
     @property
     def share(self) -> float:
-        """The lower bound beside what was needed; 1 is as good as can be."""
+        """The lower bound divided by the fleet; 1 is optimal."""
         return self.bound.hosts / self.hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that was found out, in the order of the policies."""
+    """All results, in the order of the policies."""
 
     workload: Workload
     groups: tuple[HostGroup, ...]
@@ -54,7 +54,7 @@ class Results:
 
 
 class Simulation:
-    """One workload, the hosts, and the policies that are compared."""
+    """One workload, the hosts, and the policies to compare."""
 
     def __init__(
         self,
@@ -74,12 +74,12 @@ class Simulation:
         self._progress = progress
 
     def run(self, *, is_compact: bool) -> Results:
-        """Replay on the fleet if it has a size; search for the smallest if that is asked."""
+        """Replay on a fleet of known size; with ``is_compact`` search the smallest fleet."""
         sized = [group.count is not None for group in self._groups]
         if any(sized) and not all(sized):
-            raise Invalid("Either all groups of hosts say how many there are, or none does.")
+            raise Invalid("Give the number of hosts for all groups of hosts, or for none.")
         if not is_compact and not all(sized):
-            raise Invalid("Say how many hosts there are, as in 1000x64c256g; or use --compact.")
+            raise Invalid("Give the number of hosts, such as 1000x64c256g, or use --compact.")
         outcomes = tuple(self._replays()) if all(sized) else ()
         compactions = tuple(self._compactions()) if is_compact else ()
         return Results(
@@ -115,8 +115,8 @@ class Simulation:
         scheduler = policy.scheduler(is_timed=not options.stops_at_refusal)
         table = table_of(groups, self._workload)
         table.knows_servers = scheduler.pipeline.needs_servers
-        mine = replace(options, rules=policy.rules())
-        return Replay(self._workload, table, scheduler.plan, mine, self._clock).run(advance)
+        timed = replace(options, rules=policy.rules())
+        return Replay(self._workload, table, scheduler.plan, timed, self._clock).run(advance)
 
     def _compactions(self) -> list[Compaction]:
         shapes = list({group.shape.name: group.shape for group in self._groups}.values())
@@ -139,7 +139,7 @@ class Simulation:
                 outcome = self._replay(policy, [HostGroup(shape, count)], options, advance)
             return outcome.first_refusal_s is None
 
-        # With a host for each server there is room, unless a filter asks for something else.
+        # One host for each server suffices, unless a filter requires something else.
         most = min(HOSTS_MAX, max(least_hosts(bound), self._workload.count))
         found = smallest(has_room, least_hosts(bound), most)
         return Compaction(policy, shape, found, bound, replays)

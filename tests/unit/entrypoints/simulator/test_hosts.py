@@ -77,8 +77,8 @@ def test_a_machine_is_one_of_everything() -> None:
         ("64c/PGPU=\u0663", "which is no number in digits"),
         ("64c/PGPU=-1", "whole number from 1 to"),
         ("64c/PGPU=1e30", "whole number from 1 to"),
-        ("64c/weight=nan", "The capability weight is 'nan', and no host has that"),
-        ("64c/weight=-Infinity", "no host has that"),
+        ("64c/weight=nan", "The capability weight must not be 'nan'"),
+        ("64c/weight=-Infinity", "must not be '-Infinity'"),
         ("64c/cpu_ratio=0", "The ratio of VCPU is a number above 0 and up to 1000"),
         ("64c/ram_ratio=1001", "MEMORY_MB is a number above 0 and up to 1000"),
         ("64c/cpu_ratio=nan", "cpu_ratio is 'nan', which is no number"),
@@ -174,7 +174,7 @@ def test_a_table_of_hosts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("vcpus,colour\n1,red\n", "has colour, which means nothing here"),
+        ("vcpus,colour\n1,red\n", "has unknown columns: colour"),
         ("count\n1\n", "says nothing"),
         ("vcpus\n", "has no hosts"),
         ("vcpus\n0\n", "line 2: A host line 2 has nothing to give"),

@@ -37,7 +37,7 @@ def test_the_waiting_ends() -> None:
 
     with pytest.raises(NotThere) as ended:
         DatabaseWait(0.0, swift)(make)
-    assert str(ended.value) == ("Cannot use the database: Nobody is there. It was waited for, 0 s.")
+    assert str(ended.value) == ("Cannot use the database: Nobody is there. Gave up after 0 s.")
 
 
 @pytest.mark.parametrize("error", [NotLetIn("Not you."), Unreachable("A file is missing.")])

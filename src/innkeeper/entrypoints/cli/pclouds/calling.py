@@ -17,8 +17,8 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.entrypoints.cli.servers import MICROVERSION
 
+MICROVERSION = "2.100"
 FLAVORS, PCLOUDS = "os-host-flavors", "os-pclouds"
 NOT_FOUND = 404
 DOTS = frozenset({".", ".."})
@@ -29,9 +29,6 @@ class Compute(Protocol):
 
     def request(self, url: str, method: str, **more: Any) -> Any:
         """Send a request with the caller's token; returns responses of any status."""
-
-
-# -- one call ----------------------------------------------------------------------------------
 
 
 def call(
@@ -92,9 +89,6 @@ def _raise_refusal(answer: Any) -> None:
         raise osc_exceptions.CommandError(message) from refusal
 
 
-# -- lists -------------------------------------------------------------------------------------
-
-
 def rows(
     compute: Compute, path: Sequence[str], key: str, query: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
@@ -114,9 +108,6 @@ def rows(
             return
         parameters = dict(parse_qsl(urlsplit(links["next"]).query, keep_blank_values=True))
     raise osc_exceptions.CommandError("The service's list does not end.")
-
-
-# -- names -------------------------------------------------------------------------------------
 
 
 def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
@@ -177,9 +168,6 @@ def own_project_id(connection: Any) -> str:
     if own is None:
         raise osc_exceptions.CommandError("Name a project; the login is for none.")
     return str(own)
-
-
-# -- several at once ---------------------------------------------------------------------------
 
 
 def each_of(

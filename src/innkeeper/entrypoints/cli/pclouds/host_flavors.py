@@ -66,7 +66,6 @@ class ShowHostFlavor(ApiCommand, command.ShowOne):
     arguments = FLAVOR
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Show it."""
         return _shown(call(self.compute, "GET", (FLAVORS, parsed_args.flavor)))
 
 
@@ -80,7 +79,6 @@ class CreateHostFlavor(ApiCommand, command.ShowOne):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Create it."""
         flavor = {"id": parsed_args.flavor, **_given(parsed_args)}
         return _shown(call(self.compute, "POST", (FLAVORS,), body={"host_flavor": flavor}))
 
@@ -95,7 +93,6 @@ class SetHostFlavor(ApiCommand):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it."""
         given = _given(parsed_args)
         if not given:
             raise osc_exceptions.CommandError("Give --units, --description, or both.")
@@ -110,13 +107,9 @@ class DeleteHostFlavors(ApiCommand):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Delete as many as possible."""
         all_of(
             parsed_args.flavors, lambda id_: call(self.compute, "DELETE", (FLAVORS, id_)), self.log
         )
-
-
-# -- pools -------------------------------------------------------------------------------------
 
 
 class ListPoolHosts(ApiCommand, command.Lister):
@@ -125,7 +118,6 @@ class ListPoolHosts(ApiCommand, command.Lister):
     arguments = FLAVOR
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List all pages."""
         pool = rows(self.compute, (FLAVORS, parsed_args.flavor, "hosts"), "hosts")
         return tuple(POOL_COLUMNS), map(_pool_row, pool)
 
@@ -136,7 +128,6 @@ class ShowPoolHost(ApiCommand, command.ShowOne):
     arguments: ClassVar[Arguments] = {**FLAVOR, **HOST}
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Show it."""
         path = (FLAVORS, parsed_args.flavor, "hosts", parsed_args.host)
         return values_of(call(self.compute, "GET", path)["host"])
 
@@ -148,7 +139,6 @@ class AddPoolHosts(ApiCommand, PartialLister):
     arguments: ClassVar[Arguments] = {**FLAVOR, **HOSTS}
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Add as many as possible, and list them."""
         path = (FLAVORS, parsed_args.flavor, "hosts")
 
         def add(hostname: str) -> Any:
@@ -165,7 +155,6 @@ class RemovePoolHosts(ApiCommand):
     arguments: ClassVar[Arguments] = {**FLAVOR, **HOSTS}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Remove as many as possible."""
         path = (FLAVORS, parsed_args.flavor, "hosts")
         all_of(
             parsed_args.hosts, lambda host: call(self.compute, "DELETE", (*path, host)), self.log
@@ -178,7 +167,6 @@ class SetPoolHost(ApiCommand):
     arguments: ClassVar[Arguments] = {**FLAVOR, **HOST}
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the reason, and the option without one."""
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "--maintenance",
@@ -194,7 +182,6 @@ class SetPoolHost(ApiCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it."""
         path = (FLAVORS, parsed_args.flavor, "hosts", parsed_args.host)
         call(self.compute, "PUT", path, body={"host": {"maintenance": parsed_args.maintenance}})
 

@@ -50,7 +50,6 @@ class ListPcloudHosts(ApiCommand, command.Lister):
     arguments: ClassVar[Arguments] = {**PCLOUD, **LONG}
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List all pages."""
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
         listed = rows(self.compute, self.pcloud_path(parsed_args.pcloud, "hosts"), "hosts")
         return tuple(columns), (_row(each, columns) for each in listed)
@@ -62,7 +61,6 @@ class ShowPcloudHost(ApiCommand, command.ShowOne):
     arguments = PCLOUD_HOST
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Show it."""
         path = self.pcloud_path(parsed_args.pcloud, "hosts", parsed_args.host)
         return _shown(call(self.compute, "GET", path))
 
@@ -104,7 +102,6 @@ class SetPcloudHost(ApiCommand):
     arguments: ClassVar[Arguments] = {**PCLOUD_HOST, "--name": {"help": "its new name"}}
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the states."""
         state = parser.add_mutually_exclusive_group()
         for option, value, text in (
             ("--enable", "enabled", "let servers be placed on it"),
@@ -113,7 +110,6 @@ class SetPcloudHost(ApiCommand):
             state.add_argument(option, dest="state", action="store_const", const=value, help=text)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it."""
         given = {"name": parsed_args.name, "state": parsed_args.state}
         changes = {name: value for name, value in given.items() if value is not None}
         if not changes:
@@ -128,7 +124,6 @@ class RemovePcloudHosts(ApiCommand):
     arguments: ClassVar[Arguments] = {**PCLOUD, **HOSTS}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Return as many as possible."""
         path = self.pcloud_path(parsed_args.pcloud, "hosts")
         all_of(
             parsed_args.hosts, lambda name: call(self.compute, "DELETE", (*path, name)), self.log
@@ -141,7 +136,6 @@ class ReplacePcloudHost(ApiCommand, command.ShowOne):
     arguments = PCLOUD_HOST
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Replace it, and show the new host."""
         path = self.pcloud_path(parsed_args.pcloud, "hosts", parsed_args.host, "action")
         return _shown(call(self.compute, "POST", path, body={"replace": {}}))
 

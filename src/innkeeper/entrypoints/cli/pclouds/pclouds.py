@@ -65,7 +65,6 @@ class ListPclouds(ApiCommand, command.Lister):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List all pages."""
         query = {}
         if parsed_args.name is not None:
             query["name"] = parsed_args.name
@@ -99,11 +98,9 @@ class CreatePcloud(ApiCommand, command.ShowOne):
     arguments: ClassVar[Arguments] = {"name": {"metavar": "NAME", "help": "name of the new pcloud"}}
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the properties."""
         facts.add(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Create it."""
         body = {"pcloud": {"name": parsed_args.name, **facts.given(parsed_args, None)}}
         return values_of(_fields(call(self.compute, "POST", (PCLOUDS,), body=body)["pcloud"]))
 
@@ -114,7 +111,6 @@ class SetPcloud(ApiCommand):
     arguments: ClassVar[Arguments] = {**PCLOUD, "--name": {"help": "its new name"}}
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the properties."""
         facts.add(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -141,7 +137,6 @@ class DeletePclouds(ApiCommand):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Delete as many as possible."""
         query = {"force": "true"} if parsed_args.force else None
 
         def delete(name: str) -> None:
@@ -150,16 +145,12 @@ class DeletePclouds(ApiCommand):
         all_of(parsed_args.pclouds, delete, self.log)
 
 
-# -- projects that may use it ------------------------------------------------------------------
-
-
 class ListPcloudProjects(ApiCommand, command.Lister):
     """List the projects whose servers may be placed on a pcloud."""
 
     arguments = PCLOUD
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List them."""
         path = self.pcloud_path(parsed_args.pcloud, "tenants")
         listed = call(self.compute, "GET", path)["tenants"]
         return ("Project ID",), ((each,) for each in listed)
@@ -171,7 +162,6 @@ class AddPcloudProject(ApiCommand):
     arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Add it."""
         project = self.project_id(parsed_args.project)
         path = self.pcloud_path(parsed_args.pcloud, "tenants", project)
         call(self.compute, "PUT", path)
@@ -205,7 +195,6 @@ class _Consent(ApiCommand):
     method: ClassVar[str]
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Send it."""
         pcloud_ = pcloud_id(self.connection, parsed_args.pcloud, is_for_guests=True)
         own = own_project_id(self.connection)
         call(self.compute, self.method, (PCLOUDS, pcloud_, "tenants", own, "auto_placement"))

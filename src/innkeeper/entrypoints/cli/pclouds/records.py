@@ -83,7 +83,6 @@ class ShowPcloudUsage(ApiCommand, command.Lister):
     """Show the hours of whole hosts that projects had in a period, whether used or not."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the period and the projects."""
         parser.add_argument(
             "--start",
             metavar="TIME",
@@ -132,9 +131,6 @@ def _sums(usages: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
         yield project, hosts, round(host_hours, SHOWN_DIGITS), round(unit_hours, SHOWN_DIGITS)
 
 
-# -- quotas ------------------------------------------------------------------------------------
-
-
 class ShowPcloudQuota(ApiCommand, command.ShowOne):
     """Show how many units of whole hosts a project may hold, and holds."""
 
@@ -147,7 +143,6 @@ class ShowPcloudQuota(ApiCommand, command.ShowOne):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Show it."""
         if parsed_args.project is None:
             project = own_project_id(self.connection)
         else:
@@ -164,7 +159,6 @@ class SetPcloudQuota(ApiCommand):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Set it; the project keeps what it holds."""
         body = {"pcloud_quota": {"units": parsed_args.units}}
         call(self.compute, "PUT", (QUOTAS, self.project_id(parsed_args.project)), body=body)
 
@@ -175,6 +169,5 @@ class ResetPcloudQuota(ApiCommand):
     arguments = PROJECT
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Delete the project's own limit."""
         project = self.project_id(parsed_args.project, may_be_gone=True)
         call(self.compute, "DELETE", (QUOTAS, project))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from innkeeper.clients.addresses import is_http
 from innkeeper.domain.numerals import number_of
 from innkeeper.entrypoints.cli.placement_import.objections import Others
-from innkeeper.terminal.arguments import describe, whole
+from innkeeper.terminal.arguments import describe, http_url, whole
 
 JOBS_MAX = 64
 TIMEOUT_S_MAX = 3600.0
@@ -76,9 +75,9 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def _url(text: str) -> str:
     # Paths are appended to it, and messages repeat it: it must not hold a login.
-    if not is_http(text) or any(char in text for char in "?#@"):
+    if any(char in text for char in "?#@"):
         raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
-    return text
+    return http_url(text)
 
 
 def _timeout(text: str) -> float:

@@ -107,9 +107,6 @@ def _missing_names(source: Iterable[str], target: frozenset[str]) -> list[str]:
     return sorted(n for n in source if n.startswith(CUSTOM) and n not in target)
 
 
-# -- providers -----------------------------------------------------------------------------
-
-
 def _is_change(provider: ProviderPicture, target: Picture) -> bool:
     there = target.providers.get(provider.uuid)
     return there is None or (there.name, there.parent) != (provider.name, provider.parent)
@@ -150,9 +147,6 @@ def _updates(
     return found
 
 
-# -- consumers -----------------------------------------------------------------------------
-
-
 def _consumers(
     source: Picture, target: Picture, others: Others
 ) -> tuple[list[ConsumerPicture], list[ConsumerPicture]]:
@@ -170,9 +164,6 @@ def _consumers(
         if with_kinds and consumer.kind is None and there is not None and there.kind is not None:
             dropped.append(there)
     return dropped, written
-
-
-# -- inventories ---------------------------------------------------------------------------
 
 
 def _inventories(

@@ -81,8 +81,6 @@ class Reader:
     def _ask(self, path: str, form: type[Form]) -> Form:
         return decoded(self._api.name, path, self._api.ask(path), form)
 
-    # -- providers -------------------------------------------------------------------------
-
     def _rows_of(self, uuids: Iterable[str]) -> list[answers.ProviderAnswer]:
         """The rows of providers that are new; deleted ones are skipped."""
         found: list[answers.ProviderAnswer] = []
@@ -156,8 +154,6 @@ class Reader:
     def _uuid(self, path: str, spelling: str) -> str:
         return uuid_in(self._api.name, path, spelling)
 
-    # -- consumers -------------------------------------------------------------------------
-
     def _read_consumers(self, spellings: list[str], consumers: dict[str, ConsumerPicture]) -> None:
         """Add consumers to those read so far; remove those that no longer hold anything."""
         found = self.each("reading consumers", spellings, self.consumer)
@@ -188,8 +184,6 @@ class Reader:
             spelling=spelling,
         )
 
-    # -- totals ----------------------------------------------------------------------------
-
     def _read_totals(self, consumers: Mapping[str, ConsumerPicture]) -> dict[str, Amounts]:
         projects = sorted({each.project for each in consumers.values()})
         version = min(self._api.version, BEFORE_KINDS)
@@ -199,8 +193,6 @@ class Reader:
             return project, decoded(self._api.name, "/usages", answer, answers.Usages).usages
 
         return dict(self.each("reading projects", projects, read))
-
-    # -- parallel requests -----------------------------------------------------------------
 
     def each(
         self, title: str, items: Sequence[Item], act: Callable[[Item], Answer]

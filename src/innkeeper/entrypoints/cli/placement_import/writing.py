@@ -122,8 +122,6 @@ class PlanWriter:
     def _each(self, noun: str, items: Sequence[Item], write: Callable[[Item], object]) -> None:
         self._reader.each(f"writing {noun}", items, write)
 
-    # -- providers -------------------------------------------------------------------------
-
     def _spelling_of(self, uuid: str) -> str:
         """The target's spelling of a provider's uuid; it keeps ours for those we create."""
         there = self._target.providers.get(uuid)
@@ -161,8 +159,6 @@ class PlanWriter:
         # Another client may have removed it already.
         with suppress(NotFound):
             self._api.send("DELETE", self._path(provider.uuid))
-
-    # -- inventories, traits and aggregates ------------------------------------------------
 
     def _update(self, update: ProviderUpdate) -> None:
         """Set what differs, in sequence: each write advances the generation."""
@@ -206,8 +202,6 @@ class PlanWriter:
             self._wait(pause_s)
             pause_s *= 2
             refresh()
-
-    # -- consumers -------------------------------------------------------------------------
 
     def _write(self, noun: str, writes: Sequence[ConsumerWrite]) -> None:
         # In sequence: parallel requests for the same provider, such as a pool of which all

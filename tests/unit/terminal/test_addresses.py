@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from innkeeper.clients.addresses import is_http
+from innkeeper.terminal.arguments import is_http
 
 
 @pytest.mark.parametrize(
