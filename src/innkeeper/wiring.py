@@ -73,14 +73,12 @@ class RandomIds:
         self._drawn: list[bytes] = []
 
     def uuid(self) -> str:
-        """See :class:`innkeeper.domain.ids.IdSource`."""
         moment = f"{time.time_ns() // 1_000_000:012x}"
         drawn = int.from_bytes(self._draw(), "big")
         rest = f"{VERSION_7 | drawn & RANDOM_74:020x}"
         return f"{moment[:8]}-{moment[8:]}-{rest[:4]}-{rest[4:8]}-{rest[8:]}"
 
     def seed(self) -> int:
-        """See :class:`innkeeper.domain.ids.IdSource`."""
         return int.from_bytes(self._draw()[:8], "big") >> 1
 
     def _draw(self) -> bytes:

@@ -36,13 +36,12 @@ class TokenSource(Protocol):
 
 
 class GivenToken:
-    """A fixed token."""
+    """A fixed token; see :class:`TokenSource`."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def token(self) -> str:
-        """See :class:`TokenSource`."""
         return self._token
 
     def renew(self) -> None:
@@ -54,14 +53,13 @@ class GivenToken:
 
 
 class TokenFile:
-    """Tokens from a file, which another program rewrites to renew them."""
+    """Tokens from a file, which another program rewrites; see :class:`TokenSource`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._token: str | None = None
 
     def token(self) -> str:
-        """See :class:`TokenSource`."""
         self._token = self._token or self._read()
         return self._token
 
@@ -75,7 +73,6 @@ class TokenFile:
         return found
 
     def renew(self) -> None:
-        """See :class:`TokenSource`."""
         self._token = None
 
     def service_url(self, service_type: str) -> str | None:
@@ -84,7 +81,7 @@ class TokenFile:
 
 
 class KeystoneLogin:
-    """A login at an Identity API, which renews its token when it expires.
+    """A login at an Identity API, which renews expired tokens; see :class:`TokenSource`.
 
     ``places`` maps service types to addresses that override the catalog's.
     """
@@ -114,7 +111,6 @@ class KeystoneLogin:
         self._session = session.Session(auth=plugin, timeout=TIMEOUT_S, verify=ca_file or True)
 
     def token(self) -> str:
-        """See :class:`TokenSource`."""
         try:
             found = self._session.get_token()
         except exceptions.ClientException as error:
@@ -124,11 +120,9 @@ class KeystoneLogin:
         return str(found)
 
     def renew(self) -> None:
-        """See :class:`TokenSource`."""
         self._session.invalidate()
 
     def service_url(self, service_type: str) -> str | None:
-        """See :class:`TokenSource`."""
         if service_type in self._places:
             return self._places[service_type]
         try:

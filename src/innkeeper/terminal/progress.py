@@ -33,18 +33,16 @@ class AttemptProgress(StepProgress, Protocol):
 
 
 class Bars:
-    """Progress bars; ``columns`` are shown between the bar and the remaining time."""
+    """Bars for :class:`AttemptProgress`; ``columns`` stand before the remaining time."""
 
     def __init__(self, stream: TextIO, *columns: ProgressColumn) -> None:
         self._console = Console(file=stream)
         self._columns = columns
 
     def step(self, title: str, total: int) -> AbstractContextManager[Advance]:
-        """See :class:`StepProgress`."""
         return self._bar(title, total, is_transient=False)
 
     def attempt(self, title: str, total: int) -> AbstractContextManager[Advance]:
-        """See :class:`StepProgress`."""
         return self._bar(title, total, is_transient=True)
 
     @contextmanager
@@ -62,7 +60,7 @@ class Bars:
 
 
 class Lines:
-    """About ten lines for a step and one for an attempt.
+    """Lines for :class:`AttemptProgress`: about ten for a step, and one for an attempt.
 
     ``parts_min`` is the least number of parts between two lines of a step. ``noun`` names the
     parts. With ``tells_start`` a step also has a line before its first part.
@@ -78,7 +76,6 @@ class Lines:
 
     @contextmanager
     def step(self, title: str, total: int) -> Iterator[Advance]:
-        """See :class:`StepProgress`."""
         lock = threading.Lock()
         done = shown = 0
         interval = max(self._parts_min, total / LINES_PER_STEP)
@@ -100,7 +97,6 @@ class Lines:
 
     @contextmanager
     def attempt(self, title: str, total: int) -> Iterator[Advance]:
-        """See :class:`StepProgress`."""
         self._write(title)
         yield lambda _: None
 

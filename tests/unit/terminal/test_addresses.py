@@ -1,4 +1,4 @@
-"""Which texts are addresses of services."""
+"""Validation of addresses of services."""
 
 from __future__ import annotations
 

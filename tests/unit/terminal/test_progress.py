@@ -1,4 +1,4 @@
-"""How far a replay has come, on a terminal and in a file."""
+"""Progress on a terminal and in a file."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ class Compaction:
     shape: HostShape
     hosts: int
     bound: Bound
-    replays: int
 
     @property
     def share(self) -> float:
@@ -128,11 +127,8 @@ class Simulation:
 
     def _compaction(self, policy: SchedulingPolicy, shape: HostShape) -> Compaction:
         bound = lower_bound(self._workload, shape)
-        replays = 0
 
         def has_room(count: int) -> bool:
-            nonlocal replays
-            replays += 1
             options = replace(self._options, stops_at_refusal=True, samples=2)
             title = f"{policy.name}: do {count} hosts {shape.name} suffice?"
             with self._progress.attempt(title, self._workload.count) as advance:
@@ -142,4 +138,4 @@ class Simulation:
         # One host for each server suffices, unless a filter requires something else.
         most = min(HOSTS_MAX, max(least_hosts(bound), self._workload.count))
         found = smallest(has_room, least_hosts(bound), most)
-        return Compaction(policy, shape, found, bound, replays)
+        return Compaction(policy, shape, found, bound)

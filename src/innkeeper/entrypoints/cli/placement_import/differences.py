@@ -8,7 +8,7 @@ knows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.cli.placement_import.pictures import (
@@ -34,26 +34,20 @@ def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Ite
     """
     yield from _names("resource class", source.classes, target.classes)
     yield from _names("trait", source.traits, target.traits)
-    others = _others(source, target) if keeps_others else []
+    others = []
+    if keeps_others:
+        others = [c for uuid, c in target.consumers.items() if uuid not in source.consumers]
     spared = held(others)
-    for uuid in _of_either(source.providers, target.providers, keeps_others):
+    providers = source.providers.keys() | (() if keeps_others else target.providers.keys())
+    for uuid in sorted(providers):
         yield from _provider(uuid, source.providers.get(uuid), target.providers.get(uuid), spared)
     with_kinds = source.has_kinds and target.has_kinds
-    for uuid in _of_either(source.consumers, target.consumers, keeps_others):
+    consumers = source.consumers.keys() | (() if keeps_others else target.consumers.keys())
+    for uuid in sorted(consumers):
         yield from _consumer(
             uuid, source.consumers.get(uuid), target.consumers.get(uuid), with_kinds
         )
     yield from _totals(source, target, others)
-
-
-def _others(source: Picture, target: Picture) -> list[ConsumerPicture]:
-    return [each for uuid, each in target.consumers.items() if uuid not in source.consumers]
-
-
-def _of_either(
-    source: Mapping[str, object], target: Mapping[str, object], keeps_others: bool
-) -> list[str]:
-    return sorted(source.keys() if keeps_others else source.keys() | target.keys())
 
 
 def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator[str]:

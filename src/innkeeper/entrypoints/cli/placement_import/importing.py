@@ -12,7 +12,6 @@ from enum import IntEnum
 from typing import TextIO
 
 from innkeeper.clients.placement import PlacementApi
-from innkeeper.domain.errors import Refusal
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.cli.placement_import import differences, objections, plan
 from innkeeper.entrypoints.cli.placement_import.objections import Others
@@ -51,13 +50,7 @@ class PlacementImport:
     errors: TextIO
 
     def run(self) -> ExitStatus:
-        """Import; returns the exit status."""
-        try:
-            return self._run()
-        except Refusal as refusal:
-            return self._fail(refusal.message)
-
-    def _run(self) -> ExitStatus:
+        """Import; returns the exit status. Raises the services' refusals."""
         self.source.negotiate(SOURCE_LEAST)
         self.target.negotiate(TARGET_LEAST)
         if self.source.url == self.target.url:

@@ -1,4 +1,4 @@
-"""What an import shows of its progress, and what it takes as options."""
+"""The progress and the options of an import."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Silent:
         ),
     ],
 )
-def test_what_cannot_go_well_is_objected_to(
+def test_inconsistent_imports_are_rejected(
     source: Picture, target: Picture, others: Others, words: str
 ) -> None:
     (line,) = objections.find(source, target, others)
@@ -149,13 +149,13 @@ def test_usages_and_totals_are_compared_as_the_services_tell_them() -> None:
     assert list(differences.find(source, other, keeps_others=True)) == []
 
 
-def test_a_name_of_several_lines_is_told_in_one() -> None:
+def test_a_multiline_name_is_shown_in_one_line() -> None:
     (line,) = differences.find(picture(provider(name="a\nb")), picture())
     assert line == f'provider {HOST} "a\\nb": only in the source'
 
 
 @pytest.mark.parametrize(("char", "shown"), [("\x9b", "\\u009b"), ("\u202e", "\\u202e")])
-def test_no_name_gives_orders_to_a_terminal(char: str, shown: str) -> None:
+def test_names_are_shown_without_terminal_escapes(char: str, shown: str) -> None:
     (line,) = differences.find(picture(provider(name=f"a{char}31m")), picture())
     assert line == f'provider {HOST} "a{shown}31m": only in the source'
 
@@ -163,7 +163,7 @@ def test_no_name_gives_orders_to_a_terminal(char: str, shown: str) -> None:
 # -- the plan ------------------------------------------------------------------------------
 
 
-def test_an_inventory_opens_only_as_wide_as_what_is_held() -> None:
+def test_an_inventory_is_opened_only_for_what_is_held() -> None:
     small = provider(inventories={"VCPU": Inventory(total=4, reserved=1)})
     steps = plan.make(picture(small, consumer(amount=7)), picture(), Others.REFUSE)
     (opened,), (closed,) = steps.updates, steps.final_updates
@@ -171,7 +171,7 @@ def test_an_inventory_opens_only_as_wide_as_what_is_held() -> None:
     assert closed.inventories == small.inventories
 
 
-def test_more_than_fits_an_integer_is_held_by_a_ratio() -> None:
+def test_amounts_beyond_the_integer_limit_use_a_ratio() -> None:
     amounts = [consumer(f"c0000000-0000-4000-8000-00000000000{n}", UNIT_MAX) for n in range(3)]
     steps = plan.make(picture(provider(), *amounts), picture(), Others.REFUSE)
     opened = steps.updates[0].inventories
@@ -179,7 +179,7 @@ def test_more_than_fits_an_integer_is_held_by_a_ratio() -> None:
     assert opened["VCPU"] == Inventory(total=UNIT_MAX, allocation_ratio=3.0)
 
 
-def test_what_fits_is_written_once() -> None:
+def test_an_inventory_that_fits_is_written_once() -> None:
     steps = plan.make(picture(provider(), consumer()), picture(), Others.REFUSE)
     assert [each.inventories for each in steps.updates] == [provider().inventories]
     assert steps.final_updates == []
@@ -208,7 +208,7 @@ class Growing(Ledger):
         return super().get(path, **more)
 
 
-def test_what_appears_while_reading_is_read_as_well() -> None:
+def test_changes_during_the_read_are_read_too() -> None:
     host = Row("host", None, inventories={"VCPU": dict(FOUR)})
     holder = Holder("p", "u", None, {HOST: {"VCPU": 1}})
     source: Any = Growing("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
@@ -218,7 +218,7 @@ def test_what_appears_while_reading_is_read_as_well() -> None:
 
 
 class Contested(Ledger):
-    """Somebody else writes to a provider just before we do, so many times."""
+    """Another client writes to a provider just before each of our writes."""
 
     others_writes = 3
 
@@ -230,7 +230,7 @@ class Contested(Ledger):
 
 
 class Deaf(Ledger):
-    """What is written arrives, but the first answer about it is lost, and it is sent again."""
+    """Writes succeed, but the first response is lost and the write is repeated."""
 
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
         if path not in self.__dict__.setdefault("lost", set()):
@@ -240,7 +240,7 @@ class Deaf(Ledger):
 
 
 @pytest.mark.parametrize("kind", [Contested, Deaf])
-def test_conflicts_are_met_by_looking_again(kind: type[Ledger]) -> None:
+def test_conflicts_are_retried_after_a_refresh(kind: type[Ledger]) -> None:
     source = picture(
         provider(traits=frozenset({"HW_NUMA_ROOT"}), aggregates=frozenset({CHILD})),
         consumer(amount=7, kind="INSTANCE"),
@@ -256,7 +256,7 @@ def test_conflicts_are_met_by_looking_again(kind: type[Ledger]) -> None:
     assert waits
 
 
-def test_a_conflict_that_does_not_end_is_told() -> None:
+def test_a_persistent_conflict_is_raised() -> None:
     source = picture(provider(traits=frozenset({"HW_NUMA_ROOT"})))
     target: Any = Contested("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     target.others_writes = 1000
@@ -346,9 +346,7 @@ def odd(path: str, answer: Any) -> Any:
         (f"/allocations/{SERVER}", {**holds(HOST, 1), "consumer_type": "\n"}, "consumer_type"),
     ],
 )
-def test_an_answer_that_lacks_something_is_told_in_a_line(
-    path: str, answer: Any, words: str
-) -> None:
+def test_a_malformed_response_is_reported_in_one_line(path: str, answer: Any, words: str) -> None:
     with pytest.raises(Invalid) as raised:
         Reader(odd(path, answer), 2, Silent()).read(with_usages=True)
     message = raised.value.message
@@ -358,7 +356,7 @@ def test_an_answer_that_lacks_something_is_told_in_a_line(
 
 
 @pytest.mark.parametrize("path", ["/resource_providers", f"/resource_providers/{HOST}/traits"])
-def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) -> None:
+def test_a_malformed_response_to_a_write_is_reported(path: str) -> None:
     source = picture(provider(traits=frozenset({"HW_NUMA_ROOT"})))
     target: Any = Odd("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     empty = Reader(target, 1, Silent()).read(with_usages=False)
@@ -369,7 +367,7 @@ def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) ->
 
 
 class Attentive(Ledger):
-    """Remembers what it was asked for and sent."""
+    """Records its requests."""
 
     paths: list[str]
 
