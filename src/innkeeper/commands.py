@@ -1,7 +1,7 @@
-"""What the commands of the program do with the parts: serve, audit, care for the database.
+"""The commands of the program: serve, audit, and the maintenance of database and keys.
 
-Always true: a command gives its exit status, and tells its findings on the standard output.
-What its surroundings refuse is raised as :class:`SettingsError`.
+Always true: a command returns its exit status, and prints its findings to the standard output.
+What the environment refuses is raised as :class:`SettingsError`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -34,10 +34,11 @@ from innkeeper.entrypoints.maintenance import auditing, saving, upgrading
 from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.database_wait import DatabaseWait, NotThere
 from innkeeper.entrypoints.worker.heartbeat import Heartbeat
-from innkeeper.entrypoints.worker.parent import Signals, end_on_signals, stop_with
 from innkeeper.programs import demo_agent, with_port, worker
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
+from innkeeper.store.transactions import Store
+from innkeeper.terminal.ending import Signals, end_on_signals, stop_with
 from innkeeper.wiring import (
     DATABASE_FILE,
     RandomIds,
@@ -51,22 +52,22 @@ from innkeeper.wiring import (
 )
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread may keep the interpreter from others that want it. Python's 5 ms would be
-the waiting time of most answers, since deciding and answering are two threads."""
+"""How long a thread may keep the interpreter from other threads. Python's default of 5 ms would
+dominate response times, since deciding and responding run in two threads."""
 NOT_THERE = 3
-"""The status of a service whose database did not come: the same start may succeed later."""
+"""The exit status if the database did not become available: the same start may succeed later."""
 GARBAGE_THRESHOLD = 50_000
-"""Containers that may be made before the collector looks for circles among them. At Python's
-700, an answer with a thousand candidates is looked through many times while it is made."""
+"""Allocations between two runs of the cyclic collector. Python's default of 700 would scan a
+response with a thousand candidates many times while it is built."""
 
 
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
-    """Carry out one command of the program.
+    """Execute one command of the program.
 
-    Raises :class:`SettingsError` for what its surroundings refuse: an address that cannot be
-    listened on, a database that is none, a disk that is full.
+    Raises :class:`SettingsError` for what the environment refuses, such as an address in use, a
+    file that is no database, or a full disk.
     """
-    # To the standard error, whatever the command: its output is for what it was asked.
+    # Logs go to the standard error; the standard output is for the command's results.
     set_up_logs(settings.serving)
     try:
         return _run(command, settings, options)
@@ -74,32 +75,29 @@ def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
         why = getattr(error, "orig", None) or error
         raise SettingsError(f"Cannot use the database: {why}.") from error
     except Refusal as refusal:
-        # Whoever stands at the terminal is told what clients are not.
-        said = str(getattr(refusal.__cause__, "orig", None) or refusal.message)
-        raise SettingsError(f"Cannot use the database: {said.removesuffix('.')}.") from refusal
+        # Unlike clients, the operator sees the database's own message.
+        message = str(getattr(refusal.__cause__, "orig", None) or refusal.message)
+        raise SettingsError(f"Cannot use the database: {message.removesuffix('.')}.") from refusal
     except OSError as error:
         raise SettingsError(str(error).removesuffix(".") + ".") from error
 
 
 def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
-    if command == "serve":
-        return serve(settings, options)
-    if command == "audit":
-        return audit(settings, options)
-    if command == "db":
-        return care_for_database(settings, options)
     if command == "admin-password":
         return reset_admin_password(settings)
-    if command == "encryption-key":
-        return care_for_keys(settings, options)
-    if command == "agent-credential":
-        return care_for_agents(settings, options)
-    raise AssertionError(f"no such command: {command}")
+    act = {
+        "serve": serve,
+        "audit": audit,
+        "db": maintain_database,
+        "encryption-key": maintain_keys,
+        "agent-credential": maintain_agent_credentials,
+    }[command]
+    return act(settings, options)
 
 
 def reset_admin_password(settings: Settings) -> int:
-    """Give the administrator a new password, and say where it is written."""
-    with _there(settings) as database:
+    """Set a new administrator's password, and print where it was written."""
+    with _existing(settings) as database:
         path = startup.reset_password(
             database,
             settings,
@@ -114,19 +112,19 @@ def reset_admin_password(settings: Settings) -> int:
     return 0
 
 
-def care_for_keys(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Look at the encryption keys, take a new one, or drop old ones."""
-    with _there(settings) as database:
+def maintain_keys(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Show, rotate or remove encryption keys."""
+    with _existing(settings) as database:
         path = key_files.path_of(settings.storing)
         lines = key_commands.carry_out(options["act"], database, path, secrets.token_bytes, now())
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
 
-def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Issue a credential for an agent, or take back those it has."""
+def maintain_agent_credentials(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Issue a credential for an agent, or revoke its credentials."""
     try:
-        with _there(settings) as database:
+        with _existing(settings) as database:
             lines = agent_commands.carry_out(database, options, RandomIds(), now())
     except Invalid as refusal:
         sys.stderr.write(f"innkeeper: {refusal.message}\n")
@@ -136,19 +134,19 @@ def care_for_agents(settings: Settings, options: Mapping[str, Any]) -> int:
 
 
 def audit(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Check every room's invariants; one line per finding, and status 1 if there are any."""
+    """Check the invariants of every room: one line per finding, and status 1 if there are any."""
     audit_options = auditing.AuditOptions(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
-    with _there(settings) as database:
+    with _existing(settings) as database:
         return auditing.run(database, now, sys.stdout.write, audit_options)
 
 
 @contextmanager
-def _there(settings: Settings) -> Iterator[Database]:
-    """The database that a service works on; none is made or brought up for a look at it.
+def _existing(settings: Settings) -> Iterator[Database]:
+    """The service's database; it is neither created nor upgraded here.
 
-    Raises :class:`SettingsError` where there is none, or none for this program.
+    Raises :class:`SettingsError` if there is none, or if its schema is not usable.
     """
     database = Path(settings.storing.data_dir) / DATABASE_FILE
     if settings.storing.database_url is None and not database.exists():
@@ -159,15 +157,15 @@ def _there(settings: Settings) -> Iterator[Database]:
             is_usable = schema.is_usable(tx)
         if not is_usable:
             raise SettingsError(
-                "The database is not at this program's schema. `innkeeper db check` says more."
+                "The database is not at this program's schema. Run `innkeeper db check`."
             )
         yield Database(store)
     finally:
         store.dispose()
 
 
-def care_for_database(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Bring the schema up, look at it, save the database or put it back."""
+def maintain_database(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Upgrade or check the schema, or back up or restore the database."""
     act, say = options["act"], sys.stdout.write
     if act in ("backup", "restore"):
         url = database_url(settings)
@@ -187,15 +185,15 @@ def care_for_database(settings: Settings, options: Mapping[str, Any]) -> int:
 
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Serve until told to stop; requests in flight are answered first."""
+    """Serve until asked to stop; requests in progress are finished first."""
     if options["demo_hosts"] < 0:
-        raise SettingsError("--demo-hosts is a number of hosts.")
+        raise SettingsError("--demo-hosts must not be negative.")
     if options["demo_hosts"] and "compute" not in settings.serving.apis:
         raise SettingsError("--demo-hosts needs the Compute API, which is not served.")
     end_on_signals()
     try:
         if options["with_parent"] is not None:
-            return _be_worker(settings, options)
+            return _serve_as_worker(settings, options)
         if settings.serving.workers > 1:
             return _supervise(settings, options["demo_hosts"])
         return _serve_alone(settings, options["demo_hosts"])
@@ -204,43 +202,42 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
         return NOT_THERE
 
 
-def _database_wait(settings: Settings) -> DatabaseWait:
+def _open_service(settings: Settings, open_: Callable[[Settings], Store]) -> Service:
+    """Wait for the database, and create the service on it."""
     storing = settings.storing
-    return DatabaseWait(
-        storing.database_wait_s, chance, START_ON_FILE if storing.is_file else START
+    retry = START_ON_FILE if storing.is_file else START
+    database_wait = DatabaseWait(storing.database_wait_s, chance, retry)
+    return Service(settings, database_wait(lambda: open_(settings)), database_wait)
+
+
+def _listening(service: Service, listener: socket.socket, into: int | None = None) -> Listening:
+    return Listening(
+        service.app,
+        service.settings.serving,
+        service.engine.wakeups.stop,
+        listener,
+        Heartbeat(service.detector, into).beat,
     )
-
-
-def _opened(settings: Settings) -> Service:
-    """A service whose database is there, at its schema."""
-    database_wait = _database_wait(settings)
-    return Service(settings, database_wait(lambda: open_store(settings)), database_wait)
 
 
 def _make_ready(service: Service) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     service.start()
-    # What is there now stays: the collector need not go through it again and again.
+    # Present objects stay: the collector need not scan them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
 
 
 def _serve_alone(settings: Settings, demo_hosts: int) -> int:
-    service = _opened(settings)
+    service = _open_service(settings, open_store)
     listener: socket.socket | None = None
     agent: Child | None = None
     try:
         _make_ready(service)
         listener = bound(settings.serving)
         agent = _prepare(service, listener, demo_hosts)
-        listening = Listening(
-            service.app,
-            settings.serving,
-            service.engine.wakeups.stop,
-            listener,
-            Heartbeat(service.detector).beat,
-        )
+        listening = _listening(service, listener)
         if agent is not None:
             agent.start()
         listening.run()
@@ -254,7 +251,7 @@ def _serve_alone(settings: Settings, demo_hosts: int) -> int:
 
 
 def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Child | None:
-    """Make the logins, say where the service is, and make the agent that was asked for."""
+    """Create the logins, print the service's address, and create the agent if requested."""
     address = address_at(listener, certificates.scheme(service.settings.serving))
     login = service.prepare_logins(address)
     sys.stderr.write(f"Innkeeper serves on {address}\n")
@@ -264,20 +261,20 @@ def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Chil
 
 
 def _supervise(settings: Settings, demo_hosts: int) -> int:
-    """Keep several workers running, and do once what is to be done once."""
-    # Whatever is wrong with the settings is said here, and once.
+    """Run several workers, and do what must be done once for all of them."""
+    # Errors in the settings are reported here, once, and not by each worker.
     certificates.options(settings.serving)
-    service = _opened(settings)
+    service = _open_service(settings, open_store)
     children: list[Child] = []
     try:
         with reserved(settings.serving) as port:
             agent = _prepare(service, port, demo_hosts)
-            theirs = with_port(settings, port.getsockname()[1])
-            # From here on there is something to finish.
+            workers_settings = with_port(settings, port.getsockname()[1])
+            # From here on, a signal must stop the children.
             signals = Signals()
-            with TemporaryDirectory(prefix="innkeeper-metrics-") as numbers:
+            with TemporaryDirectory(prefix="innkeeper-metrics-") as folder:
                 for number in range(1, settings.serving.workers + 1):
-                    children.append(worker(theirs, Path(numbers), number))
+                    children.append(worker(workers_settings, Path(folder), number))
                 children += [] if agent is None else [agent]
                 for each in children:
                     each.start()
@@ -290,26 +287,18 @@ def _supervise(settings: Settings, demo_hosts: int) -> int:
     return 0
 
 
-def _be_worker(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Serve a port together with others, for as long as the supervisor lives."""
+def _serve_as_worker(settings: Settings, options: Mapping[str, Any]) -> int:
+    """Serve a port together with other workers, until the supervisor ends."""
     stop_with(options["with_parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
     if options["instead_of"] is not None:
-        # Counted by who comes after: the one before could not, and a supervisor is not asked.
+        # The successor counts the failure: a dead worker cannot, and the supervisor has no
+        # metrics of its own.
         metrics.REPLACED.labels(options["instead_of"]).inc()
-    database_wait = _database_wait(settings)
-    store = database_wait(lambda: open_store_as_it_is(settings))
-    service = Service(settings, store, database_wait)
+    service = _open_service(settings, open_store_as_it_is)
     try:
         _make_ready(service)
         with bound(settings.serving, is_shared=True) as listener:
-            listening = Listening(
-                service.app,
-                settings.serving,
-                service.engine.wakeups.stop,
-                listener,
-                Heartbeat(service.detector, options["pulse"]).beat,
-            )
-            listening.run()
+            _listening(service, listener, options["pulse"]).run()
     finally:
         service.stop()
     return 0

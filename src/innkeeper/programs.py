@@ -1,7 +1,7 @@
-"""The programs that run beside a service: its workers, and the agent of a demonstration.
+"""The child processes of a service: its workers, and the agent of a demonstration.
 
-Always true: what they have to know comes by the environment. Command lines are seen by
-everybody on the machine.
+Always true: secrets are passed in the environment. Command lines are visible to everybody on
+the machine.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from innkeeper.wiring import Service, environment_without
 
 PROGRAM = (sys.executable, "-m", "innkeeper.main")
 STOP_BESIDE_S = 10.0
-"""How long a worker may take to stop, beside the time for requests in progress."""
+"""The time for a worker to stop, in addition to that for requests in progress."""
 
 
 def demo_agent(service: Service, address: str, hosts: int) -> Child:
-    """An agent with made-up hosts, in a process of its own beside this one."""
+    """An agent with fake hosts, as a child process."""
     settings = service.settings
     command = [*PROGRAM, "agent", "--driver", "fake"]
     command += ["--hosts", str(hosts), "--name", "demo"]
@@ -54,24 +54,23 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
 
 
 def with_port(settings: Settings, port: int) -> Settings:
-    """The same settings, and the port that the system has chosen."""
+    """The settings with the port that the system has chosen."""
     serving = msgspec.structs.replace(settings.serving, port=port)
     return msgspec.structs.replace(settings, serving=serving)
 
 
-def worker(settings: Settings, numbers: Path, number: int) -> Child:
-    """One of several processes that serve the same port.
+def worker(settings: Settings, metrics_folder: Path, number: int) -> Child:
+    """One of several processes that serve the same port; ``metrics_folder`` is shared by them.
 
-    ``numbers`` is the folder in which they all count. They are given the settings as they are
-    now, by the environment: what a file says may have changed when one of them starts again.
+    The environment has the present settings: a file may have changed when a worker restarts.
     """
     environ = environment_without(ENV_PREFIX) | environment_of(settings)
-    environ[metrics.FOLDER_VARIABLE] = str(numbers)
+    environ[metrics.FOLDER_VARIABLE] = str(metrics_folder)
     return Child(
         [*PROGRAM, "serve", "--with-parent", str(os.getpid())],
         environ,
         name=f"worker-{number}",
         stop_s=settings.serving.shutdown_grace_s + STOP_BESIDE_S,
-        died=lambda pid: metrics.forget(pid, numbers),
+        died=lambda pid: metrics.forget(pid, metrics_folder),
         silence_max_s=settings.serving.worker_timeout_s,
     )

@@ -1,8 +1,8 @@
-"""Typed settings, read once at the start and handed down in slices.
+"""Typed settings, read once at the start and passed on in slices.
 
-One TOML file of plain keys, then ``INNKEEPER_<KEY>`` environment variables, then the command
-line; the later wins. An unknown name stops the start and is answered with the nearest known
-one, because a typo must not be a silent default.
+Sources are a TOML file of plain keys, ``INNKEEPER_<KEY>`` environment variables and the command
+line; later ones override earlier ones. An unknown name is an error that suggests the nearest
+known name, because a typo must not be a silent default.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from innkeeper.domain.slices import SLICES, Serving, Settings
 from innkeeper.domain.zones import plan_key
+from innkeeper.terminal.arguments import is_http, names
 
 ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
-"""How the settings end that say under which path an API is."""
+"""The suffix of the settings with an API's path."""
 PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
-"""Scheme, address and maybe a port, without a slash at the end."""
+"""Scheme, host and optional port, without a trailing slash."""
 TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The name of a method or a header."""
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 SECRETS = frozenset({"keystone_password", "build_plan_encryption_key"})
-"""Settings of which no message repeats the value."""
+"""Settings whose values never appear in messages."""
 ONE_OR_SEVERAL = frozenset({"build_plan_encryption_key"})
-"""Lists of which one item may be written as it is. The design for zones has one key here."""
+"""Lists that may be written as a single item, as in the design for zones."""
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
-"""What the service itself answers, whatever its APIs are."""
+"""Paths of the service itself, outside of its APIs."""
 
 
 class SettingsError(Exception):
-    """The settings are wrong; the message says which one, and how."""
+    """The settings are wrong; the message names the setting and the error."""
 
 
 def _keys() -> dict[str, str]:
@@ -54,7 +54,7 @@ def _keys() -> dict[str, str]:
 
 
 KEYS = _keys()
-"""Every key, and the slice it belongs to."""
+"""Every key, and its slice."""
 
 
 def load(
@@ -64,8 +64,8 @@ def load(
 ) -> Settings:
     """Read the file, the environment and the overrides.
 
-    Raises :class:`SettingsError` for a file that cannot be read, an unknown name, a value of
-    the wrong kind, or one that is missing where another asks for it.
+    Raises :class:`SettingsError` for an unreadable file, an unknown name, a value of the wrong
+    type, or a missing value that another setting requires.
     """
     values: dict[str, Any] = {}
     if path is not None:
@@ -81,8 +81,8 @@ def load(
         try:
             slices[name] = msgspec.convert(mine, kind, strict=False)
         except msgspec.ValidationError as error:
-            raise SettingsError(_told(kind, mine, error)) from error
-        _refuse_no_names(slices[name])
+            raise SettingsError(_conversion_error(kind, mine, error)) from error
+        _check_texts(slices[name])
     settings = Settings(**slices)
     _check_serving(settings)
     _check_names(settings)
@@ -92,7 +92,7 @@ def load(
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The environment from which :func:`load` reads the same settings again."""
+    """The environment from which :func:`load` reads the same settings."""
     environ: dict[str, str] = {}
     for key, slice_name in KEYS.items():
         value = getattr(getattr(settings, slice_name), key)
@@ -103,27 +103,26 @@ def environment_of(settings: Settings) -> dict[str, str]:
     return environ
 
 
-def _refuse_no_names(slice_: Any) -> None:
+def _check_texts(slice_: Any) -> None:
     for key in slice_.__struct_fields__:
         value = getattr(slice_, key)
         is_list = isinstance(value, tuple | Mapping)
         texts = tuple(value) if is_list else (value,)
         shown = "" if key in SECRETS else f": {value!r}"
-        # Paths, names and addresses end there for whoever is asked for them.
+        # In paths, names and addresses, NUL would end the text for the system.
         if any(isinstance(each, str) and "\0" in each for each in texts):
             raise SettingsError(f"The setting {key!r} has a NUL character in it{shown}.")
         if is_list and any(not each.strip() for each in texts):
             raise SettingsError(f"The setting {key!r} has an empty name in it{shown}.")
 
 
-def _told(
+def _conversion_error(
     kind: type[msgspec.Struct], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
-    """What is wrong with the values that were given for a slice; in maps, with which one."""
+    """The message for a value of the wrong type; in maps, it names the entry."""
     for key, value in given.items():
-        is_told = isinstance(value, Mapping) and key not in SECRETS
-        entries = value.items() if is_told else ()
-        for name, each in entries:
+        is_shown = isinstance(value, Mapping) and key not in SECRETS
+        for name, each in value.items() if is_shown else ():
             try:
                 msgspec.convert({key: {name: each}}, kind, strict=False)
             except msgspec.ValidationError as inner:
@@ -137,12 +136,12 @@ def _check_serving(settings: Settings) -> None:
     known = [key.removesuffix(PREFIX) for key in KEYS if key.endswith(PREFIX)]
     _refuse_unknown(serving.apis, known, "API")
     if not serving.apis:
-        raise SettingsError("The setting 'apis' names none.")
+        raise SettingsError("The setting 'apis' is empty.")
     if not serving.host.strip():
         raise SettingsError(
-            "The setting 'host' is empty. To listen everywhere, say '0.0.0.0' or '::'."
+            "The setting 'host' is empty. To listen on all addresses, use '0.0.0.0' or '::'."
         )
-    if serving.public_url is not None and not _is_web_address(serving.public_url):
+    if serving.public_url is not None and not is_http(serving.public_url):
         raise SettingsError(
             f"The setting 'public_url' is no http or https address: {serving.public_url!r}."
         )
@@ -178,7 +177,7 @@ def _check_prefixes(serving: Serving) -> None:
                 f"between single slashes: {prefix!r}."
             )
         if prefix in OWN_PATHS:
-            raise SettingsError(f"The service itself answers at {prefix!r}; no API can.")
+            raise SettingsError(f"The service itself uses {prefix!r}; no API can.")
     if len(set(prefixes)) < len(prefixes):
         raise SettingsError("Two APIs have the same prefix.")
 
@@ -193,22 +192,12 @@ def _check_origins(serving: Serving) -> None:
     for key in ("cors_expose_headers", "cors_allow_methods", "cors_allow_headers"):
         for name in getattr(serving, key):
             if not TOKEN_PATTERN.fullmatch(name):
-                raise SettingsError(f"The setting {key!r} has no such thing in it: {name!r}.")
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        has_place = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    is_clean = text.isprintable() and " " not in text
-    return is_clean and has_place and parts.scheme in ("http", "https")
+                raise SettingsError(f"The setting {key!r} has an invalid name in it: {name!r}.")
 
 
 def _check_names(settings: Settings) -> None:
     if not settings.storing.data_dir:
-        raise SettingsError("The setting 'data_dir' is empty. This folder is '.'.")
+        raise SettingsError("The setting 'data_dir' is empty. The present folder is '.'.")
     zone = settings.scheduling.default_availability_zone
     if not ZONE_PATTERN.fullmatch(zone):
         raise SettingsError(
@@ -236,7 +225,7 @@ def _check_plans(settings: Settings) -> None:
         except ValueError as error:
             raise SettingsError(
                 f"The setting 'build_plan_encryption_key' is wrong at number {place}: {error}. "
-                "'openssl rand -hex 32' makes one."
+                "'openssl rand -hex 32' creates one."
             ) from error
 
 
@@ -257,7 +246,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
             continue
         key = variable.removeprefix(ENV_PREFIX).lower()
         default = getattr(SLICES[KEYS[key]](), key) if key in KEYS else None
-        # Lists and maps are written as JSON, or simply with commas.
+        # Lists and maps are written as JSON, or as comma-separated values.
         if isinstance(default, tuple):
             values[key] = _list_of(variable, text)
         elif isinstance(default, Mapping):
@@ -269,7 +258,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _list_of(variable: str, text: str) -> list[str]:
     if not text.lstrip().startswith("["):
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return list(names(text))
     try:
         parts = json.loads(text)
     except ValueError as error:
@@ -292,8 +281,8 @@ def _map_of(variable: str, text: str) -> dict[str, Any]:
 
 
 def _refuse_unknown(given: Iterable[str], known: Iterable[str], noun: str) -> None:
-    names = sorted(known)
+    known = sorted(known)
     for key in given:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
             raise SettingsError(f"There is no {noun} {key!r}. Did you mean {near[0]!r}?")

@@ -1,4 +1,4 @@
-"""The composition root: settings become a store, a snapshot, systems and programs."""
+"""The composition root: builds the store, the snapshot, the systems and the programs."""
 
 from __future__ import annotations
 
@@ -41,55 +41,52 @@ from innkeeper.systems.zones.sealing import sealer_of
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 5
-"""Threads that read beside the reader threads: the one that searches, the worker, which makes
-the agent's token, the deciding one when it looks up a batch whose commit has failed, the one
-that watches for orders, and the one that asks for news."""
+"""Readers beside the reader threads. They are the search, the worker with the agent's token, the
+writer looking up a batch after a failed commit, the watcher of orders, and the listener for
+invalidations."""
 
 DRAWN_BYTES = 10
 DRAWN_AT_ONCE = 256
 VERSION_7 = 0x7000_8000_0000_0000_0000
-"""Behind a UUID's moment stand the number of its version and two bits of its variant."""
+"""The version and variant bits of a UUID, below its 48 bits of time."""
 RANDOM_74 = 0x0FFF_3FFF_FFFF_FFFF_FFFF
 
 
 def now() -> datetime:
-    """The present moment, in UTC, without a time zone."""
+    """The present time in UTC, without a time zone."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def chance() -> float:
-    """A number from 0 to 1 that no other process has."""
+    """A random number from 0 to 1 that differs between processes."""
     return secrets.SystemRandom().random()
 
 
 class RandomIds:
-    """Identifiers nobody can guess: UUIDs that begin with the moment (RFC 9562, version 7).
+    """Unguessable identifiers: UUIDs that start with the time (RFC 9562, version 7).
 
-    Rows that are written at the same time then stand beside each other in every index by id.
-    With ids at random each would change a page of its own, and all of these go to the disk
-    before a boot is acknowledged.
+    Rows written at the same time are then adjacent in every index by id. With random ids each
+    would change a page of its own, and all pages are flushed before a boot is acknowledged.
     """
 
     def __init__(self) -> None:
         self._drawn: list[bytes] = []
 
     def uuid(self) -> str:
-        """See :class:`innkeeper.domain.ids.IdSource`."""
         moment = f"{time.time_ns() // 1_000_000:012x}"
         drawn = int.from_bytes(self._draw(), "big")
         rest = f"{VERSION_7 | drawn & RANDOM_74:020x}"
         return f"{moment[:8]}-{moment[8:]}-{rest[:4]}-{rest[4:8]}-{rest[8:]}"
 
     def seed(self) -> int:
-        """See :class:`innkeeper.domain.ids.IdSource`."""
         return int.from_bytes(self._draw()[:8], "big") >> 1
 
     def _draw(self) -> bytes:
-        """Random bytes that nobody else is given."""
+        """Random bytes, each returned once."""
         with suppress(IndexError):
             return self._drawn.pop()
-        # Many at once: each question to the system lets go of the interpreter, for which the
-        # writer thread waits. Two threads that ask at the same time draw twice.
+        # Many at once: each system call releases the interpreter, and the writer thread waits
+        # for it. Two threads may both draw; no bytes are returned twice.
         many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
         first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
         self._drawn += others
@@ -97,7 +94,7 @@ class RandomIds:
 
 
 def connect(settings: Settings) -> Store:
-    """Open the database as it is."""
+    """Open the database without changing it."""
     storing = settings.storing
     url = database_url(settings)
     backend = _or_settings_error(lambda: backend_catalogue.of_url(url))
@@ -109,28 +106,25 @@ def connect(settings: Settings) -> Store:
             idle_timeout_s=storing.idle_timeout_s,
         )
     except (OSError, ValueError) as error:
-        told = str(error).removesuffix(".")
-        raise SettingsError(f"Cannot use the database: {told}.") from error
+        raise SettingsError(f"Cannot use the database: {str(error).removesuffix('.')}.") from error
     return Store(backend, engines)
 
 
 def database_url(settings: Settings) -> str:
-    """Where the database is; the folder of an embedded one is there afterwards."""
+    """The database's address; creates the folder of an embedded one."""
     storing = settings.storing
-    return storing.database_url or f"sqlite:///{_database_file(storing.data_dir)}"
-
-
-def _database_file(data_dir: str) -> Path:
-    directory = Path(data_dir)
+    if storing.database_url:
+        return storing.database_url
+    directory = Path(storing.data_dir)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(f"Cannot use the data directory: {error}.") from error
-    return directory / DATABASE_FILE
+    return f"sqlite:///{directory / DATABASE_FILE}"
 
 
 def open_store(settings: Settings) -> Store:
-    """Open the database, bring its schema up, and give the store."""
+    """Open the database, and upgrade its schema."""
     store = connect(settings)
     with ExitStack() as undo:
         undo.callback(store.dispose)
@@ -140,9 +134,9 @@ def open_store(settings: Settings) -> Store:
 
 
 def open_store_as_it_is(settings: Settings) -> Store:
-    """Open a database whose schema somebody else has brought up.
+    """Open a database whose schema the supervisor has upgraded.
 
-    Raises :class:`Busy` where that is not so, or cannot be seen yet.
+    Raises :class:`Busy` if the schema is not usable, or not visible yet.
     """
     store = connect(settings)
     with ExitStack() as undo:
@@ -156,12 +150,12 @@ def open_store_as_it_is(settings: Settings) -> Store:
 
 
 class Service:
-    """One serving process, whole: made, started, asked, stopped."""
+    """One serving process: created, started and stopped."""
 
     def __init__(
         self, settings: Settings, store: Store | None = None, patiently: Patiently = at_once
     ) -> None:
-        """``patiently`` does whatever a start asks of the database."""
+        """``patiently`` executes whatever needs the database at the start."""
         self.settings = settings
         self._patiently = patiently
         self.store = store or open_store(settings)
@@ -180,10 +174,10 @@ class Service:
             self.ids,
             settings.serving.reader_threads,
         )
-        # One thread, for a question that is asked once at a time, and must not wait for reads.
-        self.hearing = ThreadPoolExecutor(1, thread_name_prefix="hearing")
+        # Its own thread: the poll for invalidations must not wait behind other reads.
+        self._invalidation_thread = ThreadPoolExecutor(1, thread_name_prefix="invalidations")
         self.listener = invalidations.Listener(self.store, invalidations.IDENTITY)
-        heard = SingleFlight(self._invalidations) if settings.is_one_of_several else None
+        polled = SingleFlight(self._invalidations) if settings.is_one_of_several else None
         apis = served_apis(settings)
         overrides = settings.authenticating.policy_file
         policy = _or_settings_error(
@@ -204,7 +198,7 @@ class Service:
             engine=self.engine,
             recordings=self.recordings,
             policy=policy,
-            authenticator=startup.authenticator(settings, self.signer, self.engine, now, heard),
+            authenticator=startup.authenticator(settings, self.signer, self.engine, now, polled),
             clock=now,
             ids=self.ids,
             services=startup.services(settings, apis),
@@ -219,12 +213,12 @@ class Service:
 
     async def _invalidations(self) -> int:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.hearing, self.listener.number)
+        return await loop.run_in_executor(self._invalidation_thread, self.listener.number)
 
     def prepare_logins(self, address: str) -> Path | None:
-        """Make the logins that must be there; gives the administrator's if it is new.
+        """Create the required logins; returns the file of a new administrator's password.
 
-        ``address`` is where this process listens. To be called before requests are served.
+        ``address`` is where this process listens. Call it before requests are served.
         """
         if self.signer is None:
             return None
@@ -235,9 +229,9 @@ class Service:
         )
 
     def keep_agent_token(self) -> Path:
-        """A file with a token for the agent beside this process; renewed from now on.
+        """Write a token for the agent beside this process, and renew it from now on.
 
-        In the ``keystone`` mode there is none to give: Keystone alone makes tokens.
+        Not for the ``keystone`` mode, in which only Keystone issues tokens.
         """
         assert self.settings.authenticating.auth != "keystone"
         self._has_agent = True
@@ -247,7 +241,7 @@ class Service:
         return startup.write_agent_token(self.database, self.settings, self.signer, self.ids, now())
 
     def renew_agent_token(self) -> int:
-        """Make the agent's token anew, if there is such an agent. Done again and again."""
+        """Renew the agent's token, if there is such an agent."""
         if self._has_agent:
             self._write_agent_token()
         return 0
@@ -256,7 +250,7 @@ class Service:
         return PeriodicTask("agent_token", startup.AGENT_TOKEN_PERIOD_S, self.renew_agent_token)
 
     def start(self) -> None:
-        """Load the host table and begin to decide."""
+        """Load the host table, and start the threads."""
         self._patiently(self.engine.load)
         serves_agents = "compute" in self.settings.serving.apis
         self.engine.start(watches_orders=self.settings.is_one_of_several and serves_agents)
@@ -264,7 +258,7 @@ class Service:
         self._begin([*periodic.tasks(), self._token_task()])
 
     def start_beside(self) -> None:
-        """Begin what is done once for several workers, and serve nothing."""
+        """Start only the tasks that run once for several workers."""
         self._begin([self._token_task()])
 
     def _begin(self, tasks: list[PeriodicTask]) -> None:
@@ -272,11 +266,11 @@ class Service:
         self.worker.start()
 
     def stop(self) -> None:
-        """Finish what was begun, then let go of everything."""
+        """Finish the work in progress, and release everything."""
         self.worker.stop(self.settings.serving.shutdown_grace_s)
         self.engine.stop(self.settings.serving.shutdown_grace_s)
         self.recordings.stop()
-        self.hearing.shutdown()
+        self._invalidation_thread.shutdown()
         self.listener.close()
         self.site.passwords.stop()
         if self.site.tracing is not None:
@@ -284,21 +278,21 @@ class Service:
         self.store.dispose()
 
     def why_not_ready(self) -> str | None:
-        """The reason why requests cannot be served; ``None`` if they can."""
+        """Why requests cannot be served; ``None`` if they can."""
         if not self.engine.writer.is_alive:
-            return "decisions are not being made"
+            return "the writer thread has ended"
         if self.detector.is_stuck:
-            return "a decision does not come to an end"
+            return "the writer thread makes no progress"
         if self.store.trouble is not None:
-            return f"nothing can be written: {self.store.trouble}"
-        return "nothing can be written" if self.engine.writer.is_failing else None
+            return f"the database cannot be written: {self.store.trouble}"
+        return "the database cannot be written" if self.engine.writer.is_failing else None
 
 
 T = TypeVar("T")
 
 
 def _or_settings_error(make: Callable[[], T]) -> T:
-    """What ``make`` gives; its ``ValueError`` is about the settings it was made from."""
+    """Call ``make``; its ``ValueError`` is an error in the settings."""
     try:
         return make()
     except ValueError as error:
@@ -309,7 +303,7 @@ def _tracing(endpoint: str | None) -> Tracer | None:
     if endpoint is None:
         return None
     try:
-        # The library is an extra, and takes its time to load.
+        # The library is an extra, and slow to import.
         from innkeeper.entrypoints.api.tracing import OpenTelemetryTracer  # noqa: PLC0415
     except ImportError as error:
         raise SettingsError(
@@ -319,7 +313,7 @@ def _tracing(endpoint: str | None) -> Tracer | None:
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:
-    """The APIs to serve, by name. Beside a Keystone there is no Identity API of our own."""
+    """The APIs to serve, by name. With an external Keystone there is no Identity API."""
     is_ours = settings.authenticating.auth != "keystone"
     return {
         name: APIS[name]
@@ -329,5 +323,5 @@ def served_apis(settings: Settings) -> dict[str, Api]:
 
 
 def environment_without(*prefixes: str) -> dict[str, str]:
-    """The variables of this process whose names do not begin so."""
+    """This process's environment without the variables that have these prefixes."""
     return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

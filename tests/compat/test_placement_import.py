@@ -20,7 +20,7 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
 
     status, told, _ = bring(filled.url, at(target), "--dry-run")
     assert status == 1
-    assert "providers made, renamed or moved: 12\n" in told
+    assert "providers created, renamed or moved: 12\n" in told
     assert "consumers written: 19\n" in told
     assert generations(ours) == {}
 

@@ -85,8 +85,8 @@ def test_a_failed_build_has_a_fault_and_a_deleted_server_disappears(tmp_path: Pa
         server_id = boot(service)
         eventually(lambda: status(service, server_id), "ERROR")
         shown = service.call("GET", f"/compute/v2.1/servers/{server_id}").json()["server"]
-        assert "fail, as the agent was told" in shown["fault"]["details"]
-        assert "as the agent was told" not in shown["fault"]["message"]
+        assert "fail because of --fail-builds-on" in shown["fault"]["details"]
+        assert "--fail-builds-on" not in shown["fault"]["message"]
         service.call("DELETE", f"/compute/v2.1/servers/{server_id}")
         eventually(lambda: status(service, server_id), "gone")
 

@@ -123,7 +123,7 @@ def test_a_database_that_does_not_come_is_given_up(
     assert before
     assert {"event=database_awaited" in each for each in before} == {True}
     assert last.startswith("innkeeper: Cannot use the database: ")
-    assert last.endswith(" It was waited for, 1 s.")
+    assert last.endswith(" Gave up after 1 s.")
 
 
 def refused(folder: Path, url: str) -> str:

@@ -199,5 +199,5 @@ def test_an_agent_reports_wrong_files(tmp_path: Path, authority: Authority) -> N
         trust_of(str(tmp_path / "nowhere"), None, None)
     with pytest.raises(Invalid, match="certificate"):
         trust_of(None, str(pair.key), str(pair.key))
-    with pytest.raises(Invalid, match="proves nothing"):
+    with pytest.raises(Invalid, match="needs a certificate"):
         trust_of(None, None, str(pair.key))

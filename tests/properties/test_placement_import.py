@@ -86,9 +86,9 @@ def look(ledger: Any) -> Picture:
 def bring(source: Any, target: Any, others: Others) -> None:
     theirs, ours = look(source), look(target)
     assert list(objections.find(theirs, ours, others)) == []
-    made = plan.make(theirs, ours, others)
+    steps = plan.make(theirs, ours, others)
     # One by one, so that what one consumer takes is not given back in the same request.
-    PlanWriter(target, ours, 1, Silent(), lambda pause_s: None, consumers_max=1).carry_out(made)
+    PlanWriter(target, ours, 1, Silent(), lambda pause_s: None, consumers_max=1).carry_out(steps)
 
 
 def compare(source: Any, target: Any, others: Others = Others.REMOVE) -> list[str]:

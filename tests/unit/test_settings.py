@@ -1,4 +1,4 @@
-"""Settings: the example is whole, the later source wins, and nothing wrong is passed over."""
+"""Settings: the example is complete, later sources win, and errors are reported."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_example_is_taken() -> None:
+def test_the_example_is_valid() -> None:
     settings = load(EXAMPLE, environ={})
     assert settings.storing.data_dir == "/var/lib/innkeeper"
     assert settings.scheduling.weigher_multipliers == {"FreeDiskWeigher": 0.5}
     assert settings.computing.quota_cores == 200
 
 
-def test_every_line_of_the_example_could_stand(tmp_path: Path) -> None:
+def test_every_line_of_the_example_is_valid(tmp_path: Path) -> None:
     text = COMMENTED_OUT.sub("", EXAMPLE.read_text(encoding="utf-8"))
     settings = load(written(tmp_path, text), environ={})
     assert settings.authenticating.policy_file == "/etc/innkeeper/policy.yaml"
@@ -92,17 +92,17 @@ def test_an_empty_list_in_the_environment(text: str) -> None:
     ("overrides", "words"),
     [
         ({"apis": ["placment"]}, "There is no API 'placment'. Did you mean 'placement'?"),
-        ({"apis": []}, "names none"),
+        ({"apis": []}, "is empty"),
         ({"placement_prefix": "placement"}, "begins with a slash"),
         ({"placement_prefix": "/placement/"}, "does not end with one"),
         ({"placement_prefix": "/compute"}, "the same prefix"),
         ({"placement_prefix": "/{id}"}, "made of letters"),
         ({"placement_prefix": "/a//b"}, "made of letters"),
         ({"placement_prefix": "/a b"}, "made of letters"),
-        ({"placement_prefix": "/healthz"}, "The service itself answers at '/healthz'"),
-        ({"placement_prefix": "/readyz"}, "The service itself answers"),
-        ({"placement_prefix": "/metrics"}, "The service itself answers"),
-        ({"placement_prefix": "/openapi.json"}, "The service itself answers"),
+        ({"placement_prefix": "/healthz"}, "The service itself uses '/healthz'"),
+        ({"placement_prefix": "/readyz"}, "The service itself uses"),
+        ({"placement_prefix": "/metrics"}, "The service itself uses"),
+        ({"placement_prefix": "/openapi.json"}, "The service itself uses"),
         ({"host": ""}, "'host' is empty"),
         ({"public_url": ""}, "'public_url' is no http or https address"),
         ({"public_url": "cloud.example.org"}, "'public_url' is no http"),
@@ -113,7 +113,7 @@ def test_an_empty_list_in_the_environment(text: str) -> None:
         ({"public_url": "https://cloud example"}, "'public_url' is no http"),
     ],
 )
-def test_doors_that_lead_nowhere(overrides: dict[str, Any], words: str) -> None:
+def test_invalid_serving_settings_are_rejected(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(words)):
         load(environ={}, overrides=overrides)
 
@@ -135,7 +135,7 @@ def test_doors_that_lead_nowhere(overrides: dict[str, Any], words: str) -> None:
         ({"default_availability_zone": "a b"}, "'default_availability_zone' is a name"),
     ],
 )
-def test_names_that_name_nothing(overrides: dict[str, Any], words: str) -> None:
+def test_invalid_names_are_rejected(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(words)):
         load(environ={}, overrides=overrides)
 
@@ -222,16 +222,14 @@ def test_every_number_has_bounds(tmp_path: Path, key: str) -> None:
         ("heavy = inf", "is wrong for 'heavy'"),
     ],
 )
-def test_what_is_wrong_in_a_map_is_told_with_its_name(
-    tmp_path: Path, key: str, entry: str, told: str
-) -> None:
+def test_an_error_in_a_map_names_its_entry(tmp_path: Path, key: str, entry: str, told: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(told)) as refused:
         load(written(tmp_path, f"{key} = {{ {entry} }}\n"), environ={})
     assert str(refused.value).startswith(f"The setting {key!r}")
 
 
 @pytest.mark.parametrize("key", ["default_host_filters", "isolated_hosts", "isolated_images"])
-def test_an_empty_name_in_a_list_is_none(tmp_path: Path, key: str) -> None:
+def test_an_empty_name_in_a_list_is_rejected(tmp_path: Path, key: str) -> None:
     with pytest.raises(SettingsError, match=f"'{key}' has an empty name in it"):
         load(written(tmp_path, f'{key} = ["x", ""]\n'), environ={})
 
@@ -241,7 +239,7 @@ FLOATS = [key for key, name in KEYS.items() if isinstance(getattr(SLICES[name]()
 
 @pytest.mark.parametrize("text", ["inf", "-inf", "nan", "1e300"])
 @pytest.mark.parametrize("key", FLOATS)
-def test_a_number_that_is_none_names_its_setting(tmp_path: Path, key: str, text: str) -> None:
+def test_an_invalid_number_names_its_setting(tmp_path: Path, key: str, text: str) -> None:
     with pytest.raises(SettingsError, match=key):
         load(written(tmp_path, f"{key} = {text}\n"), environ={})
     with pytest.raises(SettingsError, match=key):
@@ -272,7 +270,7 @@ def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
         load(written(tmp_path, "port: 8780\n"), environ={})
 
 
-def test_settings_go_through_an_environment_unchanged(tmp_path: Path) -> None:
+def test_settings_survive_the_environment_unchanged(tmp_path: Path) -> None:
     text = COMMENTED_OUT.sub("", EXAMPLE.read_text(encoding="utf-8"))
     for settings in (
         load(written(tmp_path, text), environ={}),
@@ -306,7 +304,7 @@ def test_settings_go_through_an_environment_unchanged(tmp_path: Path) -> None:
         ({"database_url": "postgresql://a/b", "database_is_shared": False}, False),
     ],
 )
-def test_who_else_writes(given: dict[str, Any], is_one: bool) -> None:
+def test_whether_several_processes_write(given: dict[str, Any], is_one: bool) -> None:
     assert load(environ={}, overrides=given).is_one_of_several is is_one
 
 
@@ -320,7 +318,7 @@ def test_who_else_writes(given: dict[str, Any], is_one: bool) -> None:
         (["c0ffee", ""], "has an empty name in it."),
     ],
 )
-def test_keys_for_plans_are_judged_and_never_shown(keys: list[str], words: str) -> None:
+def test_keys_for_plans_are_validated_and_never_shown(keys: list[str], words: str) -> None:
     with pytest.raises(SettingsError, match="'build_plan_encryption_key'") as caught:
         load(environ={}, overrides={"build_plan_encryption_key": keys})
     assert words in str(caught.value)
@@ -328,7 +326,7 @@ def test_keys_for_plans_are_judged_and_never_shown(keys: list[str], words: str) 
 
 
 @pytest.mark.parametrize("words", ["{key!r}", "[{key!r}]", "[{key!r}, {more!r}]"])
-def test_one_key_may_be_written_as_a_text(tmp_path: Path, words: str) -> None:
+def test_a_single_key_may_be_written_as_a_text(tmp_path: Path, words: str) -> None:
     key, more = "c286696d887c9aa0611bbb3e2025a45b", "AB" * 32
     path = tmp_path / "settings.toml"
     text = words.format(key=key, more=more)
@@ -352,7 +350,7 @@ def test_one_key_may_be_written_as_a_text(tmp_path: Path, words: str) -> None:
         ("{c0ffee = 'c0ffee'}", "Expected `array`"),
     ],
 )
-def test_one_key_is_judged_and_never_shown(tmp_path: Path, text: str, words: str) -> None:
+def test_a_single_key_is_validated_and_never_shown(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(f"build_plan_encryption_key = {text}\n", encoding="utf-8")
     with pytest.raises(SettingsError, match="build_plan_encryption_key") as caught:
@@ -362,7 +360,7 @@ def test_one_key_is_judged_and_never_shown(tmp_path: Path, text: str, words: str
     assert str(0xC0FFEE) not in str(caught.value)
 
 
-def test_several_keys_may_stand_in_the_environment() -> None:
+def test_the_environment_may_hold_several_keys() -> None:
     keys = ("c286696d887c9aa0611bbb3e2025a45b", "AB" * 32)
     environ = {"INNKEEPER_BUILD_PLAN_ENCRYPTION_KEY": ", ".join(keys)}
     settings = load(environ=environ)

@@ -1,13 +1,14 @@
-"""How an agent calls its service.
+"""An agent's HTTP client for its service.
 
-Always true: every call has a deadline, longer than the service may take to answer; a token
-that is refused is renewed once per call.
+Always true: every call has a deadline, longer than the service may take to respond. A refused
+token is renewed once per call.
 """
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -17,15 +18,16 @@ from innkeeper.domain.errors import Conflict, Invalid, NotFound, Refusal, TooLar
 
 CALL_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 60.0
-"""Five hundred hosts take a moment to write, and others may be writing too."""
+"""Storing five hundred hosts takes time, more so if other agents report too."""
 POLL_EXTRA_S = 10.0
-"""How much longer than the service one waits for an answer about work."""
+"""How much longer than the service the agent waits in a long poll."""
 CONNECTIONS_MAX = 8
 API = "/v2.1"
+REFUSALS: Mapping[int, type[Refusal]] = {400: Invalid, 404: NotFound, 409: Conflict, 413: TooLarge}
 
 
 class AgentApi:
-    """The agent's side of the protocol. Any number of threads may call at once."""
+    """The agent's side of the protocol. It is thread-safe."""
 
     def __init__(self, url: str | None, login: TokenSource, trust: ssl.SSLContext) -> None:
         self._url = url
@@ -38,7 +40,7 @@ class AgentApi:
         )
 
     def register(self, name: str, driver: str) -> dict[str, Any]:
-        """Make the agent known; gives its id and how often it must be heard."""
+        """Register the agent; returns its id and its heartbeat interval."""
         body = {"agent": {"name": name, "driver": driver}}
         agent: dict[str, Any] = self._call("POST", "/os-agents", body)["agent"]
         return agent
@@ -48,12 +50,12 @@ class AgentApi:
         path = f"/os-agents/{agent_id}/hosts"
         self._call("PUT", path, {"hosts": hosts}, REPORT_TIMEOUT_S)
 
-    def beat(self, agent_id: str) -> None:
-        """Be heard."""
+    def heartbeat(self, agent_id: str) -> None:
+        """Send a heartbeat."""
         self._call("POST", f"/os-agents/{agent_id}/heartbeat", None)
 
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
-        """The orders behind a number; waits for some if there are none."""
+        """Poll for the orders after a number; waits up to ``wait_s`` if there are none."""
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}
         orders: list[dict[str, Any]] = self._call("POST", path, body, wait_s + POLL_EXTRA_S)[
@@ -61,12 +63,12 @@ class AgentApi:
         ]
         return orders
 
-    def tell_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None:
-        """Tell how orders ended."""
+    def report_results(self, agent_id: str, results: Sequence[Mapping[str, Any]]) -> None:
+        """Report the results of orders."""
         self._call("POST", f"/os-agents/{agent_id}/results", {"results": results})
 
     def close(self) -> None:
-        """Let go of the connections; calls in progress fail."""
+        """Close the connections; calls in progress fail."""
         self._http.close()
 
     def _call(
@@ -78,9 +80,11 @@ class AgentApi:
                 self._login.renew()
                 answer = self._send(method, path, body, timeout_s)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise Unavailable(f"The service does not answer: {_words(error)}.") from error
+            raise Unavailable(
+                f"The service does not answer: {str(error) or type(error).__name__}."
+            ) from error
         except RuntimeError as error:
-            # The client says so when it was closed while the call was made.
+            # httpx raises this if it was closed during the call.
             raise Unavailable("The agent is stopping.") from error
         if answer.is_success:
             return _decoded(answer)
@@ -99,25 +103,21 @@ class AgentApi:
         if self._url is None:
             found = self._login.service_url("compute")
             if found is None:
-                raise Invalid("Where the service is was not said, and no catalog says it.")
+                raise Invalid(
+                    "The service's address is unknown: give --url, or use a login with a catalog."
+                )
             self._url = found
         return self._url.rstrip("/").removesuffix(API) + API
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 def _decoded(answer: httpx.Response) -> dict[str, Any]:
     if not answer.content:
         return {}
-    try:
+    with suppress(ValueError):
         body = answer.json()
-    except ValueError as error:
-        raise Unavailable("What answers is not the service.") from error
-    if not isinstance(body, dict):
-        raise Unavailable("What answers is not the service.")
-    return body
+        if isinstance(body, dict):
+            return body
+    raise Unavailable("The response is not one of the service.")
 
 
 def _refusal(answer: httpx.Response) -> Refusal:
@@ -126,15 +126,7 @@ def _refusal(answer: httpx.Response) -> Refusal:
         message = str(inner["message"])
     except (ValueError, AttributeError, KeyError, TypeError):
         message = answer.reason_phrase
-    said = f"{answer.status_code}: {message}"
-    if answer.status_code == httpx.codes.NOT_FOUND:
-        return NotFound(said)
-    if answer.status_code == httpx.codes.CONFLICT:
-        return Conflict(said)
-    if answer.status_code == httpx.codes.BAD_REQUEST:
-        return Invalid(said)
-    if answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
-        return TooLarge(said)
-    # A refused token, a refused right and an accident are all waited out: an operator can
-    # mend each of them without touching the agent.
-    return Unavailable(said)
+    # Everything else, such as a refused token or right, is retried: the operator can fix it
+    # without restarting the agent.
+    kind = REFUSALS.get(answer.status_code, Unavailable)
+    return kind(f"{answer.status_code}: {message}")

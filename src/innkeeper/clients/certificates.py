@@ -1,6 +1,6 @@
-"""Whose certificates are believed, and which one is shown to whoever asks for it.
+"""TLS trust for clients: the trusted authorities, and the client's own certificate.
 
-Always true: who is called has to prove to be who they are; there is no switch for not asking.
+Always true: the server's certificate is verified; this cannot be switched off.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ from innkeeper.domain.errors import Invalid
 
 
 def trust_of(ca_file: str | None, cert_file: str | None, key_file: str | None) -> ssl.SSLContext:
-    """Believe the authorities of a file, or the machine's own; show a certificate if there is
-    one. Raises :class:`Invalid` for files that cannot be used.
+    """Trust the authorities of a file, or the system's; present a certificate if one is given.
+
+    Raises :class:`Invalid` for unusable files.
     """
     try:
-        made = ssl.create_default_context(cafile=ca_file or None)
+        context = ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
         raise Invalid(f"Cannot use the authorities in {ca_file}: {_why(error)}.") from error
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     if cert_file is not None:
         try:
-            # The library asks on the terminal for a passphrase that it is not given.
-            made.load_cert_chain(cert_file, key_file, password="")
+            # Without a password, the library would prompt for one on the terminal.
+            context.load_cert_chain(cert_file, key_file, password="")
         except OSError as error:
             raise Invalid(f"Cannot use the certificate {cert_file}: {_why(error)}.") from error
     elif key_file is not None:
-        raise Invalid("A key without a certificate proves nothing.")
-    return made
+        raise Invalid("A key needs a certificate.")
+    return context
 
 
 def _why(error: OSError) -> str:

@@ -1,7 +1,7 @@
-"""Asks a Keystone whom a token stands for.
+"""Validates tokens with a Keystone.
 
-Always true: every question has a deadline, and no token is written to a log. Works in the
-calling thread; any number of threads may ask at once.
+Always true: every request has a deadline, and no token is written to a log. The client is
+thread-safe.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from innkeeper.domain.errors import Unavailable
 
 LOG = structlog.get_logger("innkeeper.keystone")
 HEADER_LENGTH_MAX = 8192
-"""Longer than any token a Keystone makes, even with its catalog in it."""
+"""Longer than any Keystone token, even one with a catalog."""
 SILENT = "The identity service does not answer."
 
 
 class Validated(msgspec.Struct, frozen=True):
-    """Whom a token stands for, as Keystone says."""
+    """The user, project and roles of a valid token."""
 
     user_id: str
     user_name: str
@@ -56,10 +56,10 @@ class _Answer(msgspec.Struct):
 
 
 class Keystone:
-    """One Keystone, and the user as whom it is asked.
+    """One Keystone, and the login for validating tokens.
 
-    ``url`` is the address of its Identity API, with or without the ``/v3``. ``domain`` is the
-    name of the domain of the user and of the project.
+    ``url`` is the address of its Identity API, with or without ``/v3``. ``domain`` is the name
+    of the domain of the user and of the project.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Keystone:
     ) -> None:
         bare = url.rstrip("/")
         self.url = bare if bare.endswith("/v3") else bare + "/v3"
-        asked_as = v3.Password(
+        login = v3.Password(
             auth_url=self.url,
             username=user,
             password=password,
@@ -75,12 +75,12 @@ class Keystone:
             user_domain_name=domain,
             project_domain_name=domain,
         )
-        self._session = session.Session(auth=asked_as, timeout=timeout_s)
+        self._session = session.Session(auth=login, timeout=timeout_s)
 
     def validate(self, token: str) -> Validated | None:
-        """Whom the token stands for; ``None`` if it is void.
+        """Validate a token; ``None`` if it is not valid.
 
-        Raises :class:`Unavailable` where Keystone does not answer, or not us.
+        Raises :class:`Unavailable` if Keystone does not answer, or refuses our own login.
         """
         if len(token) > HEADER_LENGTH_MAX or not token.isprintable() or not token.isascii():
             return None

@@ -1,6 +1,6 @@
-"""Tokens for programs of ours that call an API: given ones, or those that a Keystone makes.
+"""Logins of programs that call an API: fixed tokens, or tokens from a Keystone.
 
-Always true: no password and no token is written to a log, and every question has a deadline.
+Always true: no password or token is written to a log, and every request has a deadline.
 """
 
 from __future__ import annotations
@@ -16,55 +16,52 @@ from innkeeper.domain.errors import Invalid, Unavailable
 
 TIMEOUT_S = 10.0
 SEARCHED = ("./clouds.yaml", "~/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml")
-"""Where the stock clients look for clouds, in their order."""
+"""The files in which the stock clients look for clouds, in their order."""
 OVERRIDE = "_endpoint_override"
-"""How keys of a cloud end that say where an API is, whatever the catalog says."""
+"""The suffix of a cloud's keys that override an address of the catalog."""
 AUTH_TYPES = {"token": "v3token", "password": "password"}
 
 
 class TokenSource(Protocol):
-    """Whoever has tokens to give."""
+    """A source of tokens for one login."""
 
     def token(self) -> str:
-        """A token that should be good. Raises :class:`Unavailable` if none is to be had."""
+        """A token that should be valid. Raises :class:`Unavailable`."""
 
     def renew(self) -> None:
-        """Forget the token: it was refused."""
+        """Discard the token, because the service refused it."""
 
     def service_url(self, service_type: str) -> str | None:
-        """Where the service catalog has an API; ``None`` without a catalog."""
+        """The address of an API in the service catalog; ``None`` without a catalog."""
 
 
 class GivenToken:
-    """One token, for as long as it lasts."""
+    """A fixed token; see :class:`TokenSource`."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def token(self) -> str:
-        """See :class:`TokenSource`."""
         return self._token
 
     def renew(self) -> None:
-        """There is no other."""
+        """Do nothing: there is no other token."""
 
     def service_url(self, service_type: str) -> str | None:
-        """A token alone tells nothing about places."""
+        """``None``: a token alone has no catalog."""
         return None
 
 
 class TokenFile:
-    """Tokens that somebody else writes into a file, each in the place of the last."""
+    """Tokens from a file, which another program rewrites; see :class:`TokenSource`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._token: str | None = None
 
     def token(self) -> str:
-        """See :class:`TokenSource`."""
-        found = self._token or self._read()
-        self._token = found
-        return found
+        self._token = self._token or self._read()
+        return self._token
 
     def _read(self) -> str:
         try:
@@ -76,18 +73,17 @@ class TokenFile:
         return found
 
     def renew(self) -> None:
-        """See :class:`TokenSource`."""
         self._token = None
 
     def service_url(self, service_type: str) -> str | None:
-        """A token alone tells nothing about places."""
+        """``None``: a token alone has no catalog."""
         return None
 
 
 class KeystoneLogin:
-    """Logs in to an Identity API, and again when the token runs out.
+    """A login at an Identity API, which renews expired tokens; see :class:`TokenSource`.
 
-    ``places`` has addresses by service type that go before those of the catalog.
+    ``places`` maps service types to addresses that override the catalog's.
     """
 
     def __init__(
@@ -115,7 +111,6 @@ class KeystoneLogin:
         self._session = session.Session(auth=plugin, timeout=TIMEOUT_S, verify=ca_file or True)
 
     def token(self) -> str:
-        """See :class:`TokenSource`."""
         try:
             found = self._session.get_token()
         except exceptions.ClientException as error:
@@ -125,11 +120,9 @@ class KeystoneLogin:
         return str(found)
 
     def renew(self) -> None:
-        """See :class:`TokenSource`."""
         self._session.invalidate()
 
     def service_url(self, service_type: str) -> str | None:
-        """See :class:`TokenSource`."""
         if service_type in self._places:
             return self._places[service_type]
         try:
@@ -142,14 +135,13 @@ class KeystoneLogin:
 
 
 def from_environment(environ: Mapping[str, str]) -> TokenSource:
-    """The login that ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables name.
+    """The login from ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables.
 
-    Raises :class:`Invalid` where they name none, or one that is not complete.
+    Raises :class:`Invalid` if there is none, or if it is incomplete.
     """
     cloud = environ.get("OS_CLOUD")
     if cloud:
-        named = environ.get("OS_CLIENT_CONFIG_FILE")
-        return from_clouds_file(cloud, [named] if named else SEARCHED)
+        return from_cloud(cloud, environ)
     options = {
         name.removeprefix("OS_").lower(): value
         for name, value in environ.items()
@@ -159,21 +151,22 @@ def from_environment(environ: Mapping[str, str]) -> TokenSource:
         if options.get("token"):
             return GivenToken(options["token"])
         raise Invalid("No login: set OS_CLOUD, OS_TOKEN, or OS_AUTH_URL and what goes with it.")
-    return _login(
-        options.get("auth_type", "password"),
-        options,
-        options.get("region_name"),
-        options.get("cacert"),
-    )
+    return _login(options, options)
+
+
+def from_cloud(cloud: str, environ: Mapping[str, str]) -> KeystoneLogin:
+    """The login of a cloud in the file of ``OS_CLIENT_CONFIG_FILE``, or in the usual places."""
+    named = environ.get("OS_CLIENT_CONFIG_FILE")
+    return from_clouds_file(cloud, [named] if named else SEARCHED)
 
 
 def from_clouds_file(cloud: str, paths: Sequence[str]) -> KeystoneLogin:
-    """The login of a cloud in the first of these files that is there."""
+    """The login of a cloud in the first of these files that exists."""
     for path in paths:
         found = Path(path).expanduser()
         if found.is_file():
             return _from_file(cloud, found)
-    raise Invalid(f"No clouds.yaml was found, and the cloud {cloud!r} is asked for.")
+    raise Invalid(f"No clouds.yaml was found for the cloud {cloud!r}.")
 
 
 def _from_file(cloud: str, path: Path) -> KeystoneLogin:
@@ -185,26 +178,20 @@ def _from_file(cloud: str, path: Path) -> KeystoneLogin:
         raise Invalid(f"Cannot read {path}: {type(error).__name__}.") from error
     except (KeyError, TypeError, ValueError) as error:
         raise Invalid(f"{path} has no cloud {cloud!r} with an auth section.") from error
-    return _login(
-        found.get("auth_type", "password"),
-        options,
-        found.get("region_name"),
-        found.get("cacert"),
-        interface=str(found.get("interface") or "public"),
-        places={
-            key.removesuffix(OVERRIDE).replace("_", "-"): str(value)
-            for key, value in found.items()
-            if key.endswith(OVERRIDE)
-        },
-    )
+    places = {
+        key.removesuffix(OVERRIDE).replace("_", "-"): str(value)
+        for key, value in found.items()
+        if key.endswith(OVERRIDE)
+    }
+    interface = str(found.get("interface") or "public")
+    return _login(found, options, interface=interface, places=places)
 
 
-def _login(
-    auth_type: str, options: Mapping[str, Any], region: str | None, ca_file: str | None, **more: Any
-) -> KeystoneLogin:
-    # Most clouds have one domain, and most people do not name it.
+def _login(source: Mapping[str, Any], options: Mapping[str, Any], **more: Any) -> KeystoneLogin:
+    # Most clouds have only this domain, and configurations omit it.
     filled = {"user_domain_name": "Default", "project_domain_name": "Default", **options}
     for side in ("user", "project"):
         if f"{side}_domain_id" in options:
             filled.pop(f"{side}_domain_name")
-    return KeystoneLogin(auth_type, filled, region, ca_file, **more)
+    auth_type = source.get("auth_type", "password")
+    return KeystoneLogin(auth_type, filled, source.get("region_name"), source.get("cacert"), **more)

@@ -1,13 +1,12 @@
-"""How a program of ours calls a Placement API, ours or OpenStack's own.
+"""A client of the Placement API, ours or OpenStack's.
 
-Always true: every call has a deadline, and answers a bounded length. What may pass by itself (a
-broken connection, no answer in time, an answer 500, 502, 503 or 504) is tried again a limited
-number of times, with longer and longer waits; a token that is refused is renewed once per call.
-A request may therefore arrive twice: whoever writes sends a generation along, or writes what
-may be written twice.
+Always true: every call has a deadline, and responses are bounded. Temporary failures (a broken
+connection, a timeout, a response 500, 502, 503 or 504) are retried a limited number of times,
+with growing pauses. A refused token is renewed once per call. A request may therefore arrive
+twice: writes must send a generation, or be idempotent.
 
-What is refused is raised as one of :mod:`innkeeper.domain.errors`, in one line. A line holds
-what others say without control characters, cut to a length, and never a token.
+A refused request raises one of :mod:`innkeeper.domain.errors`, with a message of one line. Text
+from the service is shown without control characters, cut to a length, and without the token.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ from innkeeper.domain.versions import Version
 TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
 WAIT_MAX_S = 10.0
-"""Between seven tries that is 13 seconds of waiting in all, in which a service can be started
-anew. Tries that are not answered at all take their time limit beside that, each of them."""
+"""Seven tries wait for 13 seconds in all, enough to restart a service. Tries without a response
+take their timeouts in addition."""
 PASSING = frozenset({500, 502, 503, 504})
-"""500 as well: so some services show that writers were in each other's way in the database."""
+"""Some services respond with 500 to write conflicts in their database."""
 NEWEST_KNOWN = (1, 39)
-"""The newest microversion that the program knows how to read."""
+"""The newest microversion that the program can read."""
 WORDS_MAX = 500
-"""How much of somebody else's words a line may hold."""
+"""The maximum length of a service's text in a message."""
 REFUSALS: Mapping[int, type[Refusal]] = {
     400: Invalid,
     401: Unauthenticated,
@@ -62,10 +61,10 @@ MICROVERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 
 
 class PlacementApi:
-    """One Placement API and who asks it. Any number of threads may call at once.
+    """One Placement API with a login. It is thread-safe.
 
-    ``name`` is how messages call it. ``wait`` lets so many seconds pass, and
-    ``clock`` gives seconds that only ever grow.
+    Messages show ``name``. ``wait`` blocks for a number of seconds, and ``clock`` returns
+    monotonic seconds.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class PlacementApi:
 
     @property
     def url(self) -> str:
-        """Where it is, as it was given or as the catalog says. Raises :class:`Invalid`."""
+        """The address that was given, or the catalog's. Raises :class:`Invalid`."""
         if self._url is None:
             try:
                 found = self._login.service_url("placement")
@@ -107,9 +106,9 @@ class PlacementApi:
         return self._url.rstrip("/")
 
     def negotiate(self, least: Version) -> None:
-        """Ask for the versions there are and take the newest that both sides know.
+        """Select the newest microversion that both sides know.
 
-        Raises :class:`Invalid` if that is older than ``least``, or if what answers is no
+        Raises :class:`Invalid` if it is older than ``least``, or if the response is not one of a
         Placement API.
         """
         document = self.get("", version=None)
@@ -120,32 +119,32 @@ class PlacementApi:
             raise Invalid(f"{self._whose()}: {NO_PLACEMENT}: / tells no versions.") from error
         if newest < least:
             raise Invalid(
-                f"{self._whose()}: it speaks microversions up to {newest}, and {least} is "
-                "the least that will do."
+                f"{self._whose()}: it speaks microversions up to {newest}, and the oldest usable "
+                f"one is {least}."
             )
         self.version = min(newest, Version(*NEWEST_KNOWN))
 
     def get(self, path: str, *, version: Version | None, **query: str) -> dict[str, Any]:
-        """Ask for something. Raises :class:`NotFound` and all that calls raise."""
+        """Send a GET request. Raises :class:`NotFound` and the other refusals."""
         asked = f"{path}?{urlencode(query)}" if query else path
         return self._call("GET", asked, None, version)
 
     def ask(self, path: str, **query: str) -> dict[str, Any]:
-        """As :meth:`get`, at the version that was settled."""
+        """Send a GET request with the negotiated microversion."""
         return self.get(path, version=self.version, **query)
 
     def send(
         self, method: str, path: str, body: Any = None, *, version: Version | None = None
     ) -> dict[str, Any]:
-        """Write something; at the version that was settled, unless said otherwise.
+        """Send a write request, with the negotiated microversion by default.
 
-        Raises :class:`ConcurrentUpdate` where a generation is not the present one, which can
-        also mean that the same request arrived before.
+        Raises :class:`ConcurrentUpdate` if a generation is outdated, which may also mean that an
+        earlier try of the same request succeeded.
         """
         return self._call(method, path, body, version or self.version)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._wire.close()
 
     def _call(self, method: str, path: str, body: Any, version: Version | None) -> dict[str, Any]:
@@ -162,7 +161,7 @@ class PlacementApi:
                 raise Invalid(f"{asked}: {in_one_line(str(error))}.") from error
             else:
                 if answer.status not in PASSING or not tries_left:
-                    return _judged(asked, answer, token)
+                    return _result(asked, answer, token)
             self._wait(pause_s)
             pause_s = min(2 * pause_s, WAIT_MAX_S)
         raise AssertionError("The last try answers or raises.")
@@ -170,7 +169,7 @@ class PlacementApi:
     def _send_with_token(
         self, method: str, path: str, body: bytes | None, version: Version | None
     ) -> tuple[str | None, HttpResponse]:
-        """The answer, and the token that whoever answers has seen."""
+        """The response, and the token that the service has received."""
         if version is None:
             return None, self._send(method, path, body, {})
         for is_renewed in (False, True):
@@ -204,24 +203,23 @@ class PlacementApi:
 
 
 def in_one_line(text: str, token: str | None = None) -> str:
-    """Somebody else's words as they can be shown: cut, and neither control characters nor the
-    token, which an answer may repeat.
-    """
+    """Clean a service's text for a message: one line, cut, and without the token, which the
+    service may repeat."""
     shown = "".join(char if char.isprintable() else " " for char in text)
     if token:
         shown = shown.replace(token, HIDDEN)
     return " ".join(shown.split())[:WORDS_MAX].removesuffix(".")
 
 
-def _judged(asked: str, answer: HttpResponse, token: str | None) -> dict[str, Any]:
+def _result(asked: str, answer: HttpResponse, token: str | None) -> dict[str, Any]:
     if answer.status < REFUSED:
         return _decoded(asked, answer)
-    code, detail = _told(answer)
-    said = f"{asked}: {answer.status} {in_one_line(detail, token)}."
+    code, detail = _error_of(answer)
+    message = f"{asked}: {answer.status} {in_one_line(detail, token)}."
     if code == CONCURRENT:
-        raise ConcurrentUpdate(said)
+        raise ConcurrentUpdate(message)
     kind = REFUSALS.get(answer.status, Unavailable)
-    raise kind(said)
+    raise kind(message)
 
 
 def _decoded(asked: str, answer: HttpResponse) -> dict[str, Any]:
@@ -245,13 +243,13 @@ def _parsed(text: Any) -> Version:
     return Version(int(found[1]), int(found[2]))
 
 
-def _told(answer: HttpResponse) -> tuple[str | None, str]:
-    """The code and the cause in an error's body, as far as it has them."""
+def _error_of(answer: HttpResponse) -> tuple[str | None, str]:
+    """The code and the cause in an error's body, if it has them."""
     try:
         (first, *_) = msgspec.json.decode(answer.body)["errors"]
         code, detail = first.get("code"), str(first["detail"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None, answer.reason
-    # The cause follows a sentence that is the same for all errors of a status.
+        # The cause follows a sentence that all errors of a status share.
     sentence, separator, cause = detail.partition("\n\n")
     return code, cause if separator else sentence

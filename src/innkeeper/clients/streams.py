@@ -1,34 +1,30 @@
-"""Streams to readers who may be gone.
+"""Streams to readers that may be gone.
 
-Always true: nobody stumbles over a text that cannot be written; it is lost, and the work goes
-on.
+Always true: a text that cannot be written is lost, and the writer continues.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TextIO
 
 
 class LosingStream:
-    """A text stream that loses what cannot be written to the one behind it."""
+    """Wraps a text stream, and drops what cannot be written to it."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text if that can be done; tells its length either way."""
-        if self._stream is not None:
-            try:
+        """Write the text if possible; returns its length in any case."""
+        # A broken pipe, a full disk or a closed file cannot be reported anywhere.
+        with suppress(OSError, ValueError):
+            if self._stream is not None:
                 self._stream.write(text)
-            except (OSError, ValueError):
-                # A broken pipe, a full disk, a closed file. There is nobody left to tell.
-                return len(text)
         return len(text)
 
     def flush(self) -> None:
-        """Have the text leave this process if that can be done."""
-        if self._stream is not None:
-            try:
+        """Flush the stream if possible."""
+        with suppress(OSError, ValueError):
+            if self._stream is not None:
                 self._stream.flush()
-            except (OSError, ValueError):
-                return

@@ -1,9 +1,9 @@
-"""Sends requests over HTTP to services that may be slow, broken or hostile.
+"""HTTP exchanges with services that may be slow, broken or hostile.
 
-Always true: an exchange ends, whatever the other side does. From the first byte of a request to
-the last of its answer there is one time limit, in which single bytes now and then count as
-little as silence; and no more than :data:`BODY_BYTES_MAX` of an answer are kept. Answers are
-asked for as they are and refused if they are packed, so none grows when it is unpacked.
+Always true: an exchange ends, whatever the server does. One timeout covers everything from the
+first byte of the request to the last byte of the response, however often single bytes arrive. At
+most :data:`BODY_BYTES_MAX` of a response are kept. Compressed responses are refused, so that none
+grows when it is unpacked.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ import httpcore
 import httpx
 
 BODY_BYTES_MAX = 256 * 2**20
-"""Room for the rows of some hundred thousand providers, which is the longest list asked for."""
+"""Room for the rows of several hundred thousand providers, the longest list that is read."""
 WRITE_BYTES = 65536
-"""After each piece of a request of this size the time is looked at."""
+"""The timeout is checked after each piece of this size of a request."""
 KEPT_OPEN_S = 5.0
-"""How long a connection is kept for the next request."""
+"""How long an idle connection is kept."""
 PLAIN = "identity"
 CONTENT_ENCODING = b"content-encoding"
 REFUSED = 300
-"""From this status on a body only explains, and what cannot be read is not missed."""
+"""From this status on, a body only explains; an unreadable one is ignored."""
 
 
 class Broken(Exception):
-    """There was no answer, or it broke off. It may be there the next time."""
+    """There was no response, or it broke off. A retry may succeed."""
 
 
 class Unfit(Exception):
-    """There is nothing to be asked there, or the answer is one that nobody can take."""
+    """The address cannot be called, or the response cannot be used. A retry would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One whole answer."""
+    """A complete response."""
 
     status: int
     reason: str
@@ -47,9 +47,9 @@ class HttpResponse:
 
 
 class Wire:
-    """Connections to one service. Any number of threads may use them at once.
+    """Connections to one service. It is thread-safe.
 
-    ``clock`` gives seconds that only ever grow.
+    ``clock`` returns monotonic seconds.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Wire:
     def exchange(
         self, method: str, address: str, headers: Mapping[str, str], body: bytes | None
     ) -> HttpResponse:
-        """Send a request and take its whole answer.
+        """Send a request and read the whole response.
 
-        Raises :class:`Broken` where trying again may help, and :class:`Unfit` elsewhere.
+        Raises :class:`Broken` if a retry may help, and :class:`Unfit` otherwise.
         """
         url = _parsed(address)
         sent = {
@@ -95,9 +95,9 @@ class Wire:
                 content=body,
                 extensions={"timeout": {"pool": self._timeout_s}},
             ) as answer:
-                return self._taken(answer)
+                return self._read(answer)
         except httpcore.ProtocolError as error:
-            # In its own words it quotes what it was sent.
+            # Its own message quotes the request.
             raise Broken("the connection broke off, or it is not HTTP that answers") from error
         except (httpcore.TimeoutException, httpcore.NetworkError, OSError) as error:
             raise Broken(str(error) or type(error).__name__) from error
@@ -105,10 +105,10 @@ class Wire:
             raise Unfit(f"{address} is no http or https address") from error
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._connections.close()
 
-    def _taken(self, answer: httpcore.Response) -> HttpResponse:
+    def _read(self, answer: httpcore.Response) -> HttpResponse:
         if answer.status < REFUSED and _is_packed(answer):
             raise Unfit("the answer is packed, though it was asked for as it is")
         body = bytearray()
@@ -118,7 +118,7 @@ class Wire:
                     raise Unfit(f"the answer has more than {BODY_BYTES_MAX} bytes")
                 body += piece
         except httpcore.TimeoutException as error:
-            # What was so slow once will be so again.
+            # A response that was this slow will be slow again.
             raise Unfit(
                 f"the answer was not there as a whole after {self._timeout_s:g} seconds"
             ) from error
@@ -139,7 +139,7 @@ def _is_packed(answer: httpcore.Response) -> bool:
 
 
 class _Limit(threading.local):
-    """Until when the exchange may last that the calling thread is at."""
+    """The end of the calling thread's present exchange."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -156,7 +156,7 @@ class _Limit(threading.local):
 
 
 class _Network(httpcore.NetworkBackend):
-    """Connections on which each step may take what is left of the time for the whole."""
+    """Connections on which each step may take the remaining time of the exchange."""
 
     def __init__(self, limit: _Limit) -> None:
         self._limit = limit
@@ -203,5 +203,5 @@ class _Stream(httpcore.NetworkStream):
     def _fact(self, name: str) -> object:
         return self._stream.get_extra_info(name)
 
-    # What a connection asks its stream by this name, such as whether the other side is gone.
+    # httpcore calls this, for example to ask whether the server has closed the connection.
     get_extra_info: Callable[..., object] = _fact

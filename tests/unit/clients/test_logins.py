@@ -1,4 +1,4 @@
-"""Tokens from a file are those that are in it now, once the last one was refused."""
+"""A token file is read again after its token was refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.clients.logins import TokenFile
 from innkeeper.domain.errors import Unavailable
 
 
-def test_a_refused_token_is_read_anew(tmp_path: Path) -> None:
+def test_a_refused_token_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one\n")
     login = TokenFile(path)
@@ -22,7 +22,7 @@ def test_a_refused_token_is_read_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff"])
-def test_a_file_without_a_token_is_waited_for(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_without_a_token_is_unavailable(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "token"
     if content is not None:
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""A client of Placement APIs against a server that answers what it is told to."""
+"""The Placement client, against a scripted server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BREAK = -1
 
 
 class Server(ThreadingHTTPServer):
-    """Gives the answers it has, one after the other, and remembers the requests."""
+    """Sends its scripted responses in sequence, and records the requests."""
 
     answers: list[tuple[int, Any]]
     asked: list[tuple[str, str, str | None, str | None]]
@@ -121,7 +121,7 @@ def test_an_old_service_is_refused_in_one_line() -> None:
     with asking((200, DOCUMENT)) as (api, _, _), pytest.raises(Invalid) as refused:
         api.negotiate(Version(1, 38))
     assert refused.value.message.startswith("source (http://127.0.0.1:")
-    assert "up to 1.36, and 1.38 is the least" in refused.value.message
+    assert "up to 1.36, and the oldest usable one is 1.38" in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -129,19 +129,19 @@ def test_an_old_service_is_refused_in_one_line() -> None:
     ["<html>", "[]", {}, {"versions": []}, {"versions": [{"max_version": "new"}]}]
     + [{"versions": [{"max_version": each}]} for each in ("9" * 5000 + ".1", "1.\u0663", 1.39)],
 )
-def test_what_is_no_placement_is_refused(body: Any) -> None:
+def test_a_malformed_version_document_is_rejected(body: Any) -> None:
     with asking((200, body)) as (api, _, _), pytest.raises(Invalid, match="no Placement API"):
         api.negotiate(Version(1, 28))
 
 
-def test_what_may_pass_is_tried_again_with_longer_and_longer_waits() -> None:
+def test_temporary_failures_are_retried_with_growing_pauses() -> None:
     passing = ((503, ""), (BREAK, None), (502, ""), told(500, "database is locked"))
     with asking(*passing, (200, {"traits": ["A"]})) as (api, _, waits):
         assert api.send("PUT", "/resource_providers/1/traits", {}) == {"traits": ["A"]}
         assert waits == [0.2, 0.4, 0.8, 1.6]
 
 
-def test_trying_again_has_an_end() -> None:
+def test_retries_are_limited() -> None:
     with asking(*[told(503, "Later.")] * 7) as (api, server, waits):
         with pytest.raises(Unavailable, match="503 Later"):
             api.ask("/traits")
@@ -196,7 +196,7 @@ def test_refusals_are_one_line_with_the_cause(
         ('{"total": ' + "9" * 5000 + "}", "out of range"),
     ],
 )
-def test_an_answer_that_is_no_json_is_told_in_a_line(body: str, words: str) -> None:
+def test_a_response_that_is_not_json_is_reported_in_one_line(body: str, words: str) -> None:
     with asking((200, body)) as (api, _, _), pytest.raises(Invalid) as refused:
         api.ask("/traits", name="in:A")
     message = refused.value.message
@@ -205,12 +205,12 @@ def test_an_answer_that_is_no_json_is_told_in_a_line(body: str, words: str) -> N
     assert "\n" not in message
 
 
-def test_an_explanation_that_is_no_json_is_left_out() -> None:
+def test_an_error_body_that_is_not_json_is_omitted() -> None:
     with asking((400, "[" * 100_000)) as (api, _, _), pytest.raises(Invalid, match="400 Bad"):
         api.ask("/traits")
 
 
-def test_what_others_say_gives_no_orders_and_away_no_token() -> None:
+def test_messages_have_no_control_characters_and_no_token() -> None:
     said = "The token\x1b[31m was SECRET\x9b1m\u202e" + "x" * 1000
     login = GivenToken("SECRET")
     with asking(told(400, said), login=login) as (api, _, _), pytest.raises(Invalid) as refused:
@@ -221,7 +221,7 @@ def test_what_others_say_gives_no_orders_and_away_no_token() -> None:
     assert len(message) < 700
 
 
-def test_a_token_in_what_should_be_a_reason_is_not_shown() -> None:
+def test_a_token_in_a_reason_is_not_shown() -> None:
     login = GivenToken("Bad")
     with asking((400, ""), login=login) as (api, _, _), pytest.raises(Invalid) as refused:
         api.ask("/traits")
@@ -229,7 +229,7 @@ def test_a_token_in_what_should_be_a_reason_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize("token", ["SECRET\n", "SECR\u00c9T"])
-def test_what_cannot_be_a_token_is_told_and_not_shown(token: str) -> None:
+def test_an_invalid_token_is_reported_without_being_shown(token: str) -> None:
     with asking(login=GivenToken(token)) as (api, server, _):
         with pytest.raises(Invalid, match="its token has characters") as refused:
             api.ask("/traits")
@@ -237,7 +237,7 @@ def test_what_cannot_be_a_token_is_told_and_not_shown(token: str) -> None:
         assert server.asked == []
 
 
-def test_a_token_alone_does_not_say_where_the_api_is() -> None:
+def test_a_token_without_a_catalog_needs_an_address() -> None:
     api = PlacementApi(
         "target",
         None,
@@ -252,7 +252,7 @@ def test_a_token_alone_does_not_say_where_the_api_is() -> None:
     api.close()
 
 
-def test_certificates_that_are_not_there_are_told() -> None:
+def test_missing_certificates_are_reported() -> None:
     with pytest.raises(Invalid, match="cannot read the certificates in /nowhere"):
         PlacementApi(
             "target",

@@ -104,7 +104,7 @@ def drop_by_drop(text: bytes) -> Iterator[bytes]:
     return chain((bytes([each]) for each in text), repeat(b" "))
 
 
-def test_an_answer_is_taken_as_it_is_and_its_connection_used_again() -> None:
+def test_a_response_is_returned_and_its_connection_reused() -> None:
     whole = HEAD + b"content-length: 2\r\n\r\n{}"
     with asking([whole], [whole]) as (wire, server):
         for _ in range(2):
@@ -116,7 +116,7 @@ def test_an_answer_is_taken_as_it_is_and_its_connection_used_again() -> None:
         assert b"accept-encoding: identity\r\n" in server.asked.lower()
 
 
-def test_an_answer_without_end_is_not_kept() -> None:
+def test_an_endless_response_is_rejected() -> None:
     with (
         asking(chain([CHUNKED], repeat(CHUNK)), timeout_s=60.0) as (wire, server),
         pytest.raises(Unfit, match=f"more than {BODY_BYTES_MAX} bytes"),
@@ -124,7 +124,7 @@ def test_an_answer_without_end_is_not_kept() -> None:
         ask(wire, server)
 
 
-def test_an_answer_that_drips_is_not_waited_for() -> None:
+def test_a_dripping_response_times_out() -> None:
     began = time.monotonic()
     drops = chain([CHUNKED], repeat(b"1\r\n \r\n"))
     with (
@@ -135,7 +135,7 @@ def test_an_answer_that_drips_is_not_waited_for() -> None:
     assert time.monotonic() - began < SOON_S
 
 
-def test_headers_that_drip_are_like_silence() -> None:
+def test_dripping_headers_time_out() -> None:
     began = time.monotonic()
     with (
         asking(drop_by_drop(HEAD + b"a: " + b"b" * 1000), pause_s=0.1) as (wire, server),
@@ -178,7 +178,7 @@ def certificate(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_time_limit_counts_behind_tls_as_well(certificate: Path) -> None:
+def test_the_timeout_applies_with_tls(certificate: Path) -> None:
     whole = HEAD + b"content-length: 2\r\n\r\n{}"
     with asking([whole], timeout_s=SOON_S, certificate=certificate) as (wire, server):
         assert bytes(ask(wire, server).body) == b"{}"
@@ -192,7 +192,7 @@ def test_a_time_limit_counts_behind_tls_as_well(certificate: Path) -> None:
     assert time.monotonic() - began < SOON_S
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+def test_an_untrusted_certificate_is_rejected(certificate: Path) -> None:
     with asking([b""], timeout_s=SOON_S, certificate=certificate) as (_, server):
         wire = wired()
         with pytest.raises(Broken, match="CERTIFICATE_VERIFY_FAILED"):
@@ -200,7 +200,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> 
         wire.close()
 
 
-def test_a_request_that_is_not_taken_ends_as_well() -> None:
+def test_a_request_that_is_not_read_times_out() -> None:
     listening = socket.create_server(("127.0.0.1", 0))
     wire = wired()
     with listening, pytest.raises(Broken):
@@ -210,7 +210,7 @@ def test_a_request_that_is_not_taken_ends_as_well() -> None:
 
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"GZIP, gzip", b"br"])
-def test_a_packed_answer_is_refused_unopened(encoding: bytes) -> None:
+def test_a_compressed_response_is_rejected(encoding: bytes) -> None:
     packed = gzip.compress(b" " * 10_000)
     head = b"content-encoding: %b\r\ncontent-length: %d\r\n\r\n" % (encoding, len(packed))
     with asking([HEAD + head + packed]) as (wire, server), pytest.raises(Unfit, match="packed"):
@@ -220,14 +220,14 @@ def test_a_packed_answer_is_refused_unopened(encoding: bytes) -> None:
         assert ask(wire, server).status == 502
 
 
-def test_what_is_not_http_is_not_quoted() -> None:
+def test_a_response_that_is_not_http_is_not_quoted() -> None:
     with asking([b"secret\r\n\r\n"]) as (wire, server), pytest.raises(Broken) as raised:
         ask(wire, server)
     assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "placement", "http://a:b"])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_rejected(address: str) -> None:
     wire = wired()
     with pytest.raises(Unfit, match="address"):
         wire.exchange("GET", address, {}, None)

@@ -1,15 +1,37 @@
-"""Turns a driver's hosts into reports that the service takes: in parts, none too large."""
+"""Builds an agent's host reports, and splits lists to the sizes that the service accepts.
+
+Always true: a part is over the size limit only if it is a single item that is too large.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from innkeeper.entrypoints.agent import cutting
+import msgspec
+
 from innkeeper.entrypoints.agent.drivers.driver import HostFacts
 
 HOSTS_MAX = 500
-"""What the service takes in one report."""
+"""The service's limit for one report."""
+BYTES_MAX = 800_000
+"""Below the service's limit for bodies, with room for what surrounds the list."""
+
+
+def split(bodies: Iterable[Mapping[str, Any]], most: int) -> Iterator[list[Mapping[str, Any]]]:
+    """Split a list, in its order, into parts of at most ``most`` items and BYTES_MAX bytes."""
+    part: list[Mapping[str, Any]] = []
+    size = 0
+    for body in bodies:
+        # One more for the comma behind it.
+        length = len(msgspec.json.encode(body)) + 1
+        if part and (len(part) >= most or size + length > BYTES_MAX):
+            yield part
+            part, size = [], 0
+        part.append(body)
+        size += length
+    if part:
+        yield part
 
 
 def parts(
@@ -17,8 +39,10 @@ def parts(
     servers: Mapping[str, Sequence[str]] | None,
     not_running: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """The reports of all hosts. With ``servers`` they say what is on each, and with
-    ``not_running`` which of those do not run."""
+    """The reports of all hosts, with the servers on each if ``servers`` is given.
+
+    ``not_running`` maps hosts to the power states of their servers that do not run.
+    """
     bodies = (
         host_body(
             facts,
@@ -27,13 +51,13 @@ def parts(
         )
         for facts in hosts
     )
-    return cutting.parts(bodies, HOSTS_MAX)
+    return split(bodies, HOSTS_MAX)
 
 
 def host_body(
     facts: HostFacts, servers: Sequence[str] | None, not_running: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """One host as the protocol has it; what the driver does not know is left out."""
+    """One host in the form of the protocol, without what the driver does not know."""
     body: dict[str, Any] = {
         "name": facts.name,
         "inventories": {name: dict(has) for name, has in facts.inventories.items()},
@@ -51,5 +75,4 @@ def host_body(
         "servers": None if servers is None else list(servers),
         "not_running": None if not_running is None else dict(not_running),
     }
-    body.update({name: value for name, value in optional.items() if value is not None})
-    return body
+    return body | {name: value for name, value in optional.items() if value is not None}

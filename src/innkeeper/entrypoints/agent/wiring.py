@@ -1,10 +1,9 @@
-"""The agent's composition root: options and environment become a login, a driver, a loop."""
+"""The agent's composition root: builds the login, the driver and the loop from the options."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import ssl
 import sys
 import threading
 from collections.abc import Mapping
@@ -21,29 +20,32 @@ from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.agent.drivers.catalogue import DRIVERS
 from innkeeper.entrypoints.agent.loop import AgentLoop
-from innkeeper.entrypoints.agent.stopping import is_orphan, stop_by_signal_or_with
+from innkeeper.terminal.ending import Signals, is_orphan, report_failure, stop_with
 
 LOCK_FILE = "lock"
-WRONG_USE = 2
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Be an agent until told to stop; gives the exit status."""
+    """Run an agent until it is asked to stop; returns the exit status."""
     parent = options["with_parent"]
     if is_orphan(parent):
         return 0
     _set_up_logs()
-    stop = threading.Event()
     state_dir = Path(options["state_dir"])
     try:
         login = _login(options)
-        trust = _trust(options)
-        # Open for as long as the agent lives, and with it the lock.
+        trust = trust_of(
+            options["ca_file"] or os.environ.get("OS_CACERT"),
+            options["cert_file"],
+            options["key_file"],
+        )
+        # Open, and so locked, for as long as the agent runs.
         lock = _take_lock(state_dir)
-    except (Invalid, OSError) as error:
-        sys.stderr.write(f"innkeeper agent: {error}\n")
-        return WRONG_USE
-    stop_by_signal_or_with(parent, stop)
+    except Invalid as refusal:
+        return report_failure("agent", refusal.message)
+    except OSError as error:
+        return report_failure("agent", str(error))
+    stop = _stop_event(parent)
     driver = DRIVERS[options["driver"]](options, state_dir, stop.wait)
     agent = AgentLoop(
         AgentApi(options["url"], login, trust),
@@ -58,6 +60,21 @@ def run(options: Mapping[str, Any]) -> int:
     return 0
 
 
+def _stop_event(parent: int | None) -> threading.Event:
+    """An event that the first signal to stop sets, and the end of the parent."""
+    stop = threading.Event()
+    signals = Signals()
+
+    def watch() -> None:
+        signals.wait()
+        stop.set()
+
+    threading.Thread(target=watch, name="stopping", daemon=True).start()
+    if parent is not None:
+        stop_with(parent, stop.set)
+    return stop
+
+
 def _login(options: Mapping[str, Any]) -> TokenSource:
     if options["token"]:
         return GivenToken(options["token"])
@@ -69,15 +86,8 @@ def _login(options: Mapping[str, Any]) -> TokenSource:
     return logins.from_environment(environ)
 
 
-def _trust(options: Mapping[str, Any]) -> ssl.SSLContext:
-    """Whom to believe to be the service, and how to prove to it who the agent is."""
-    return trust_of(
-        options["ca_file"] or os.environ.get("OS_CACERT"), options["cert_file"], options["key_file"]
-    )
-
-
 def _take_lock(state_dir: Path) -> IO[str]:
-    """Two agents with one memory would tell the service different things."""
+    """Lock the state: two agents that share it would contradict each other."""
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = state_dir / LOCK_FILE
     path.touch(mode=0o600)
@@ -98,7 +108,7 @@ def _set_up_logs() -> None:
             structlog.processors.format_exc_info,
             structlog.processors.LogfmtRenderer(bool_as_flag=False),
         ],
-        # Only its two methods are used.
+        # structlog uses only its two methods.
         logger_factory=structlog.WriteLoggerFactory(
             LosingStream(sys.__stderr__)  # type: ignore[arg-type]
         ),

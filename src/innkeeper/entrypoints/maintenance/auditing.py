@@ -1,6 +1,6 @@
-"""The command ``audit``: tells what is broken, and what was repaired of it.
+"""The command ``audit``: prints the findings and the repairs.
 
-:mod:`innkeeper.engine.maintenance.audit` looks and repairs.
+:mod:`innkeeper.engine.maintenance.audit` finds and repairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What is asked of an audit."""
+    """The options of an audit."""
 
     is_json: bool = False
     repairs: bool = False
@@ -28,44 +28,32 @@ class AuditOptions:
 
 
 def run(database: Database, clock: Clock, say: Say, options: AuditOptions) -> int:
-    """Audit a database; gives the exit status. ``say`` is given the lines one by one."""
+    """Audit a database; returns the exit status. ``say`` is called with each line."""
     found = look(database)
     repaired: list[Repaired] = []
     if not options.is_json:
         _say_all(say, found)
+    remaining = found
     if options.repairs or options.is_dry:
         for each in repair(database, found, clock, is_dry=options.is_dry):
             repaired.append(each)
             if not options.is_json:
                 say(f"would have {each}\n" if options.is_dry else f"{each}\n")
-        left = found if options.is_dry else look(database)
-    else:
-        left = found
+        remaining = found if options.is_dry else look(database)
     if options.is_json:
-        say(_as_json(found, repaired, left))
+        content = {
+            "findings": [each.as_mapping() for each in found],
+            "repairs": [{"kind": each.kind, "text": each.text} for each in repaired],
+            "left": [each.as_mapping() for each in remaining],
+        }
+        say(json.dumps(content, indent=2) + "\n")
     elif options.repairs and not options.is_dry:
         say(f"{len(repaired)} repairs\n")
-        _say_all(say, left)
-    return BROKEN if left else SOUND
+        _say_all(say, remaining)
+    return BROKEN if remaining else SOUND
 
 
 def _say_all(say: Say, found: Sequence[Finding]) -> None:
     for each in found:
         say(f"{each}\n")
     say(f"{len(found)} findings\n")
-
-
-def _as_json(
-    found: Sequence[Finding], repaired: Sequence[Repaired], left: Sequence[Finding]
-) -> str:
-    return (
-        json.dumps(
-            {
-                "findings": [each.as_mapping() for each in found],
-                "repairs": [{"kind": each.kind, "text": each.text} for each in repaired],
-                "left": [each.as_mapping() for each in left],
-            },
-            indent=2,
-        )
-        + "\n"
-    )

@@ -1,6 +1,6 @@
-"""The commands ``db backup`` and ``db restore``: what they say, and their exit statuses.
+"""The commands ``db backup`` and ``db restore``: their output and exit statuses.
 
-:mod:`innkeeper.engine.maintenance.backup` saves databases and puts them back.
+:mod:`innkeeper.engine.maintenance.backup` does the work.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ DONE, BROKEN, REFUSED = 0, 1, 2
 
 
 def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
-    """Save a database into a file; 1 if its audit has findings, and 2 if it was not saved.
+    """Save a database to a file; 1 if its audit has findings, 2 if it must be saved otherwise.
 
-    Raises :class:`Conflict` for a database that is damaged, or no database.
+    Raises :class:`Conflict` if the file is damaged or no database.
     """
     source = backups.file_of(url)
     if source is None:
-        return _tell_how(url, target, say)
-    telling = _Telling(say)
-    backups.save(source, target, telling, may_overwrite=may_overwrite)
+        return _explain(url, target, say)
+    report = _CheckReport(say)
+    backups.save(source, target, report, may_overwrite=may_overwrite)
     say(f"Saved {source} as {target} ({target.stat().st_size} bytes).\n")
-    return telling.status
+    return report.status
 
 
 def restore(url: str, source: Path, say: Say, now: datetime) -> int:
-    """Put a saved database back; 1 if its audit has findings.
+    """Restore a saved database; 1 if its audit has findings.
 
-    Raises :class:`Conflict` for a file that is damaged, or of a newer program, and
-    :class:`InUse` while the database is used.
+    Raises :class:`Conflict` if the file is damaged or from a newer release, and :class:`InUse`
+    while the database is in use.
     """
     target = backups.file_of(url)
     if target is None:
-        return _tell_how(url, source, say)
-    telling = _Telling(say)
-    kept = backups.put_back(source, target, now, telling)
+        return _explain(url, source, say)
+    report = _CheckReport(say)
+    kept = backups.put_back(source, target, now, report)
     say(f"Restored {target} from {source}.\n")
     if kept is not None:
-        say(f"What was there is in {kept}.\n")
-    return telling.status
+        say(f"The previous database is in {kept}.\n")
+    return report.status
 
 
-class _Telling:
-    """Says what was found in a copy, and remembers whether there was anything."""
+class _CheckReport:
+    """Prints the findings in a copy, and keeps the exit status."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -57,7 +57,7 @@ class _Telling:
     def __call__(self, checked: Checked) -> None:
         if checked.findings is None:
             self._say(
-                f"It is at revision {checked.revision}, and not audited before it is brought up.\n"
+                f"It is at revision {checked.revision}, and is audited only after an upgrade.\n"
             )
             return
         for each in checked.findings:
@@ -67,15 +67,15 @@ class _Telling:
             self.status = BROKEN
 
 
-def _tell_how(url: str, file: Path, say: Say) -> int:
-    told = backups.programs_of(url, file)
+def _explain(url: str, file: Path, say: Say) -> int:
+    programs = backups.programs_of(url, file)
     say(
-        "This database has programs of its own for that. To save it while the service runs:\n"
-        f"  {told.save}\n"
-        "To put it back, into an empty database or over this one, with all services stopped:\n"
-        f"  {told.restore}\n"
-        "To save the whole server, so that it can be brought to any moment with its log:\n"
-        f"  {told.whole}\n"
+        "This database has its own programs for that. To save it while the service runs:\n"
+        f"  {programs.save}\n"
+        "To restore it, into an empty database or over this one, with all services stopped:\n"
+        f"  {programs.restore}\n"
+        "To save the whole server, for recovery to any point in time with its log:\n"
+        f"  {programs.whole}\n"
         "Afterwards: innkeeper audit\n"
     )
     return REFUSED

@@ -1,6 +1,6 @@
-"""The commands ``db check`` and ``db upgrade``: what they say, and their exit statuses.
+"""The commands ``db check`` and ``db upgrade``: their output and exit statuses.
 
-Always true: looking changes nothing, and tells who may go on beside the schema that is to be.
+Always true: a check changes nothing, and tells which programs can run on the new schema.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DONE, STEPS_LEFT, UNUSABLE = 0, 1, 2
 
 
 def check(database: Database, say: Say) -> int:
-    """Tell what an upgrade would do; 1 if anything, and 2 if this program is too old."""
+    """Print what an upgrade would do; 1 if anything, 2 if this program is too old."""
     found = look(database)
     current, newest = found.current, found.newest
     if current == newest:
@@ -27,24 +27,24 @@ def check(database: Database, say: Say) -> int:
         say("It may work on it.\n" if found.is_usable else "It may not work on it.\n")
         return DONE if found.is_usable else UNUSABLE
     say(f"The database is at revision {current or 'none'}, and this program at {newest}.\n")
-    _tell(found, say)
+    _print_steps(found, say)
     return STEPS_LEFT
 
 
 def upgrade(database: Database, clock: Clock, say: Say) -> int:
-    """Bring the schema up, and say what was done."""
+    """Upgrade the schema, and print what was done."""
     before = look(database)
     if bring_up(database, clock):
-        _tell(before, say)
-        say(f"The database is brought up to revision {before.newest}.\n")
+        _print_steps(before, say)
+        say(f"The database was upgraded to revision {before.newest}.\n")
     else:
         say(f"The database is already at revision {look(database).current}.\n")
     return DONE
 
 
-def _tell(before: SchemaState, say: Say) -> None:
+def _print_steps(before: SchemaState, say: Say) -> None:
     for each in before.missing:
         say(f"  {each.revision}: {each.summary}\n")
     if before.current is not None and before.since is not None:
-        who = "May" if before.since <= before.current else "Must not"
-        say(f"{who} run beside it: programs that are at revision {before.current}.\n")
+        may = "May" if before.since <= before.current else "Must not"
+        say(f"{may} run beside it: programs that are at revision {before.current}.\n")

@@ -1,7 +1,6 @@
-"""One recorded decision, made again by the real pipeline and compared with what came out then.
+"""Repeats a recorded decision with the real pipeline, and compares the results.
 
-Always true: the file is all that is read. A recording that is decided again by what it was
-decided by comes out as it did.
+Always true: nothing but the file is read. Without changes, the result is as recorded.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ from innkeeper.domain.placing import BuildPlan, Entry
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import depletion, explaining, reasons
 from innkeeper.scheduling.recordings import Recipe, Reopened
-from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.systems.compute.boot import drivers
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to be otherwise than it was recorded; None leaves it."""
+    """Changes to the recorded decision; ``None`` keeps the recorded value."""
 
     driver: str | None = None
     filters: tuple[str, ...] | None = None
@@ -36,44 +34,48 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came out now, beside what was recorded."""
+    """The result of a replay, with the recording."""
 
     recorded: Reopened
-    made: BuildPlan
+    plan: BuildPlan
     explanation: Explanation
     differences: tuple[str, ...]
 
 
-def replay(found: Reopened, changes: Changes) -> Replayed:
-    """Decide again. Raises :class:`Invalid` for names that are none."""
-    spec = found.spec if changes.seed is None else replace(found.spec, seed=changes.seed)
-    settings = _settings(found.recipe, changes)
-    scheduler = _scheduler(settings)
-    if scheduler.pipeline.needs_servers and not found.table.knows_servers:
+def replay(recorded: Reopened, changes: Changes) -> Replayed:
+    """Repeat a decision. Raises :class:`Invalid` for unknown names."""
+    spec = recorded.spec if changes.seed is None else replace(recorded.spec, seed=changes.seed)
+    settings = _settings(recorded.recipe, changes)
+    try:
+        scheduler = drivers.scheduler_of(settings)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    if scheduler.pipeline.needs_servers and not recorded.table.knows_servers:
         raise Invalid(
             "Servers were not counted when this was recorded, as one of the filters or "
             "weighers needs."
         )
-    asked = None
+    index = None
     if changes.host is not None:
-        asked = found.table.index_by_name.get(changes.host)
-        if asked is None:
+        index = recorded.table.index_by_name.get(changes.host)
+        if index is None:
             raise Invalid(f"There was no host {changes.host!r}.")
-    made = scheduler.plan(found.table, spec)
-    depletion.undo(found.table, spec, made)
-    told = explaining.explain(
+    plan = scheduler.plan(recorded.table, spec)
+    depletion.undo(recorded.table, spec, plan)
+    explanation = explaining.explain(
         scheduler.pipeline,
-        found.table,
+        recorded.table,
         spec,
-        made,
+        plan,
         explaining.deciders(scheduler, settings.host_subset_size, spec.seed),
-        asked,
+        index,
     )
-    if not made.entries:
-        # Only the operator has the file, and may know how many hosts are dedicated.
-        fault = reasons.counted(made, spec.count, told.nearest)
-        told = replace(told, fault=fault, counted_fault=fault)
-    return Replayed(found, made, told, tuple(_differences(found.plan.entries, made.entries)))
+    if not plan.entries:
+        # Only the operator has the file, and may see how many hosts are dedicated.
+        fault = reasons.counted(plan, spec.count, explanation.nearest)
+        explanation = replace(explanation, fault=fault, counted_fault=fault)
+    differences = tuple(_differences(recorded.plan.entries, plan.entries))
+    return Replayed(recorded, plan, explanation, differences)
 
 
 def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
@@ -81,8 +83,8 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
         dict(recipe.weighers) if changes.weighers is None else changes.weighers
     )
     size = recipe.subset_size if changes.subset_size is None else changes.subset_size
-    # By way of plain values: what stands in a file is judged as what stands in the settings.
-    wanted = {
+    # Converted from plain values, so that a file is validated like the settings.
+    values = {
         "scheduler_driver": changes.driver or recipe.driver,
         "default_host_filters": recipe.filters if changes.filters is None else changes.filters,
         "default_host_weighers": tuple(weighers),
@@ -93,20 +95,13 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
         "build_attempts_max": recipe.attempts_max,
     }
     try:
-        return msgspec.convert(wanted, Scheduling)
+        return msgspec.convert(values, Scheduling)
     except msgspec.ValidationError as error:
-        raise Invalid(f"Nothing can be decided so: {error}.") from error
-
-
-def _scheduler(settings: Scheduling) -> Scheduler:
-    try:
-        return drivers.scheduler_of(settings)
-    except ValueError as error:
-        raise Invalid(str(error)) from error
+        raise Invalid(f"The settings are invalid: {error}.") from error
 
 
 def _differences(then: Sequence[Entry], now: Sequence[Entry]) -> Iterator[str]:
-    """Server by server, where it was placed and where it is placed now."""
+    """Where each server was placed then and now, if that differs."""
     for number in range(max(len(then), len(now))):
         before, after = (_place(each, number) for each in (then, now))
         if before != after:
@@ -122,5 +117,5 @@ def _place(entries: Sequence[Entry], number: int) -> str:
 
 
 def plain_plan(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The places of a plan in plain values."""
+    """The entries of a plan as plain values."""
     return [{"host": each.host, "weight": each.weight} for each in entries]

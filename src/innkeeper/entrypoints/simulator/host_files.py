@@ -9,8 +9,9 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator import recorded_hosts
-from innkeeper.entrypoints.simulator.hosts import CLASS, Draft, check, shape_amounts
+from innkeeper.entrypoints.simulator.hosts import CLASS, RATIOS, Draft, check, shape_amounts
 from innkeeper.entrypoints.simulator.traces.gpu_pods import MODEL, THOUSANDTHS
+from innkeeper.entrypoints.simulator.traces.plain import USUAL
 from innkeeper.entrypoints.simulator.traces.text_rows import (
     TextRow,
     head_of,
@@ -20,17 +21,18 @@ from innkeeper.entrypoints.simulator.traces.text_rows import (
 )
 from innkeeper.scheduling.simulation.fleets import HOSTS_MAX, HostGroup, HostShape
 
-USUAL = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
-OTHERS = frozenset({"count", "name", "zone", "traits", "capabilities", "ratios", "resources"})
+KEYS = {"shape", "count", "name", "zone", "traits", "capabilities", "ratios", "resources"}
+CELLS = {"count", "name", "zone", "traits", *RATIOS}
+
 MB_PER_GB = 1024
 FACT_MAX = 2**53
-TOLD_MAX = 80
-"""Of a longer value, an error shows the beginning."""
+SHOWN_MAX = 80
+"""The part of a long value that an error shows."""
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
 def load(path: Path) -> tuple[HostGroup, ...]:
-    """Read the groups of a file. Equal hosts of the GPU trace become one group."""
+    """Read the host groups of a file. Equal hosts of the GPU trace become one group."""
     if recorded_hosts.is_one(head_of(path)):
         groups = recorded_hosts.load(path)
     elif path.suffix == ".toml":
@@ -50,7 +52,7 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
     try:
         read = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        # The first are errors of the form, and numbers of thousands of digits as well.
+        # ValueError covers syntax errors, and numbers of thousands of digits.
         raise Invalid(f"{path.name} is no TOML: {error}.") from error
     tables = read.get("hosts")
     if read.keys() != {"hosts"} or not isinstance(tables, list):
@@ -64,9 +66,9 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
 def _of_table(where: str, table: Any) -> HostGroup:
     if not isinstance(table, Mapping):
         raise Invalid(f"{where} is no table.")
-    unknown = sorted(table.keys() - OTHERS - USUAL.keys() - {"shape"})
+    unknown = sorted(table.keys() - KEYS - USUAL.keys())
     if unknown:
-        raise Invalid(f"{where} has {', '.join(unknown)}, which means nothing here.")
+        raise Invalid(f"{where} has unknown keys: {', '.join(unknown)}.")
     count = _typed(where, table, "count", int, 1)
     if not 1 <= count <= HOSTS_MAX:
         raise Invalid(f"{where}: count must be a whole number from 1 to {HOSTS_MAX}.")
@@ -85,8 +87,8 @@ def _of_table(where: str, table: Any) -> HostGroup:
         traits = _typed(where, table, "traits", list, [])
         draft.traits = [_checked(where, "traits", each, str) for each in traits]
         for name, fact in _typed(where, table, "capabilities", dict, {}).items():
-            draft.capabilities[name] = _fact(where, name, fact)
-        return HostGroup(draft.made(), count)
+            draft.capabilities[name] = _capability(where, name, fact)
+        return HostGroup(draft.shape(), count)
     except Invalid as error:
         message = error.message
         raise Invalid(message if message.startswith(where) else f"{where}: {message}") from error
@@ -98,31 +100,31 @@ def _typed(where: str, table: Mapping[str, Any], key: str, kind: Any, default: A
 
 def _checked(where: str, key: str, value: Any, kind: Any) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise Invalid(f"{where}: {key} is {_told(value)}, which is not what it must be.")
+        raise Invalid(f"{where}: {key} is {_shown(value)}, which has the wrong type.")
     return value
 
 
-def _fact(where: str, name: str, fact: Any) -> Any:
-    """What a host may be capable of: what JSON can tell, and no number beyond all bounds."""
+def _capability(where: str, name: str, fact: Any) -> Any:
+    """A capability: anything that JSON can express, with bounded numbers."""
     if isinstance(fact, Mapping):
-        return {key: _fact(where, f"{name}.{key}", each) for key, each in fact.items()}
+        return {key: _capability(where, f"{name}.{key}", each) for key, each in fact.items()}
     if isinstance(fact, list):
-        return [_fact(where, name, each) for each in fact]
+        return [_capability(where, name, each) for each in fact]
     is_number = isinstance(fact, int | float) and abs(fact) <= FACT_MAX
     if not is_number and not isinstance(fact, str):
         raise Invalid(
-            f"{where}: the capability {name} is {_told(fact)}; it must be a text, true or "
+            f"{where}: the capability {name} is {_shown(fact)}; it must be a text, true or "
             f"false, or a number between -{FACT_MAX} and {FACT_MAX}."
         )
     return fact
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:
         return "a number of thousands of digits"
-    return text if len(text) <= TOLD_MAX else text[:TOLD_MAX] + "..."
+    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
 
 
 def _of_rows(path: Path) -> tuple[HostGroup, ...]:
@@ -130,15 +132,12 @@ def _of_rows(path: Path) -> tuple[HostGroup, ...]:
     unknown = [
         name
         for name in header
-        if name not in USUAL and not CLASS.fullmatch(name) and name not in _CELLS
+        if name not in USUAL and not CLASS.fullmatch(name) and name not in CELLS
     ]
     if unknown or not any(name in USUAL for name in header):
-        what = f"has {', '.join(unknown)}, which means nothing here" if unknown else "says nothing"
+        what = f"has unknown columns: {', '.join(unknown)}" if unknown else "has no amounts"
         raise Invalid(f"{path.name} {what}; hosts have vcpus, memory_mb and disk_gb.")
     return tuple(_of_row(row, header) for row in rows_of(path, ()))
-
-
-_CELLS = frozenset({"count", "name", "zone", "traits", "cpu_ratio", "ram_ratio", "disk_ratio"})
 
 
 def _of_row(row: TextRow, header: Sequence[str]) -> HostGroup:
@@ -149,20 +148,17 @@ def _of_row(row: TextRow, header: Sequence[str]) -> HostGroup:
                 amount = row.whole(column, default=0)
                 if amount:
                     draft.total(USUAL.get(column, column), amount)
-        for column, class_name in _RATIOS.items():
+        for column, class_name in RATIOS.items():
             ratio = row.number(column, 0)
             if ratio is not None:
                 draft.ratio(class_name, ratio)
         draft.zone = row.text("zone") or "nova"
         draft.traits = (row.text("traits") or "").split()
-        return HostGroup(draft.made(), row.whole("count", 1, 1))
+        return HostGroup(draft.shape(), row.whole("count", 1, 1))
     except Invalid as error:
         if error.message.startswith(row.file):
             raise
         raise row.error(error.message.removesuffix(".")) from error
-
-
-_RATIOS = {"cpu_ratio": "VCPU", "ram_ratio": "MEMORY_MB", "disk_ratio": "DISK_GB"}
 
 
 def _of_nodes(path: Path) -> tuple[HostGroup, ...]:
@@ -186,4 +182,4 @@ def _node(cores: int, memory_mb: int, gpus: int, model: str) -> HostShape:
         draft.total("PGPU", gpus)
     if model:
         draft.capabilities[MODEL] = model
-    return draft.made()
+    return draft.shape()

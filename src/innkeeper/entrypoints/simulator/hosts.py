@@ -1,6 +1,6 @@
-"""Reads which hosts there are: from the command line, or from a file.
+"""Parses the hosts of a simulation from the command line.
 
-Always true: what these functions raise is :class:`Invalid`, and says which part is wrong.
+Always true: these functions raise :class:`Invalid` with the part that is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.entrypoints.simulator.traces.packing import PARTS as MACHINE_CLAS
 from innkeeper.scheduling.simulation.fleets import HOSTS_MAX, HostGroup, HostShape
 
 MACHINE = "machine"
-"""A host of a packing trace, whose amounts are parts of it."""
+"""A host of a packing trace; its amounts are fractions of the machine."""
 SHAPE = re.compile(r"(?:\d+(?:\.\d+)?[cgmd])+", re.ASCII)
 PART = re.compile(r"(\d+(?:\.\d+)?)([cgmd])", re.ASCII)
 LETTERS = {
@@ -26,7 +26,7 @@ LETTERS = {
     "m": ("MEMORY_MB", 1.0),
     "d": ("DISK_GB", 1.0),
 }
-"""What the letters of a shape count, and in how many of the class's units."""
+"""The resource class of each letter, and the size of its unit."""
 RATIOS = {"cpu_ratio": "VCPU", "ram_ratio": "MEMORY_MB", "disk_ratio": "DISK_GB"}
 RATIO_MAX = 1000.0
 CLASS = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -35,7 +35,7 @@ TOTAL_MAX = 2**40
 
 @dataclass(slots=True)
 class Draft:
-    """A host shape while it is put together."""
+    """A host shape under construction."""
 
     name: str
     totals: dict[str, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Draft:
     capabilities: dict[str, Any] = field(default_factory=dict)
 
     def total(self, class_name: str, amount: float) -> None:
-        """Say how much of a class there is."""
+        """Set the total of a class."""
         if not CLASS.fullmatch(class_name):
             raise Invalid(f"{class_name!r} is no name of a resource class.")
         if not 1 <= amount <= TOTAL_MAX or amount != int(amount):
@@ -56,13 +56,13 @@ class Draft:
         self.totals[class_name] = int(amount)
 
     def ratio(self, class_name: str, ratio: float) -> None:
-        """Say how much more of a class is given out than there is."""
+        """Set the allocation ratio of a class."""
         if not 0 < ratio <= RATIO_MAX:
             raise Invalid(f"The ratio of {class_name} is a number above 0 and up to {RATIO_MAX:g}.")
         self.ratios[class_name] = float(ratio)
 
-    def made(self) -> HostShape:
-        """The shape."""
+    def shape(self) -> HostShape:
+        """The finished shape."""
         if not self.totals:
             raise Invalid(f"A host {self.name} has nothing to give.")
         return HostShape(
@@ -71,14 +71,14 @@ class Draft:
 
 
 def parse(text: str) -> tuple[HostGroup, ...]:
-    """Read groups of hosts as they are written on the command line."""
+    """Parse groups of hosts as on the command line."""
     groups = tuple(_group(part) for part in text.split("+"))
     check(groups)
     return groups
 
 
 def check(groups: Sequence[HostGroup]) -> None:
-    """Refuse a fleet that is too large to be meant."""
+    """Reject fleets that are too large."""
     if sum(group.count or 0 for group in groups) > HOSTS_MAX:
         raise Invalid(f"There are at most {HOSTS_MAX} hosts.")
 
@@ -97,11 +97,11 @@ def _group(text: str) -> HostGroup:
     for option in filter(None, options):
         key, separator, value = option.partition("=")
         if not separator or not key or not value:
-            raise Invalid(f"Expected KEY=VALUE behind a slash, not {option!r}.")
+            raise Invalid(f"Expected KEY=VALUE after a slash, not {option!r}.")
         _set(draft, key, value)
         if key != "zone":
             draft.name += f"/{option}"
-    return HostGroup(draft.made(), count)
+    return HostGroup(draft.shape(), count)
 
 
 def _count(number: str, text: str) -> int:
@@ -115,13 +115,13 @@ def _count(number: str, text: str) -> int:
 
 
 def shape_amounts(text: str) -> dict[str, int]:
-    """Read a shape such as ``64c256g``, or the name of a machine."""
+    """Parse a shape such as ``64c256g``, or the name of a machine."""
     if text == MACHINE:
         return dict.fromkeys(MACHINE_CLASSES, 1)
     if not SHAPE.fullmatch(text):
         raise Invalid(
             f"A shape is numbers with c (cores), g (GiB of memory), m (MiB) or d (GB of disk) "
-            f"behind them, as 64c256g, not {text!r}."
+            f"behind them, such as 64c256g, not {text!r}."
         )
     draft = Draft(text)
     for number, letter in PART.findall(text):
@@ -142,7 +142,7 @@ def _set(draft: Draft, key: str, value: str) -> None:
     elif CLASS.fullmatch(key):
         draft.total(key, _number(key, value))
     else:
-        draft.capabilities[key] = _worth(key, value)
+        draft.capabilities[key] = _capability(key, value)
 
 
 def _number(key: str, text: str) -> float:
@@ -152,18 +152,18 @@ def _number(key: str, text: str) -> float:
     return number
 
 
-def _worth(key: str, text: str) -> str | int | float:
-    """What an agent would report: a number where it is one."""
+def _capability(key: str, text: str) -> str | int | float:
+    """A capability as an agent would report it: numbers as numbers."""
     whole, number = whole_of(text), number_of(text)
     if is_boundless(text):
-        raise Invalid(f"The capability {key} is {text!r}, and no host has that.")
+        raise Invalid(f"The capability {key} must not be {text!r}.")
     if whole is not None:
         return whole
     return text if number is None else number
 
 
 def file_of(text: str) -> Path | None:
-    """The file that a description of hosts names, if it names one."""
+    """The existing file that a description of hosts names, if any."""
     path = Path(text)
     try:
         return path if path.is_file() else None

@@ -1,4 +1,4 @@
-"""One page with all results, which needs nothing but itself: no address is called for it."""
+"""A self-contained HTML page with all results: it loads nothing from other addresses."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ TITLES = {
     "compaction.png": "The smallest fleet that refuses nothing",
 }
 MEANINGS = {
-    "packing.png": "The share of what all hosts have that servers hold.",
-    "stranded.png": "The share that is free on hosts with no room for one more server of the "
-    "reference, {reference}: it is there, and cannot be had.",
-    "empty.png": "Hosts on which nothing is.",
+    "packing.png": "The share of all hosts' capacity that servers hold.",
+    "stranded.png": "The share that is free on hosts without room for one more server of the "
+    "reference, {reference}: it cannot be used.",
+    "empty.png": "Hosts without servers.",
     "acceptance.png": "The share of each flavor's servers that found no place.",
-    "decisions.png": "How many of the requests were decided on within a time, each with all of "
-    "its servers.",
-    "compaction.png": "The line is the lower bound: the most that servers hold at one moment, "
-    "divided by what a host has.",
+    "decisions.png": "The share of requests that were decided within a time, each with all of its "
+    "servers.",
+    "compaction.png": "The line is the lower bound: the maximum that servers hold at one time, "
+    "divided by a host's capacity.",
 }
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;

@@ -1,11 +1,12 @@
-"""Draws the results. Needs matplotlib, which comes with the extra ``innkeeper[simulate]``.
+"""Draws the results with matplotlib, from the extra ``innkeeper[simulate]``.
 
-Always true: nothing is shown on a screen and no state is shared; a plot is bytes of a PNG.
+Always true: nothing is shown on a screen, and no state is shared. A plot is the bytes of a PNG.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -19,7 +20,7 @@ from innkeeper.entrypoints.simulator.tables import DAY_S, SHAPES_SHOWN, name_of
 from innkeeper.scheduling.simulation.measures import Column, Outcome
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Can be told apart by those who see fewer colors, too."""
+"""Distinguishable with color vision deficiency."""
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT, DPI = 9.0, 3.6, 110
 UNSHOWN = "_nolegend_"
@@ -28,19 +29,19 @@ LEGEND_MAX = 28
 
 
 def all_of(results: Results) -> Mapping[str, bytes]:
-    """The plots that these results have, by the names of their files."""
-    made: dict[str, bytes] = {}
+    """The plots for these results, by file name."""
+    plots: dict[str, bytes] = {}
     if results.outcomes:
-        made["packing.png"] = _over_time(results, "used", lambda o, name: o.samples.used[name])
-        made["stranded.png"] = _over_time(
+        plots["packing.png"] = _shares(results, "used", lambda o, name: o.samples.used[name])
+        plots["stranded.png"] = _shares(
             results, "stranded", lambda o, name: o.samples.stranded[name]
         )
-        made["empty.png"] = _empty(results)
-        made["acceptance.png"] = _acceptance(results)
-        made["decisions.png"] = _decisions(results)
+        plots["empty.png"] = _empty(results)
+        plots["acceptance.png"] = _acceptance(results)
+        plots["decisions.png"] = _decisions(results)
     if results.compactions:
-        made["compaction.png"] = _compaction(results)
-    return made
+        plots["compaction.png"] = _compaction(results)
+    return plots
 
 
 def _figure(rows: int = 1) -> tuple[Figure, list[Axes]]:
@@ -54,7 +55,7 @@ def _figure(rows: int = 1) -> tuple[Figure, list[Axes]]:
 
 def _png(figure: Figure) -> bytes:
     buffer = BytesIO()
-    # Without the date: the same results are the same bytes.
+    # Without a version or date, equal results give equal bytes.
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
@@ -67,40 +68,39 @@ def _look(number: int) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    # A leading underscore would hide it, and dollars would be formulas.
+    # Matplotlib hides labels with a leading underscore, and reads dollars as formulas.
     cut = name if len(name) <= LEGEND_MAX else name[: LEGEND_MAX - 1] + "…"
     return cut.lstrip("_").replace("$", r"\$") or "-"
 
 
-def _days(results: Results, outcome: Outcome) -> Column:
-    days: Column = (outcome.samples.moments_s - results.workload.arrivals_s[0]) / DAY_S
-    return days
+def _over_time(results: Results, axes: Axes, column: Callable[[Outcome], Column]) -> None:
+    for number, (policy, outcome) in enumerate(results.outcomes):
+        days = (outcome.samples.moments_s - results.workload.arrivals_s[0]) / DAY_S
+        label = _label(policy.name)
+        axes.plot(days, column(outcome), label=label, linewidth=1.2, **_look(number))
+    axes.set_ylim(bottom=0)
 
 
-def _over_time(results: Results, what: str, column: Callable[[Outcome, str], Column]) -> bytes:
+def _shares(results: Results, what: str, column: Callable[[Outcome, str], Column]) -> bytes:
     classes = list(results.outcomes[0][1].capacity)
     figure, axes = _figure(len(classes))
     for name, each in zip(classes, axes, strict=True):
-        for number, (policy, outcome) in enumerate(results.outcomes):
-            share = 100 * column(outcome, name) / max(outcome.capacity[name], 1.0)
-            days = _days(results, outcome)
-            each.plot(days, share, label=_label(policy.name), linewidth=1.2, **_look(number))
+        _over_time(results, each, partial(_percent_of, column, name))
         each.set_ylabel(f"{name_of(name)} {what}, %")
-        each.set_ylim(bottom=0)
     axes[0].legend(loc="best", fontsize="small")
     axes[-1].set_xlabel("days")
     return _png(figure)
 
 
+def _percent_of(column: Callable[[Outcome, str], Column], name: str, outcome: Outcome) -> Column:
+    return 100 * column(outcome, name) / max(outcome.capacity[name], 1.0)
+
+
 def _empty(results: Results) -> bytes:
     figure, (axes,) = _figure()
-    for number, (policy, outcome) in enumerate(results.outcomes):
-        days = _days(results, outcome)
-        empty = outcome.samples.empty_hosts
-        axes.plot(days, empty, label=_label(policy.name), linewidth=1.2, **_look(number))
+    _over_time(results, axes, lambda outcome: outcome.samples.empty_hosts)
     axes.set_ylabel(f"empty hosts of {results.outcomes[0][1].hosts}")
     axes.set_xlabel("days")
-    axes.set_ylim(bottom=0)
     axes.legend(loc="best", fontsize="small")
     return _png(figure)
 

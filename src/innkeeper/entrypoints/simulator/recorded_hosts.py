@@ -1,7 +1,7 @@
-"""Reads the hosts of a running service from one of its recordings, empty.
+"""Reads the hosts of a recording, without their servers.
 
-Kept are what each host gives out of each class, its zone, traits and capabilities. Not kept are
-what is on it, aggregates, and pools that lend to it. Hosts that were closed are left out.
+Each host keeps its capacity, zone, traits and capabilities, but not its aggregates and shared
+pools. Closed hosts are skipped.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MB_PER_GB = 1024
 
 
 def is_one(head: bytes) -> bool:
-    """Whether a file that begins so may be a recording."""
+    """Whether a file that starts with ``head`` may be a recording."""
     return head.startswith(HEAD)
 
 
 def load(path: Path) -> tuple[HostGroup, ...]:
-    """Read the hosts; equal ones become one group, in the order of their first ones."""
+    """Read the hosts; equal ones become one group."""
     try:
         recordings.check_file_size(path.stat().st_size)
         packed = path.read_bytes()
@@ -53,12 +53,12 @@ def _shape(table: HostTable, index: HostIndex) -> HostShape:
     totals: dict[str, int] = {}
     ratios: dict[str, float] = {}
     for name in sorted(table.free):
-        # Free and used are all that is given out; no more than a unit rule allows in one piece.
-        given = int(table.free[name][index] + table.used[name][index])
-        total = int(min(given, table.max_units[name][index]))
+        # The capacity is what is free and used; max_unit limits a single allocation.
+        capacity = int(table.free[name][index] + table.used[name][index])
+        total = int(min(capacity, table.max_units[name][index]))
         if total > 0:
             totals[name] = total
-            ratios[name] = given / total
+            ratios[name] = capacity / total
     zones = {code: zone for zone, code in table.zones.items()}
     return HostShape(
         _name(totals),

@@ -1,7 +1,7 @@
-"""Replays a workload for each policy, and searches for each one's smallest fleet.
+"""Replays a workload for each policy, and searches each policy's smallest fleet.
 
-Always true: every policy gets the same servers, hosts and seed, and a scheduler and a host
-table of its own.
+Always true: every policy gets the same servers, hosts and seed, and its own scheduler and host
+table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.entrypoints.simulator.policies import SchedulingPolicy
-from innkeeper.entrypoints.simulator.progress import Advance, Watcher
 from innkeeper.scheduling.simulation.compaction import Bound, least_hosts, lower_bound, smallest
 from innkeeper.scheduling.simulation.fleets import (
     HOSTS_MAX,
@@ -23,6 +22,7 @@ from innkeeper.scheduling.simulation.fleets import (
 from innkeeper.scheduling.simulation.measures import Outcome
 from innkeeper.scheduling.simulation.replay import Clock, Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
+from innkeeper.terminal.progress import Advance, AttemptProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,16 @@ class Compaction:
     shape: HostShape
     hosts: int
     bound: Bound
-    replays: int
 
     @property
     def share(self) -> float:
-        """The lower bound beside what was needed; 1 is as good as can be."""
+        """The lower bound divided by the fleet; 1 is optimal."""
         return self.bound.hosts / self.hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that was found out, in the order of the policies."""
+    """All results, in the order of the policies."""
 
     workload: Workload
     groups: tuple[HostGroup, ...]
@@ -54,7 +53,7 @@ class Results:
 
 
 class Simulation:
-    """One workload, the hosts, and the policies that are compared."""
+    """One workload, the hosts, and the policies to compare."""
 
     def __init__(
         self,
@@ -64,22 +63,22 @@ class Simulation:
         options: ReplayOptions,
         *,
         clock: Clock,
-        watcher: Watcher,
+        progress: AttemptProgress,
     ) -> None:
         self._workload = workload
         self._groups = tuple(groups)
         self._policies = tuple(policies)
         self._options = options
         self._clock = clock
-        self._watcher = watcher
+        self._progress = progress
 
     def run(self, *, is_compact: bool) -> Results:
-        """Replay on the fleet if it has a size; search for the smallest if that is asked."""
+        """Replay on a fleet of known size; with ``is_compact`` search the smallest fleet."""
         sized = [group.count is not None for group in self._groups]
         if any(sized) and not all(sized):
-            raise Invalid("Either all groups of hosts say how many there are, or none does.")
+            raise Invalid("Give the number of hosts for all groups of hosts, or for none.")
         if not is_compact and not all(sized):
-            raise Invalid("Say how many hosts there are, as in 1000x64c256g; or use --compact.")
+            raise Invalid("Give the number of hosts, such as 1000x64c256g, or use --compact.")
         outcomes = tuple(self._replays()) if all(sized) else ()
         compactions = tuple(self._compactions()) if is_compact else ()
         return Results(
@@ -101,7 +100,7 @@ class Simulation:
     def _replays(self) -> list[tuple[SchedulingPolicy, Outcome]]:
         found = []
         for policy in self._policies:
-            with self._watcher.replay(policy.name, self._workload.count) as advance:
+            with self._progress.step(policy.name, self._workload.count) as advance:
                 found.append((policy, self._replay(policy, self._groups, self._options, advance)))
         return found
 
@@ -115,8 +114,8 @@ class Simulation:
         scheduler = policy.scheduler(is_timed=not options.stops_at_refusal)
         table = table_of(groups, self._workload)
         table.knows_servers = scheduler.pipeline.needs_servers
-        mine = replace(options, rules=policy.rules())
-        return Replay(self._workload, table, scheduler.plan, mine, self._clock).run(advance)
+        timed = replace(options, rules=policy.rules())
+        return Replay(self._workload, table, scheduler.plan, timed, self._clock).run(advance)
 
     def _compactions(self) -> list[Compaction]:
         shapes = list({group.shape.name: group.shape for group in self._groups}.values())
@@ -128,18 +127,15 @@ class Simulation:
 
     def _compaction(self, policy: SchedulingPolicy, shape: HostShape) -> Compaction:
         bound = lower_bound(self._workload, shape)
-        replays = 0
 
         def has_room(count: int) -> bool:
-            nonlocal replays
-            replays += 1
             options = replace(self._options, stops_at_refusal=True, samples=2)
             title = f"{policy.name}: do {count} hosts {shape.name} suffice?"
-            with self._watcher.attempt(title, self._workload.count) as advance:
+            with self._progress.attempt(title, self._workload.count) as advance:
                 outcome = self._replay(policy, [HostGroup(shape, count)], options, advance)
             return outcome.first_refusal_s is None
 
-        # With a host for each server there is room, unless a filter asks for something else.
+        # One host for each server suffices, unless a filter requires something else.
         most = min(HOSTS_MAX, max(least_hosts(bound), self._workload.count))
         found = smallest(has_room, least_hosts(bound), most)
-        return Compaction(policy, shape, found, bound, replays)
+        return Compaction(policy, shape, found, bound)

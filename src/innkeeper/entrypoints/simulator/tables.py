@@ -11,7 +11,7 @@ from innkeeper.scheduling.simulation.measures import Outcome
 DAY_S = 86_400.0
 SHAPES_SHOWN = 20
 NAMES = {"VCPU": "cores", "MEMORY_MB": "memory", "DISK_GB": "disk", "PGPU": "GPUs"}
-"""How resource classes are called in headings."""
+"""The names of resource classes in headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Table:
 
 
 def name_of(class_name: str) -> str:
-    """How a resource class is called for people."""
+    """A resource class's name in headings."""
     return NAMES.get(class_name, class_name)
 
 
 def summary(results: Results) -> list[str]:
-    """What was replayed on what, in a few lines."""
+    """What was replayed, in a few lines."""
     workload = results.workload
     first, last = workload.arrivals_s[0], workload.arrivals_s[-1]
     requests = len(workload.requests()) - 1
@@ -43,10 +43,10 @@ def summary(results: Results) -> list[str]:
     found = [policy for policy, _ in results.outcomes]
     found += [each.policy for each in results.compactions]
     policies = {policy.name: policy for policy in found}.values()
-    filters = {policy.told_filters() for policy in policies}
+    filters = {policy.filter_names() for policy in policies}
     for policy in policies:
-        own = f"; filters {policy.told_filters()}" if len(filters) > 1 else ""
-        lines.append(f"policy {policy.name}: {policy.told()}{own}")
+        own = f"; filters {policy.filter_names()}" if len(filters) > 1 else ""
+        lines.append(f"policy {policy.name}: {policy.description()}{own}")
     if len(filters) == 1:
         lines.append(f"filters {filters.pop()}")
     return [*lines, *(f"note: {note}" for note in results.notes)]
@@ -127,7 +127,7 @@ def _decisions(results: Results) -> Table:
 
 
 def _shapes(results: Results) -> Table:
-    """Requested, placed and refused by shape; the commonest, and all others together."""
+    """Requested, placed and refused by shape; rare shapes are summed up in one row."""
     outcomes = [outcome for _, outcome in results.outcomes]
     requested = outcomes[0].requested
     order = [int(code) for code in (-requested).argsort(kind="stable") if requested[code]]
@@ -165,12 +165,12 @@ def _compaction(results: Results) -> Table:
 
 
 def text_of(table: Table) -> str:
-    """A table in columns of one width each, with its title above it."""
+    """A table in aligned columns, below its title."""
     lines = (table.heading, *table.rows)
     widths = [max(len(line[at]) for line in lines) for at in range(len(table.heading))]
-    told = [f"{table.title}:"]
+    text = [f"{table.title}:"]
     for line in lines:
         first = line[0].ljust(widths[0])
         others = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
-        told.append("  " + "  ".join((first, *others)))
-    return "\n".join(told)
+        text.append("  " + "  ".join((first, *others)))
+    return "\n".join(text)

@@ -1,63 +1,53 @@
-"""The simulator's composition root: options become a workload, hosts, policies and results."""
+"""Runs ``innkeeper simulate``."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Mapping
 from importlib.util import find_spec
-from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
-from innkeeper.domain.errors import BROKEN_IMPORT, Invalid, Refusal
-from innkeeper.entrypoints.simulator import host_files, hosts, page, policies, progress, tables
+from rich.progress import TaskProgressColumn, TextColumn
+
+from innkeeper.domain.errors import BROKEN_IMPORT, Invalid
+from innkeeper.entrypoints.simulator import host_files, hosts, page, policies, tables
 from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.entrypoints.simulator.traces import detection
 from innkeeper.scheduling.simulation.replay import ReplayOptions
 from innkeeper.scheduling.simulation.workload import ServerShape, Workload
+from innkeeper.terminal.ending import run_command
+from innkeeper.terminal.progress import AttemptProgress, Bars, Lines
 
-INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended."""
-FAILED = 2
 PAGE = "simulation.html"
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Simulate, print the results and write them; gives the exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        # Names may hold what a terminal's encoding cannot show.
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        _run(options)
-        sys.stdout.flush()
-        return 0
-    except BrokenPipeError:
-        # Whoever reads the tables has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Refusal as refusal:
-        sys.stderr.write(f"innkeeper simulate: {refusal.message}\n")
-        return FAILED
-    except OSError as error:
-        sys.stderr.write(f"innkeeper simulate: {error}\n")
-        return FAILED
-    except MemoryError:
-        sys.stderr.write("innkeeper simulate: that does not fit into the memory.\n")
-        return FAILED
-    except KeyboardInterrupt:
-        sys.stderr.write("innkeeper simulate: interrupted.\n")
-        return INTERRUPTED
+    """Simulate, print the results and write them; returns the exit status."""
+    return run_command(
+        "simulate",
+        lambda: _run(options),
+        closed=0,
+        memory="that does not fit into the memory.",
+        interrupted="interrupted.",
+    )
 
 
-def _run(options: Mapping[str, Any]) -> None:
+def progress_on(stream: TextIO) -> AttemptProgress:
+    """Bars if the stream is a terminal, lines if it is a file or a pipe."""
+    if not stream.isatty():
+        return Lines(stream, noun="servers", tells_start=False)
+    count = TextColumn("{task.completed:.0f} of {task.total:.0f} servers")
+    return Bars(stream, TaskProgressColumn(show_speed=True), count)
+
+
+def _run(options: Mapping[str, Any]) -> int:
     out: Path | None = options["out"]
     plots: ModuleType | None = None
     if out is not None:
-        # Before the replays: after them, all their time would have been for nothing.
+        # Checked before the replays, which may take long.
         plots = _plots()
         out.mkdir(parents=True, exist_ok=True)
     chosen = policies.parse(options)
@@ -75,32 +65,30 @@ def _run(options: Mapping[str, Any]) -> None:
         chosen,
         replay_options,
         clock=time.perf_counter,
-        watcher=progress.shown_on(sys.stderr),
+        progress=progress_on(sys.stderr),
     )
     results = simulation.run(is_compact=options["compact"])
     _print(results)
     if out is not None and plots is not None:
         _write(results, out, plots)
+    return 0
 
 
 def _plots() -> ModuleType:
-    """The module that draws. Only to import it proves that matplotlib is there and whole."""
+    """Import the plotting module. Only the import proves that matplotlib works."""
     try:
         if find_spec("matplotlib") is None:
             raise _lacking("not installed: install innkeeper[simulate]")
-        from innkeeper.entrypoints.simulator import plots  # noqa: PLC0415 - drags in matplotlib
+        from innkeeper.entrypoints.simulator import plots  # noqa: PLC0415 - imports matplotlib
     except BROKEN_IMPORT as error:
         why = str(error).strip().splitlines()
         cause = ": ".join([type(error).__name__, *why[:1]]).removesuffix(".")
-        raise _lacking(f"there, but cannot be imported ({cause}): install it anew") from error
+        raise _lacking(f"installed, but cannot be imported ({cause}): reinstall it") from error
     return plots
 
 
 def _lacking(what: str) -> Invalid:
-    return Invalid(
-        f"Plots and the page need matplotlib, which is {what}, or leave --out away and read "
-        "the numbers."
-    )
+    return Invalid(f"Plots and the page need matplotlib, which is {what}, or omit --out.")
 
 
 def _reference(text: str | None, workload: Workload) -> ServerShape | None:
@@ -116,8 +104,7 @@ def _reference(text: str | None, workload: Workload) -> ServerShape | None:
 
 
 def _print(results: Results) -> None:
-    parts = ["\n".join(tables.summary(results))]
-    parts += [tables.text_of(each) for each in tables.all_of(results)]
+    parts = ["\n".join(tables.summary(results)), *map(tables.text_of, tables.all_of(results))]
     sys.stdout.write("\n\n".join(parts) + "\n")
 
 

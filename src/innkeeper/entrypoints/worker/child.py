@@ -1,4 +1,4 @@
-"""Keeps another program running beside this one."""
+"""Keeps another program running as a child process."""
 
 from __future__ import annotations
 
@@ -18,23 +18,21 @@ LOG = structlog.get_logger("innkeeper.worker")
 RESTART_FIRST_S = 0.5
 RESTART_MAX_S = 30.0
 STEADY_S = 60.0
-"""Whoever lived this long is begun again at once when it dies."""
+"""A program that ran for this long is restarted without a growing pause."""
 LOOK_S = 0.2
 STOP_S = 10.0
-PULSE, INSTEAD_OF = "--pulse", "--instead-of"
-"""Options of a program that is watched: where it gives its sign, and how the one before it
-ended, if there was one."""
+PULSE, INSTEAD_OF = "--pipe", "--instead-of"
+"""Options of a supervised program: the pipe for its heartbeats, and how its predecessor ended."""
 DEAD, HUNG = "dead", "hung"
 READ_MAX = 65_536
 
 
 class Child:
-    """One program: started, started again when it dies, and stopped with this process.
+    """A program that is started, restarted when it dies, and stopped with this process.
 
-    It has ``stop_s`` to stop by itself once it is asked to. ``died`` is told the number of
-    each process that has ended. With ``silence_max_s`` it is a program that says all the time
-    that it does its work, from when it begins to; if it says so no more for that long, or says
-    that it gets nowhere, it is killed and started again.
+    It gets ``stop_s`` to stop by itself. ``died`` is called with the pid of each process that
+    has ended. With ``silence_max_s`` the program must send heartbeats once it has sent the
+    first. It is killed and restarted if it is silent for that long or reports that it is stuck.
     """
 
     def __init__(
@@ -58,15 +56,15 @@ class Child:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to keep it running."""
+        """Start it, and keep it running."""
         self._thread.start()
 
     def ask_to_stop(self) -> None:
-        """Ask it to stop, and wait for nothing."""
+        """Ask it to stop, without waiting."""
         self._stop.set()
 
     def stop(self) -> None:
-        """Ask it to stop, and make it stop if it does not."""
+        """Stop it, by force if it does not stop in time."""
         self.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join(self._stop_s + RESTART_FIRST_S)
@@ -74,7 +72,7 @@ class Child:
     def _run(self) -> None:
         pause_s = RESTART_FIRST_S
         while not self._stop.is_set():
-            lived_s = self._live()
+            lived_s = self._run_once()
             if self._stop.is_set():
                 return
             pause_s = RESTART_FIRST_S if lived_s >= STEADY_S else min(2 * pause_s, RESTART_MAX_S)
@@ -83,22 +81,22 @@ class Child:
             )
             self._stop.wait(pause_s)
 
-    def _live(self) -> float:
-        """One life of the program; gives how long it was, to about a second."""
+    def _run_once(self) -> float:
+        """Run one process to its end; returns how long it ran, to about a second."""
         try:
-            sign = _Sign(self._silence_max_s)
+            pipe = _HeartbeatPipe(self._silence_max_s)
         except OSError as error:
-            return self._unbegun(error)
-        with sign:
+            return self._not_started(error)
+        with pipe:
             try:
-                child = self._begin(sign)
+                child = self._spawn(pipe)
             except OSError as error:
-                return self._unbegun(error)
+                return self._not_started(error)
             self._last_end = DEAD
             looks = 0
             while child.poll() is None and not self._stop.wait(LOOK_S):
                 looks += 1
-                why = sign.why_hung()
+                why = pipe.why_hung()
                 if why is not None:
                     self._kill(child, why)
         if child.poll() is None:
@@ -112,85 +110,85 @@ class Child:
             self._died(child.pid)
         return looks * LOOK_S
 
-    def _unbegun(self, error: OSError) -> float:
-        # Too many processes or files, or a program that is just being replaced: that passes.
+    def _not_started(self, error: OSError) -> float:
+        # A temporary condition, such as too many processes or a program that is being replaced.
         LOG.error("child_not_begun", name=self._name, error=str(error))
         return 0.0
 
-    def _begin(self, sign: _Sign) -> subprocess.Popen[bytes]:
+    def _spawn(self, pipe: _HeartbeatPipe) -> subprocess.Popen[bytes]:
         command = list(self._command)
-        if sign.telling is not None:
-            command += [PULSE, str(sign.telling)]
+        if pipe.writing is not None:
+            command += [PULSE, str(pipe.writing)]
             command += [] if self._last_end is None else [INSTEAD_OF, self._last_end]
         child = subprocess.Popen(  # noqa: S603 - our own
             command,
             env=self._environ,
-            # In a group of its own: what a terminal tells us, we tell it.
+            # In its own process group: signals of the terminal go to this process only.
             process_group=0,
-            pass_fds=() if sign.telling is None else (sign.telling,),
+            pass_fds=() if pipe.writing is None else (pipe.writing,),
         )
-        sign.hand_over()
+        pipe.hand_over()
         return child
 
     def _kill(self, child: subprocess.Popen[bytes], why: str) -> None:
         LOG.error("worker_hung", name=self._name, pid=child.pid, why=why, state=_state(child.pid))
-        # Not asked first: what hangs does not listen, and what is stopped cannot.
+        # Without asking first: a hung process does not react to SIGTERM.
         child.send_signal(signal.SIGKILL)
         self._last_end = HUNG
 
 
-class _Sign:
-    """The pipe by which one life of a program says that it does its work.
+class _HeartbeatPipe:
+    """The pipe with the heartbeats of one process.
 
-    Silence is counted in looks. Whoever looks was awake; so neither a machine that slept nor a
-    supervisor that was stopped makes anybody silent.
+    Silence is counted in checks, not in clock time. So neither a suspended machine nor a stopped
+    supervisor makes a process appear silent.
     """
 
     def __init__(self, silence_max_s: float | None) -> None:
-        self.telling: int | None = None
-        self._hearing: int | None = None
+        self.writing: int | None = None
+        self._reading: int | None = None
         self._has_begun = False
         self._looks = 0
         self._looks_max = 0.0
         if silence_max_s is not None:
             self._looks_max = silence_max_s / LOOK_S
-            self._hearing, self.telling = os.pipe()
-            os.set_blocking(self._hearing, False)
+            self._reading, self.writing = os.pipe()
+            os.set_blocking(self._reading, False)
 
-    def __enter__(self) -> _Sign:
+    def __enter__(self) -> _HeartbeatPipe:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.hand_over()
-        if self._hearing is not None:
-            os.close(self._hearing)
+        if self._reading is not None:
+            os.close(self._reading)
 
     def hand_over(self) -> None:
-        """Keep the writing end no longer: it is the program's."""
-        if self.telling is not None:
-            os.close(self.telling)
-            self.telling = None
+        """Close the writing end here; the program has its own."""
+        if self.writing is not None:
+            os.close(self.writing)
+            self.writing = None
 
     def why_hung(self) -> str | None:
-        """Look once; why the program has to go, if it has to."""
-        if self._hearing is None:
+        """Check once; returns why the program must be killed, or ``None``."""
+        if self._reading is None:
             return None
-        said = b""
+        beats = b""
         with suppress(BlockingIOError):
-            said = os.read(self._hearing, READ_MAX)
-        if said:
+            beats = os.read(self._reading, READ_MAX)
+        if beats:
             self._has_begun, self._looks = True, 0
-            return "its decisions do not come to an end" if said.endswith(STUCK) else None
+            return "its writer thread makes no progress" if beats.endswith(STUCK) else None
         self._looks += self._has_begun
         if not self._looks or self._looks < self._looks_max:
             return None
-        # Killed, it may still take some looks until it is gone.
+        # A killed process may need some checks until it is gone.
         self._has_begun, self._looks = False, 0
-        return "it says nothing any more"
+        return "it sends no heartbeats"
 
 
 def _state(pid: int) -> str:
-    """What the kernel says of a process: running, sleeping, stopped, waiting for a disk."""
+    """The kernel's state of a process, such as running, sleeping, stopped or waiting for disk."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("State:"):
@@ -199,7 +197,7 @@ def _state(pid: int) -> str:
 
 
 def stop_all(children: Sequence[Child]) -> None:
-    """Stop several at the same time."""
+    """Stop several children at the same time."""
     for each in children:
         each.ask_to_stop()
     for each in children:

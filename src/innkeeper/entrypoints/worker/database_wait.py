@@ -1,10 +1,10 @@
-"""Waiting, while a service starts, for a database that is not there yet.
+"""Waits for the database at the start of a service.
 
-Always true: the waiting ends, and each attempt that failed is told in the log. Pauses grow, and
-processes that began to wait at the same moment do not come back at the same moment.
+Always true: the wait ends, and each failed attempt is logged. Pauses grow and are randomized, so
+that processes that started together do not retry together.
 
-May be false: that it was the database's absence. Whoever cannot be told apart from one that is
-away, such as a name that nobody knows, is waited for too.
+May be false: that the database is only unavailable. An error that cannot be distinguished from
+that, such as an unknown host name, is retried too.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ LOG = structlog.get_logger("innkeeper.service")
 T = TypeVar("T")
 
 TOLD_MAX = 300
-"""Characters of what a driver says that are passed on."""
+"""The maximum length of a driver's message in logs and errors."""
 
 
 class Patiently(Protocol):
-    """Does something that needs the database."""
+    """Executes an action that needs the database, possibly with retries."""
 
     def __call__(self, make: Callable[[], T]) -> T:
-        """Give what ``make`` gives; it may be called again after it has failed."""
+        """Return the result of ``make``, which may be called several times."""
 
 
 def at_once(make: Callable[[], T]) -> T:
-    """Wait for nothing."""
+    """Call ``make`` once, without a retry."""
     return make()
 
 
 class NotThere(Exception):
-    """What was needed did not come in time; starting again later may help."""
+    """The database did not become available in time; starting again later may help."""
 
 
 class DatabaseWait:
-    """Repeats what fails because the database is away, for so long."""
+    """Retries what fails because the database is unavailable, up to a time limit."""
 
     def __init__(self, within_s: float, draw: Callable[[], float], retry: Retry = START) -> None:
-        """``draw`` gives numbers from 0 to 1 that other processes do not have."""
+        """``draw`` returns random numbers from 0 to 1 that differ between processes."""
         self._within_s = within_s
         self._draw = draw
         self._retry = retry
 
     def __call__(self, make: Callable[[], T]) -> T:
-        """See :class:`Patiently`. Raises :class:`NotThere` once the time is over."""
+        """See :class:`Patiently`. Raises :class:`NotThere` after the time limit."""
         begun_s = time.perf_counter()
         for pause_s in chain(self._retry.pauses_s, repeat(self._retry.pauses_s[-1])):
             try:
@@ -61,23 +61,23 @@ class DatabaseWait:
                 self._wait(pause_s, self._within_s - (time.perf_counter() - begun_s), error)
         raise AssertionError("the pauses do not end")
 
-    def _wait(self, pause_s: float, left_s: float, error: Exception) -> None:
+    def _wait(self, pause_s: float, remaining_s: float, error: Exception) -> None:
         why = reason(error)
-        if left_s <= 0:
+        if remaining_s <= 0:
             raise NotThere(
-                f"Cannot use the database: {why.removesuffix('.')}. It was waited for, "
+                f"Cannot use the database: {why.removesuffix('.')}. Gave up after "
                 f"{self._within_s:g} s."
             ) from error
-        # The last attempt is made when the time is over, not before.
-        wait_s = min(pause_s * (0.5 + self._draw()), left_s)
+        # The last attempt is made at the time limit, not before it.
+        wait_s = min(pause_s * (0.5 + self._draw()), remaining_s)
         LOG.warning(
-            "database_awaited", why=why, again_in_s=round(wait_s, 2), left_s=round(left_s, 1)
+            "database_awaited", why=why, again_in_s=round(wait_s, 2), left_s=round(remaining_s, 1)
         )
-        # Woken up by signals, as the main thread has to be.
+        # In the main thread, signal handlers still run during the wait.
         Event().wait(wait_s)
 
 
 def reason(error: Exception) -> str:
-    """Why, in one line, as the driver says it; drivers quote no passwords."""
-    said = str(getattr(error.__cause__, "orig", None) or error)
-    return " ".join(said.split())[:TOLD_MAX]
+    """The driver's message in one line; drivers do not quote passwords."""
+    message = str(getattr(error.__cause__, "orig", None) or error)
+    return " ".join(message.split())[:TOLD_MAX]

@@ -1,14 +1,13 @@
-"""How a worker tells its supervisor, once a second, that it does its work.
+"""A worker's heartbeats to its supervisor, one a second.
 
-Always true: the sign comes from the event loop itself, so there is none while that is stuck or
-the process is stopped. The thread that decides is looked at each time: one that has begun
-something, and gets nowhere, is told of.
+Always true: heartbeats come from the event loop itself, so there are none while it is blocked or
+the process is stopped. Each one also reports whether the writer thread makes progress.
 
-Always true: to wait for the database is no standstill, however long. Drivers give up by
-themselves, and a fail-over is not sped up by killing whoever waits for it.
+Always true: waiting for the database does not count as stuck, however long it takes. Drivers
+have timeouts of their own, and killing the waiting process would not speed up a fail-over.
 
-May be false: that a thread which stands still is stuck for good. It has stood still, without a
-look into the database, for as long as it was allowed to.
+May be false: that a stuck thread is stuck forever. It has made no progress, outside of the
+database, for as long as it was allowed to.
 """
 
 from __future__ import annotations
@@ -25,29 +24,29 @@ import structlog
 LOG = structlog.get_logger("innkeeper.worker")
 
 BEAT_S = 1.0
-"""How often the sign is given."""
+"""The interval of heartbeats."""
 WELL, STUCK = b".", b"!"
 DATABASE = ("sqlalchemy.", "innkeeper.store.prepared")
-"""The modules of who speaks with databases: all waiting for one is done below them."""
+"""The modules that call the database; a thread waits for the database inside of them."""
 
 
 class WatchedThread(Protocol):
-    """A thread that takes work in and does it."""
+    """A thread that executes work from a queue."""
 
     @property
     def progress(self) -> int | None:
-        """Another number for each piece of work; ``None`` where nothing is to be done."""
+        """A different number for each piece of work; ``None`` if there is no work."""
 
     @property
     def thread_id(self) -> int | None:
-        """The interpreter's number of the thread; ``None`` before it was started."""
+        """The interpreter's id of the thread; ``None`` before it has started."""
 
 
 class StuckThreadDetector:
-    """Finds out that a thread gets nowhere; is asked once a second.
+    """Detects that a thread makes no progress; it must be called once a second.
 
-    What counts are looks, and not what a clock shows: a machine that slept, or a process that
-    was stopped, has not looked.
+    It counts checks, not clock time: there are no checks while the machine is suspended or the
+    process is stopped.
     """
 
     def __init__(self, working: WatchedThread, after_s: float) -> None:
@@ -58,11 +57,11 @@ class StuckThreadDetector:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it was stuck at the last look."""
+        """Whether the thread was stuck at the last check."""
         return self._looks >= self._looks_max
 
     def look(self) -> bool:
-        """Look once more; whether the thread is stuck."""
+        """Check once; returns whether the thread is stuck."""
         progress = self._working.progress
         frame = self._frame()
         if progress is None or progress != self._seen or _is_in_database(frame):
@@ -77,7 +76,7 @@ class StuckThreadDetector:
 
     def _frame(self) -> FrameType | None:
         number = self._working.thread_id
-        # Costs the thread nothing, as anything that it would have to note down itself would.
+        # This costs the watched thread nothing.
         return None if number is None else sys._current_frames().get(number)
 
 
@@ -90,21 +89,21 @@ def _is_in_database(frame: FrameType | None) -> bool:
 
 
 class Heartbeat:
-    """Gives the sign, where there is somebody to see it; ``into`` is the writing end."""
+    """Writes heartbeats to the pipe ``into``, if there is one."""
 
     def __init__(self, detector: StuckThreadDetector, into: int | None = None) -> None:
-        self._standing = detector
+        self._detector = detector
         self._into = into
         if into is not None:
-            # For this process alone: what it starts would keep the pipe open.
+            # Child processes must not inherit it: they would keep the pipe open.
             os.set_inheritable(into, False)
             os.set_blocking(into, False)
 
     def beat(self) -> None:
-        """Look, and give the sign."""
-        is_stuck = self._standing.look()
+        """Check the thread, and write a heartbeat."""
+        is_stuck = self._detector.look()
         if self._into is None:
             return
-        # Full, with nobody there who reads it, or without anybody at all: no matter of ours.
+        # The pipe may be full, or the supervisor gone; neither concerns the worker.
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._into, STUCK if is_stuck else WELL)

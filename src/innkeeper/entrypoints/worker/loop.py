@@ -1,7 +1,7 @@
-"""Runs the rooms' periodic tasks, each on its period.
+"""Runs the periodic tasks of all rooms.
 
-A task takes no input and does whatever is due; running it twice, or a minute late, does no
-harm. A task that fails is logged and comes again at its next turn.
+A task does whatever is due. It may run twice or late without harm. A task that fails is logged,
+and runs again in its next period.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOG = structlog.get_logger("innkeeper.worker")
 
 
 class WorkerThread:
-    """One thread for all tasks: they are short, and write through the writer thread."""
+    """One thread for all tasks: they are short, and their writes go through the writer thread."""
 
     def __init__(self, tasks: Sequence[PeriodicTask], clock_s: Callable[[], float]) -> None:
         self._tasks = tasks
@@ -28,11 +28,11 @@ class WorkerThread:
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
     def start(self) -> None:
-        """Begin to keep the periods."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Finish the task that runs, then end."""
+        """Finish the running task, and end the thread."""
         self._is_stopping = True
         self._wake.set()
         if self._thread.is_alive():
@@ -46,7 +46,7 @@ class WorkerThread:
             self._wake.clear()
 
     def run_due(self) -> None:
-        """Run all tasks whose time has come."""
+        """Run all tasks that are due."""
         for task in self._tasks:
             if self._is_stopping or self._clock_s() < self._due_s[task.name]:
                 continue
@@ -54,7 +54,7 @@ class WorkerThread:
             try:
                 count = task.work()
             except Exception as error:
-                # Whatever it was, the other tasks go on, and this one has its next turn.
+                # The other tasks run, and this one gets its next turn.
                 LOG.error("task_failed", task=task.name, exc_info=error)
                 continue
             if count:

@@ -1,4 +1,4 @@
-"""What every driver must do with servers after their boot, and what the fake one is told to."""
+"""What every driver does with servers after their boot, and the options of the fake one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HERE = sorted(
     }
     | {OrderName.REBUILD, OrderName.DEPART, OrderName.RETURN, OrderName.RESIZE, OrderName.SHELVE}
 )
-"""Done to a server that is there."""
+"""Orders for a server that is on the host."""
 COMING = sorted({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
 GOING = sorted({OrderName.OFFLOAD, OrderName.SEND})
 WITHIN_S = 60.0
@@ -50,7 +50,7 @@ def test_the_agent_and_the_service_know_the_same_orders() -> None:
 
 
 @pytest.mark.parametrize("kind", HERE)
-def test_what_is_done_to_a_server_can_be_done_twice(driver: Driver, kind: str) -> None:
+def test_an_order_for_a_server_is_idempotent(driver: Driver, kind: str) -> None:
     with pytest.raises(DriverFailed):
         driver.change(order(kind))
     assert driver.servers()["h1"] == []
@@ -62,7 +62,7 @@ def test_what_is_done_to_a_server_can_be_done_twice(driver: Driver, kind: str) -
 
 
 @pytest.mark.parametrize("kind", COMING)
-def test_a_server_comes_once_and_can_be_destroyed(driver: Driver, kind: str) -> None:
+def test_a_server_arrives_once_and_can_be_destroyed(driver: Driver, kind: str) -> None:
     driver.change(order(kind))
     driver.change(order(kind))
     assert driver.servers()["h1"] == ["s1"]
@@ -73,7 +73,7 @@ def test_a_server_comes_once_and_can_be_destroyed(driver: Driver, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", GOING)
-def test_a_server_goes_once(driver: Driver, kind: str) -> None:
+def test_a_server_leaves_once(driver: Driver, kind: str) -> None:
     driver.build(order(OrderName.BUILD))
     driver.change(order(kind))
     driver.change(order(kind))
@@ -81,7 +81,7 @@ def test_a_server_goes_once(driver: Driver, kind: str) -> None:
     driver.close()
 
 
-def test_sending_that_was_stopped_does_not_begin_again(driver: Driver) -> None:
+def test_an_aborted_migration_does_not_start_again(driver: Driver) -> None:
     driver.build(order(OrderName.BUILD))
     driver.interrupt(order(OrderName.ABORT))
     driver.interrupt(order(OrderName.ABORT))
@@ -95,13 +95,13 @@ def test_sending_that_was_stopped_does_not_begin_again(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("kind", [OrderName.ABORT, OrderName.HURRY])
-def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind: str) -> None:
+def test_a_running_migration_can_be_aborted_or_hurried(tmp_path: Path, kind: str) -> None:
     waited: list[float] = []
-    told = threading.Event()
+    interrupted = threading.Event()
 
     def wait(seconds: float) -> None:
         waited.append(seconds)
-        told.wait(WITHIN_S)
+        interrupted.wait(WITHIN_S)
 
     options = FakeOptions(host_prefix="h", move_time_s=3600.0)
     driver = FakeDriver(options, tmp_path, wait)
@@ -110,7 +110,7 @@ def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind:
     sending = threading.Thread(target=lambda: outcomes.append(fault(driver.change)))
     sending.start()
     driver.interrupt(order(kind))
-    told.set()
+    interrupted.set()
     sending.join(WITHIN_S)
     (outcome,) = outcomes
     assert (outcome is None) is (kind == OrderName.HURRY)
@@ -119,7 +119,7 @@ def test_sending_that_is_under_way_ends_when_it_is_told_to(tmp_path: Path, kind:
 
 
 def fault(change: Callable[[Order], None]) -> Exception | None:
-    """Send; give what was raised."""
+    """Send, and return what was raised."""
     try:
         change(order(OrderName.SEND))
     except DriverFailed as error:
@@ -127,7 +127,7 @@ def fault(change: Callable[[Order], None]) -> Exception | None:
     return None
 
 
-def test_a_fake_driver_fails_what_it_is_asked_to(tmp_path: Path) -> None:
+def test_a_fake_driver_fails_orders_on_request(tmp_path: Path) -> None:
     driver = FakeDriver(FakeOptions(host_prefix="h"), tmp_path, lambda _: None)
     driver.build(order(OrderName.BUILD))
     for kind in (*HERE, *COMING, *GOING):
@@ -137,7 +137,7 @@ def test_a_fake_driver_fails_what_it_is_asked_to(tmp_path: Path) -> None:
     driver.close()
 
 
-def test_a_state_from_before_servers_could_be_off_is_read(tmp_path: Path) -> None:
+def test_a_state_file_without_power_states_is_upgraded(tmp_path: Path) -> None:
     rows = sqlite3.connect(tmp_path / "fake.sqlite3", isolation_level=None)
     rows.execute("CREATE TABLE servers (id TEXT, host TEXT, PRIMARY KEY (id, host))")
     rows.execute("INSERT INTO servers VALUES ('s1', 'h1')")
@@ -148,7 +148,7 @@ def test_a_state_from_before_servers_could_be_off_is_read(tmp_path: Path) -> Non
     driver.close()
 
 
-def test_a_driver_says_which_servers_do_not_run(driver: Driver) -> None:
+def test_a_driver_lists_the_servers_that_do_not_run(driver: Driver) -> None:
     driver.build(order(OrderName.BUILD))
     assert driver.not_running() == {"h1": {}, "h2": {}}
     driver.change(order(OrderName.STOP))

@@ -1,4 +1,4 @@
-"""What every driver must do: carry orders out twice with the effect of once, and remember."""
+"""What every driver must do: carry out orders idempotently, and keep its state."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_restarted_driver_still_has_its_servers(make: Make) -> None:
     again.close()
 
 
-def test_what_a_driver_remembers_is_its_owners(make: Make, tmp_path: Path) -> None:
+def test_a_drivers_state_is_private_to_its_user(make: Make, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         driver = make()
@@ -88,14 +88,14 @@ def test_a_killed_driver_still_has_its_servers(make: Make) -> None:
     killed.close()
 
 
-def test_a_build_on_a_host_that_is_not_there_fails(make: Make) -> None:
+def test_a_build_on_an_unknown_host_fails(make: Make) -> None:
     driver = make()
     with pytest.raises(DriverFailed):
         driver.build(order(host="elsewhere"))
     driver.close()
 
 
-def test_every_host_is_named_once(make: Make) -> None:
+def test_every_host_is_listed_once(make: Make) -> None:
     driver = make()
     names = [each.name for each in driver.hosts()]
     assert names == ["h1", "h2"]
@@ -103,7 +103,7 @@ def test_every_host_is_named_once(make: Make) -> None:
     driver.close()
 
 
-def test_fake_builds_fail_where_they_are_told_to(tmp_path: Path) -> None:
+def test_fake_builds_fail_on_request(tmp_path: Path) -> None:
     driver = FakeDriver(
         FakeOptions(hosts=2, host_prefix="h", fail_builds_on="h2"), tmp_path, lambda _: None
     )
@@ -124,13 +124,13 @@ def test_fake_builds_take_their_time(tmp_path: Path) -> None:
     driver.close()
 
 
-def test_fake_hosts_take_turns_in_the_zones(tmp_path: Path) -> None:
+def test_fake_hosts_are_assigned_to_zones_in_turn(tmp_path: Path) -> None:
     driver = FakeDriver(FakeOptions(hosts=3, zones=("a", "b")), tmp_path, lambda _: None)
     assert [each.availability_zone for each in driver.hosts()] == ["a", "b", "a"]
     driver.close()
 
 
-def test_fewer_fake_hosts_keep_what_the_others_had(tmp_path: Path) -> None:
+def test_a_fake_driver_with_fewer_hosts_keeps_the_servers_of_the_others(tmp_path: Path) -> None:
     driver = FakeDriver(FakeOptions(hosts=2, host_prefix="h"), tmp_path, lambda _: None)
     driver.build(order(host="h2"))
     driver.close()
@@ -142,7 +142,7 @@ def test_fewer_fake_hosts_keep_what_the_others_had(tmp_path: Path) -> None:
     again.close()
 
 
-def test_hosts_without_disks_do_not_speak_of_disks(tmp_path: Path) -> None:
+def test_hosts_without_disks_report_no_disk_inventory(tmp_path: Path) -> None:
     driver = FakeDriver(FakeOptions(disk_gb=0), tmp_path, threading.Event().wait)
     (facts,) = driver.hosts()
     assert facts.inventories.keys() == {"VCPU", "MEMORY_MB"}

@@ -1,4 +1,4 @@
-"""What an agent is told at its start is taken or refused there, and not again and again."""
+"""The agent validates its options at the start, before the service sees them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parsed(*given: str) -> argparse.Namespace:
         ("--with-parent", "me", "between 1 and"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_values_are_rejected(
     option: str, value: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -56,7 +56,7 @@ def test_what_is_refused(
     assert words in line
 
 
-def test_what_is_taken() -> None:
+def test_valid_values_are_accepted() -> None:
     taken = parsed(
         "--url=https://[2001:db8::1]:8443/compute",
         "--name=rack_1.example.org",
@@ -76,7 +76,7 @@ def test_what_is_taken() -> None:
     assert taken.with_parent == 4711
 
 
-def test_what_is_not_said() -> None:
+def test_defaults_of_omitted_options() -> None:
     taken = parsed("--name=rack")
     assert taken.url is None
     assert taken.with_parent is None

@@ -1,4 +1,4 @@
-"""Orders are carried out once each, one server's in their order, and told until taken."""
+"""Orders run once, in sequence for each server, and results stay until acknowledged."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from innkeeper.entrypoints.agent.drivers.driver import DriverFailed, HostFacts, Order
-from innkeeper.entrypoints.agent.work import Workshop
+from innkeeper.entrypoints.agent.work import OrderExecutor
 
 WITHIN_S = 60.0
 
 
 class Recorder:
-    """A driver that writes down what it is told, and waits where it is told to."""
+    """A driver that records its orders and can be made to block or fail."""
 
     def __init__(self) -> None:
         self.done: list[tuple[str, str]] = []
         self.may_go = threading.Event()
         self.may_go.set()
-        self.accident: Exception | None = None
+        self.failure: Exception | None = None
         self.blindness: list[Exception] = []
         self.is_closed = False
 
@@ -35,8 +35,8 @@ class Recorder:
 
     def build(self, order: Order) -> None:
         self.may_go.wait(WITHIN_S)
-        if self.accident is not None:
-            raise self.accident
+        if self.failure is not None:
+            raise self.failure
         self.done.append(("build", order.server_id))
 
     def destroy(self, order: Order) -> None:
@@ -56,94 +56,94 @@ def order(number: int, server: str = "s1", kind: str = "build") -> Order:
     return Order(number, kind, "h1", server, {})
 
 
-def eventually(is_so: Callable[[], bool]) -> None:
-    gone_by = threading.Event()
+def eventually(is_true: Callable[[], bool]) -> None:
+    pause = threading.Event()
     for _ in range(int(WITHIN_S / 0.01)):
-        if is_so():
+        if is_true():
             return
-        gone_by.wait(0.01)
-    raise AssertionError("It never came to be.")
+        pause.wait(0.01)
+    raise AssertionError("The condition never became true.")
 
 
-def test_an_order_given_again_is_not_begun_again() -> None:
+def test_a_repeated_order_is_not_started_again() -> None:
     driver = Recorder()
     driver.may_go.clear()
-    workshop = Workshop(driver, 2)
-    assert workshop.take([order(1), order(2, "s2")]) == 2
-    assert workshop.take([order(1), order(2, "s2")]) == 0
+    executor = OrderExecutor(driver, 2)
+    assert executor.submit([order(1), order(2, "s2")]) == 2
+    assert executor.submit([order(1), order(2, "s2")]) == 0
     driver.may_go.set()
-    eventually(lambda: len(workshop.results(10)) == 2)
-    # Done, but not taken by the service yet.
-    assert workshop.take([order(1)]) == 0
-    workshop.close()
+    eventually(lambda: len(executor.results(10)) == 2)
+    # Done, but not acknowledged yet.
+    assert executor.submit([order(1)]) == 0
+    executor.close()
     assert sorted(driver.done) == [("build", "s1"), ("build", "s2")]
 
 
-def test_results_stay_until_they_are_taken() -> None:
-    workshop = Workshop(Recorder(), 1)
-    workshop.take([order(1)])
-    eventually(lambda: len(workshop.results(10)) == 1)
-    results = workshop.results(10)
-    assert workshop.results(10) == results == [{"order_id": 1, "ok": True}]
-    workshop.told(results)
-    assert workshop.results(10) == []
-    assert workshop.take([order(1)]) == 1
-    workshop.close()
+def test_results_stay_until_they_are_acknowledged() -> None:
+    executor = OrderExecutor(Recorder(), 1)
+    executor.submit([order(1)])
+    eventually(lambda: len(executor.results(10)) == 1)
+    results = executor.results(10)
+    assert executor.results(10) == results == [{"order_id": 1, "ok": True}]
+    executor.acknowledge(results)
+    assert executor.results(10) == []
+    assert executor.submit([order(1)]) == 1
+    executor.close()
 
 
-def test_one_servers_orders_come_one_after_the_other() -> None:
+def test_the_orders_of_one_server_run_in_sequence() -> None:
     driver = Recorder()
     driver.may_go.clear()
-    workshop = Workshop(driver, 4)
-    workshop.take([order(1), order(2, kind="destroy"), order(3)])
+    executor = OrderExecutor(driver, 4)
+    executor.submit([order(1), order(2, kind="destroy"), order(3)])
     assert driver.done == []
     driver.may_go.set()
-    eventually(lambda: len(workshop.results(10)) == 3)
+    eventually(lambda: len(executor.results(10)) == 3)
     assert driver.done == [("build", "s1"), ("destroy", "s1"), ("build", "s1")]
-    workshop.close()
+    executor.close()
 
 
-def test_a_closed_workshop_begins_nothing() -> None:
-    workshop = Workshop(Recorder(), 1)
-    workshop.close()
-    assert workshop.take([order(1)]) == 0
+def test_a_closed_executor_accepts_no_orders() -> None:
+    executor = OrderExecutor(Recorder(), 1)
+    executor.close()
+    assert executor.submit([order(1)]) == 0
 
 
 def outcome(driver: Recorder, given: Order) -> dict[str, object]:
-    workshop = Workshop(driver, 1)
-    workshop.take([given])
-    eventually(lambda: len(workshop.results(10)) == 1)
-    (result,) = workshop.results(10)
-    workshop.close()
+    executor = OrderExecutor(driver, 1)
+    executor.submit([given])
+    eventually(lambda: len(executor.results(10)) == 1)
+    (result,) = executor.results(10)
+    executor.close()
     return result
 
 
-def test_a_failure_is_told_in_the_drivers_words() -> None:
+def test_a_failure_is_reported_with_the_drivers_message() -> None:
     driver = Recorder()
-    driver.accident = DriverFailed("No power.")
+    driver.failure = DriverFailed("No power.")
     assert outcome(driver, order(1)) == {"order_id": 1, "ok": False, "fault": "No power."}
 
 
-def test_what_cannot_be_sent_is_left_out_of_a_failure() -> None:
+def test_a_fault_is_cleaned_and_cut_before_it_is_sent() -> None:
     driver = Recorder()
-    driver.accident = DriverFailed("a\0b\ud800" + "x" * 5000)
+    driver.failure = DriverFailed("a\0b\ud800" + "x" * 5000)
     fault = str(outcome(driver, order(1))["fault"])
     assert fault == "ab?" + "x" * 3997
 
 
-def test_a_dropped_result_is_not_told_and_its_order_not_begun_again() -> None:
-    workshop = Workshop(Recorder(), 1)
-    workshop.take([order(1)])
-    eventually(lambda: len(workshop.results(10)) == 1)
-    workshop.drop(workshop.results(10)[0])
-    assert workshop.results(10) == []
-    assert workshop.take([order(1)]) == 0
-    workshop.close()
+def test_a_dropped_result_is_gone_and_its_order_not_started_again() -> None:
+    executor = OrderExecutor(Recorder(), 1)
+    executor.submit([order(1)])
+    eventually(lambda: len(executor.results(10)) == 1)
+    executor.drop(executor.results(10)[0])
+    assert executor.results(10) == []
+    assert executor.submit([order(1)]) == 0
+    executor.close()
 
 
-def test_an_accident_is_told_without_its_words() -> None:
+def test_an_unexpected_error_is_reported_without_its_message() -> None:
     driver = Recorder()
-    driver.accident = ZeroDivisionError("secret")
+    driver.failure = ZeroDivisionError("secret")
     result = outcome(driver, order(1))
     assert result["ok"] is False
     assert "secret" not in str(result["fault"])
@@ -153,30 +153,30 @@ def test_an_order_of_an_unknown_kind_fails() -> None:
     assert outcome(Recorder(), order(1, kind="paint"))["ok"] is False
 
 
-def test_orders_that_were_not_begun_are_dropped_when_the_agent_stops() -> None:
+def test_orders_that_did_not_start_are_dropped_when_the_agent_stops() -> None:
     driver = Recorder()
     driver.may_go.clear()
-    workshop = Workshop(driver, 1)
-    workshop.take([order(1), order(2, "s2"), order(3, kind="destroy")])
-    closing = threading.Thread(target=workshop.close)
+    executor = OrderExecutor(driver, 1)
+    executor.submit([order(1), order(2, "s2"), order(3, kind="destroy")])
+    closing = threading.Thread(target=executor.close)
     closing.start()
-    eventually(lambda: workshop.take([order(4, "s4")]) == 0)
+    eventually(lambda: executor.submit([order(4, "s4")]) == 0)
     driver.may_go.set()
     closing.join(WITHIN_S)
     assert driver.done == [("build", "s1")]
-    assert [each["order_id"] for each in workshop.results(10)] == [1]
+    assert [each["order_id"] for each in executor.results(10)] == [1]
 
 
-def test_who_interrupts_does_not_wait_for_what_is_under_way() -> None:
+def test_an_interrupting_order_does_not_wait_for_the_running_one() -> None:
     driver = Recorder()
     driver.may_go.clear()
-    workshop = Workshop(driver, 2)
-    assert workshop.take([order(1), order(2, kind="stop"), order(3, kind="abort")]) == 3
+    executor = OrderExecutor(driver, 2)
+    assert executor.submit([order(1), order(2, kind="stop"), order(3, kind="abort")]) == 3
     eventually(lambda: driver.done == [("abort", "s1")])
-    eventually(lambda: [each["order_id"] for each in workshop.results(9)] == [3])
-    assert workshop.take([order(3, kind="abort")]) == 0
-    workshop.told(workshop.results(9))
+    eventually(lambda: [each["order_id"] for each in executor.results(9)] == [3])
+    assert executor.submit([order(3, kind="abort")]) == 0
+    executor.acknowledge(executor.results(9))
     driver.may_go.set()
-    eventually(lambda: len(workshop.results(9)) == 2)
+    eventually(lambda: len(executor.results(9)) == 2)
     assert driver.done == [("abort", "s1"), ("build", "s1"), ("stop", "s1")]
-    workshop.close()
+    executor.close()

@@ -1,4 +1,4 @@
-"""``innkeeper replay``: what it says of a file, and with which status it ends."""
+"""``innkeeper replay``: its output and exit statuses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def a_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_recorded_comes_out_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recorded_decision_is_reproduced(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(file)]) == SAME
     told = capsys.readouterr().out
     assert "Recorded 2026-11-20T20:00:00.000000Z, r-1: 2 servers of VCPU 1" in told
@@ -120,7 +120,7 @@ def test_a_decision_that_failed_says_why(
     assert "ForcedHostFilter is not asked" in told
 
 
-def test_servers_that_found_no_place_are_told_of_one_by_one(
+def test_servers_without_a_place_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "short.zip"
@@ -141,10 +141,10 @@ def test_servers_that_found_no_place_are_told_of_one_by_one(
         (["--filters", "NoFilter"], "There is no host filter 'NoFilter'."),
         (["--weighers", "NoWeigher"], "There is no weigher 'NoWeigher'."),
         (["--host", "h9"], "There was no host 'h9'."),
-        (["--weighers", "FreeMemoryWeigher=1e300"], "Nothing can be decided so"),
+        (["--weighers", "FreeMemoryWeigher=1e300"], "The settings are invalid"),
     ],
 )
-def test_names_that_are_none_are_refused(
+def test_unknown_names_are_rejected(
     file: Path, options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["replay", str(file), *options]) == FAILED
@@ -161,7 +161,7 @@ def test_names_that_are_none_are_refused(
         ["--weighers", "FreeMemoryWeigher=nan"],
     ],
 )
-def test_numbers_that_are_none_are_wrong_use(file: Path, options: list[str]) -> None:
+def test_invalid_numbers_are_usage_errors(file: Path, options: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["replay", str(file), *options])
     assert ended.value.code == FAILED
@@ -180,7 +180,7 @@ def test_a_file_that_is_something_else(tmp_path: Path, capsys: pytest.CaptureFix
     assert "This is not a recording of a decision" in capsys.readouterr().err
 
 
-def test_a_file_that_names_what_is_not_here(
+def test_a_recording_with_unknown_filters_needs_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "own.zip"
@@ -191,14 +191,16 @@ def test_a_file_that_names_what_is_not_here(
     assert main(["replay", str(path), "--filters", "ComputeFilter"]) == SAME
 
 
-def test_a_query_that_is_none_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_query_is_reported_as_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "query.zip"
     path.write_bytes(recorded(table_of(*STAIRS), replace(asking(), query=(None,))))
     assert main(["replay", str(path)]) == FAILED
     assert "The recording is damaged: The query for hosts" in capsys.readouterr().err
 
 
-def test_an_answer_that_cannot_be_written_is_told_in_one_line(file: Path) -> None:
+def test_a_write_error_is_reported_in_one_line(file: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "innkeeper.main", "replay", str(file)],
@@ -213,6 +215,6 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(file: Path) -> Non
     assert done.stderr.count("\n") == 1
 
 
-def test_a_device_that_never_ends_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_device_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "/dev/zero"]) == FAILED
     assert capsys.readouterr().err == "innkeeper replay: /dev/zero is no file.\n"

@@ -49,9 +49,9 @@ def test_policies_add_to_the_options() -> None:
     assert weighers_of(best) == {"FreeVcpusWeigher": -1.0, "FreeMemoryWeigher": -1.0}
     assert any_.settings.scheduler_driver == "chance"
     assert any_.settings.default_host_weighers == ()
-    assert "driver chance" in any_.told()
-    assert "weighers none" in any_.told()
-    assert "FreeVcpusWeigher=-1" in best.told()
+    assert "driver chance" in any_.description()
+    assert "weighers none" in any_.description()
+    assert "FreeVcpusWeigher=-1" in best.description()
 
 
 def test_schedulers_are_not_shared() -> None:
@@ -77,7 +77,7 @@ def test_schedulers_are_not_shared() -> None:
         (["a=FreeVcpusWeigher=nan"], {}, "multiplier is a number"),
         (["a=FreeVcpusWeigher=\u0663"], {}, "multiplier is a number"),
         (["a=FreeVcpusWeigher=1e99"], {}, "is a number from -1000000000 to 1000000000"),
-        (["a=;driver="], {}, "A driver is asked for that has no name"),
+        (["a=;driver="], {}, "The driver has no name"),
         (["a=FreeVcpusWeigher,FreeVcpusWeigher=2"], {}, "named twice"),
         ([], {"weighers": "no.such.module:thing"}, "cannot be had"),
     ],

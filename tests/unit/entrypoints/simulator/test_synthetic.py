@@ -123,7 +123,7 @@ def test_a_bin_is_enough() -> None:
     ],
 )
 def test_what_cannot_be_made_up(text: str) -> None:
-    with pytest.raises(Invalid, match="A made-up trace is synthetic:DAYS"):
+    with pytest.raises(Invalid, match="A synthetic trace is synthetic:DAYS"):
         make(text)
 
 

@@ -1,4 +1,4 @@
-"""Results as text: what stands at the top, and rows that are too many."""
+"""Results as text: the summary, and tables with many rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from io import StringIO
 from innkeeper.entrypoints.simulator import tables
 from innkeeper.entrypoints.simulator.page import html
 from innkeeper.entrypoints.simulator.policies import parse
-from innkeeper.entrypoints.simulator.progress import ReplayLines
 from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.scheduling.simulation.replay import ReplayOptions
 from innkeeper.scheduling.simulation.workload import ServerShape
+from innkeeper.terminal.progress import Lines
 from tests.support.workloads import Row, forever, hosts_of, workload_of
 
 
@@ -24,24 +24,24 @@ def results_of(*named: str, shapes: int = 3, hosts: int = 4) -> Results:
         policies,
         ReplayOptions(samples=5),
         clock=lambda: 0.0,
-        watcher=ReplayLines(StringIO()),
+        progress=Lines(StringIO()),
     ).run(is_compact=False)
 
 
-def test_filters_that_all_policies_share_are_told_once() -> None:
+def test_common_filters_are_shown_once() -> None:
     top = tables.summary(results_of("a=spread", "b=fill"))
     assert [line.split()[0] for line in top] == ["trace", "hosts", "policy", "policy", "filters"]
     assert top[0].endswith("6 servers of 3 shapes in 6 requests over 0.00 days")
     assert top[1] == "hosts 4 x 8c16g"
 
 
-def test_filters_that_differ_are_told_of_each() -> None:
+def test_different_filters_are_shown_by_policy() -> None:
     top = tables.summary(results_of("a=spread", "b=fill;filters=ComputeFilter"))
     assert top[-1].endswith("filters ComputeFilter")
     assert "AvailabilityZoneFilter" in top[-2]
 
 
-def test_of_many_flavors_the_rare_ones_are_told_together() -> None:
+def test_rare_flavors_are_summed_up() -> None:
     results = results_of("a=spread", shapes=25)
     by_flavor = tables.all_of(results)[-1]
     assert len(by_flavor.rows) == 21

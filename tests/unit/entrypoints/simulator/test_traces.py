@@ -126,14 +126,14 @@ def test_a_packing_trace_on_another_machine(tmp_path: Path) -> None:
     workload = load(path, "7")
     assert workload.count == 4
     assert "1 of 5 servers do not run on it" in workload.notes[0]
-    with pytest.raises(Invalid, match="no machine '9'; those with most are 0, 7"):
+    with pytest.raises(Invalid, match="no machine '9'; most frequent are 0, 7"):
         load(path, "9")
 
 
 @pytest.mark.parametrize(
     ("types", "servers", "told"),
     [
-        ([], SERVERS, "no server that any machine can take"),
+        ([], SERVERS, "no server that fits any machine"),
         (TYPES, [(1, 1, 10, 0, 2.0, 1.0)], "starts at 2 and ends at 1.0"),
         (TYPES, [(1, 1, 10, 0, "soon", None)], "starts at 'soon'"),
         ([(1, 10, 0, "much", 0, 0, 0, 0)], SERVERS, "takes 'much' of core"),
@@ -250,7 +250,7 @@ def test_a_plain_table(tmp_path: Path) -> None:
         (",3,web", ",0,web", "line 3: count is 0, and must be 1 or more"),
         (",3,web", ",99999999,web", "line 3: more than 20000000 servers"),
         ("10,60,1,", '10,60,"1,', "line 3"),
-        ("disk_gb", "discs", "column 'discs', which means nothing here"),
+        ("disk_gb", "discs", "column 'discs', which is unknown"),
         ("batch", "count", "names a column twice"),
         ("10,60,1", "10,\0,1", "line 3: this is no text"),
     ],
@@ -266,8 +266,8 @@ def test_a_plain_table_that_is_wrong(tmp_path: Path, before: str, after: str, to
     ("content", "told"),
     [
         (b"", "is empty"),
-        (b"hello,world\n1,2\n", "no trace that is known here"),
-        (b"arrival_s\n1\n", "does not say what its servers need"),
+        (b"hello,world\n1,2\n", "no known trace"),
+        (b"arrival_s\n1\n", "has no amounts for its servers"),
         (b"arrival_s,vcpus\n", "no servers"),
         (b"\xff\xfe\x00arrival_s", "no text file"),
         (b"\x89PNG\r\n\x1a\n\0\0", "no text"),

@@ -1,4 +1,4 @@
-"""A child is started again when it dies, and is gone when its parent stops."""
+"""A child is restarted when it dies, and stopped with its parent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_child_is_started_again_and_stopped(tmp_path: Path) -> None:
+def test_a_child_is_restarted_and_stopped(tmp_path: Path) -> None:
     child = Child([sys.executable, "-c", LIVING, str(tmp_path)], os.environ)
     child.start()
     eventually(lambda: len(list(tmp_path.iterdir())) == 1)
@@ -38,7 +38,7 @@ def test_a_child_is_started_again_and_stopped(tmp_path: Path) -> None:
         assert not Path(f"/proc/{path.name}").exists()
 
 
-def test_a_program_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started_is_retried(tmp_path: Path) -> None:
     program, lives = tmp_path / "program", tmp_path / "lives"
     lives.mkdir()
     child = Child([str(program), str(lives)], os.environ, silence_max_s=60.0)

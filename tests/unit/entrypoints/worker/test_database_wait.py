@@ -1,4 +1,4 @@
-"""A start waits for what passes, for so long and no longer."""
+"""A start retries temporary errors, up to a time limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def swift() -> float:
     return -0.5
 
 
-def test_what_passes_is_waited_for() -> None:
+def test_temporary_errors_are_retried() -> None:
     errors = [Unreachable("Nobody is there."), Busy("Others write.")]
 
     def make() -> str:
@@ -31,17 +31,17 @@ def test_what_passes_is_waited_for() -> None:
     assert {each["event"] for each in told} == {"database_awaited"}
 
 
-def test_the_waiting_ends() -> None:
+def test_the_wait_times_out() -> None:
     def make() -> None:
         raise Unreachable("Nobody is there.")
 
     with pytest.raises(NotThere) as ended:
         DatabaseWait(0.0, swift)(make)
-    assert str(ended.value) == ("Cannot use the database: Nobody is there. It was waited for, 0 s.")
+    assert str(ended.value) == ("Cannot use the database: Nobody is there. Gave up after 0 s.")
 
 
 @pytest.mark.parametrize("error", [NotLetIn("Not you."), Unreachable("A file is missing.")])
-def test_what_does_not_pass_is_told_at_once(error: Exception) -> None:
+def test_other_errors_are_raised_at_once(error: Exception) -> None:
     def make() -> None:
         raise error
 

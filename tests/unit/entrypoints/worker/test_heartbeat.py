@@ -1,4 +1,4 @@
-"""A thread that gets nowhere is found out, and one that waits for its database is not."""
+"""A thread without progress is detected, unless it waits for the database."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def looks(standing: StuckThreadDetector, count: int) -> list[bool]:
     return [standing.look() for _ in range(count)]
 
 
-def test_a_thread_that_gets_nowhere_is_stuck(release: threading.Event) -> None:
+def test_a_thread_without_progress_is_stuck(release: threading.Event) -> None:
     work = begun(release.wait)
     standing = StuckThreadDetector(work, LOOKS * BEAT_S)
     # The first look is the one that the others are compared with.
@@ -66,14 +66,14 @@ def test_a_thread_that_gets_nowhere_is_stuck(release: threading.Event) -> None:
     assert not standing.is_stuck
 
 
-def test_a_thread_with_nothing_to_do_is_not(release: threading.Event) -> None:
+def test_an_idle_thread_is_not_stuck(release: threading.Event) -> None:
     work = begun(release.wait)
     work.progress = None
     assert not any(looks(StuckThreadDetector(work, LOOKS * BEAT_S), 3 * LOOKS))
 
 
 @pytest.mark.parametrize("is_prepared", [False, True])
-def test_a_thread_that_waits_for_its_database_is_not(
+def test_a_thread_that_waits_for_the_database_is_not_stuck(
     release: threading.Event, is_prepared: bool
 ) -> None:
     engine = sa.create_engine("sqlite://", connect_args={"check_same_thread": False})
@@ -100,7 +100,7 @@ def test_a_thread_that_waits_for_its_database_is_not(
     assert not any(looks(StuckThreadDetector(work, LOOKS * BEAT_S), 3 * LOOKS))
 
 
-def test_each_beat_gives_a_sign(release: threading.Event) -> None:
+def test_each_beat_is_written_to_the_pipe(release: threading.Event) -> None:
     hearing, telling = os.pipe()
     pulse = Heartbeat(StuckThreadDetector(begun(release.wait), LOOKS * BEAT_S), telling)
     for _ in range(LOOKS + 1):

@@ -1,4 +1,4 @@
-"""All drivers by name: the one place that lists them."""
+"""All drivers by name."""
 
 from __future__ import annotations
 
@@ -11,26 +11,21 @@ from innkeeper.entrypoints.agent.drivers.driver import Driver
 
 Wait = Callable[[float], Any]
 Maker = Callable[[Mapping[str, Any], Path, Wait], Driver]
-"""Makes a driver of the program's options, a folder for its state, and a way to wait."""
+"""Creates a driver from the program's options, its state folder, and a function that waits."""
+
+
+SIZES = ("hosts", "host_prefix", "vcpus", "memory_mb", "disk_gb")
+BEHAVIOR = ("build_time_s", "move_time_s", "fail_builds_on")
+"""Options of the fake driver that it takes as they are."""
 
 
 def _fake(options: Mapping[str, Any], state_dir: Path, wait: Wait) -> Driver:
-    return fake.FakeDriver(
-        fake.FakeOptions(
-            hosts=options["hosts"],
-            host_prefix=options["host_prefix"],
-            zones=options["az"],
-            vcpus=options["vcpus"],
-            memory_mb=options["memory_mb"],
-            disk_gb=options["disk_gb"],
-            build_time_s=options["build_time_s"],
-            move_time_s=options["move_time_s"],
-            fail_builds_on=options["fail_builds_on"],
-            traits=(*fake.TRAITS, *options["traits"]),
-        ),
-        state_dir,
-        wait,
+    fake_options = fake.FakeOptions(
+        zones=options["az"],
+        traits=(*fake.TRAITS, *options["traits"]),
+        **{name: options[name] for name in SIZES + BEHAVIOR},
     )
+    return fake.FakeDriver(fake_options, state_dir, wait)
 
 
 DRIVERS: Mapping[str, Maker] = {fake.NAME: _fake}

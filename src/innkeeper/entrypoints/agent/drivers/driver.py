@@ -1,9 +1,9 @@
-"""What an agent's driver must be able to do.
+"""The protocol that an agent's driver implements.
 
-Every order may come twice: after a crash the service gives again whatever was not reported.
-So ``build`` of a server that is there and ``destroy`` of one that is not are done already, and
-say so by returning; so is everything else. Different servers' orders come from several threads
-at once; those of one server come one after the other, but for those that interrupt.
+Every order may arrive twice: after a crash the service sends again what was not reported. So
+``build`` of a server that exists and ``destroy`` of one that does not simply return, and the
+other orders are idempotent too. Orders for different servers come from several threads at once.
+Orders for one server come in sequence, except those that interrupt.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Protocol
 
 
 class DriverFailed(Exception):
-    """An order could not be carried out. The message is for administrators alone."""
+    """An order could not be carried out. Only administrators see the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
     """One host as its driver sees it; see the reference of the agents' protocol.
 
-    ``inventories`` has for each resource class a total, and what else the driver knows of it.
+    ``inventories`` has the total of each resource class, and optionally its other fields.
     """
 
     name: str
@@ -49,24 +49,24 @@ class Order:
 
 
 class OrderName:
-    """What an order can ask for, and what must be true when it was carried out.
+    """The kinds of orders, and what must be true once each was carried out.
 
-    Whoever raises :class:`DriverFailed` leaves the server as it was before the order, as far
-    as that can be. ``power_state`` in an order's body is how the server is to be powered: 1
-    running, 3 paused, 4 shut down.
+    A driver that raises :class:`DriverFailed` leaves the server as it was before the order, if
+    that is possible. ``power_state`` in an order's body is the power state to reach: 1 running,
+    3 paused, 4 shut down.
     """
 
     BUILD = "build"
     """The server is on the host and runs."""
     DESTROY = "destroy"
-    """Nothing of the server is on the host: neither it, nor what it left when it moved."""
+    """Nothing of the server is on the host, not even what it left when it moved."""
 
     STOP = "stop"
     """It is shut down."""
     START = "start"
     """It runs."""
     REBOOT = "reboot"
-    """It has started anew; ``how`` is ``soft`` or ``hard``. By force it runs in any case."""
+    """It was restarted; ``how`` is ``soft`` or ``hard``. After a hard one it runs in any case."""
     PAUSE = "pause"
     """It does not run, and is in memory."""
     UNPAUSE = "unpause"
@@ -84,28 +84,28 @@ class OrderName:
     """It is here with the disks from ``source_host``, with the body's flavor, powered as the
     body says. What is on the source is left alone."""
     RETURN = "return"
-    """It is here as before it was made ready to leave: the body's flavor and power."""
+    """It is here as before ``depart``, with the body's flavor and power state."""
     RESIZE = "resize"
     """It is here with the body's flavor."""
     EXPECT = "expect"
     """The host is ready for the server to be sent by ``source_host``."""
     SEND = "send"
-    """It runs on ``dest_host``, and nothing of it is here. Failed, it runs here as before."""
+    """It runs on ``dest_host``, and nothing of it is here. If that fails, it runs here."""
     EVACUATE = "evacuate"
-    """It is here, built anew or from disks that are shared, powered as the body says."""
+    """It is here, rebuilt or from shared disks, with the body's power state."""
     SHELVE = "shelve"
-    """It is shut down here, and an image of it is where all hosts can fetch it."""
+    """It is shut down here, and its image is where all hosts can fetch it."""
     OFFLOAD = "offload"
     """Nothing of it is here; its image stays."""
     UNSHELVE = "unshelve"
-    """It runs here: what was shelved here, or made of its image. That stays where it is: if
-    nobody hears of this in time, ``offload`` follows, and it is asked for anew."""
+    """It runs here, from what was shelved here or from its image, which is kept. If the result
+    does not arrive in time, ``offload`` follows and another host gets the order."""
 
     ABORT = "abort"
-    """``send`` of that ``migration_id`` ends, or never begins, and the server stays. Raises
-    :class:`DriverFailed` if it is gone."""
+    """``send`` of that ``migration_id`` ends, or never starts, and the server stays. Raises
+    :class:`DriverFailed` if the server is gone."""
     HURRY = "hurry"
-    """``send`` of that ``migration_id`` ends soon, if need be by pausing the server."""
+    """``send`` of that ``migration_id`` ends soon, if necessary by pausing the server."""
 
     CHANGES = frozenset(
         {STOP, START, REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME, REBUILD}
@@ -113,11 +113,11 @@ class OrderName:
         | {SHELVE, OFFLOAD, UNSHELVE}
     )
     BESIDE = frozenset({ABORT, HURRY})
-    """They do not wait for the server's other orders, since they are about one under way."""
+    """These do not wait for the server's other orders: they concern the one that runs."""
 
 
 class Driver(Protocol):
-    """Drives the hosts of one agent. What each order means, :class:`OrderName` says."""
+    """Drives the hosts of one agent; :class:`OrderName` defines what each order means."""
 
     def hosts(self) -> Sequence[HostFacts]:
         """All hosts, as they are now."""
@@ -126,23 +126,21 @@ class Driver(Protocol):
         """The ids of the servers that are on the hosts now, by host."""
 
     def not_running(self) -> Mapping[str, Mapping[str, int]]:
-        """The power states, by host and id, of those servers among them that do not run: 3 for
-        a paused one, 4 for one that is shut down."""
+        """The power states of the servers that do not run, by host and id: 3 paused, 4 shut
+        down."""
 
     def build(self, order: Order) -> None:
-        """Have the server on the host. Raises :class:`DriverFailed`, leaving nothing behind."""
+        """Build the server. Raises :class:`DriverFailed`, leaving nothing behind."""
 
     def destroy(self, order: Order) -> None:
-        """Have the server gone. Raises :class:`DriverFailed` if it is still there."""
+        """Remove the server. Raises :class:`DriverFailed` if it is still there."""
 
     def change(self, order: Order) -> None:
-        """Carry out an order of :data:`Kind.CHANGES`; raises :class:`DriverFailed`."""
+        """Carry out one of :data:`OrderName.CHANGES`. Raises :class:`DriverFailed`."""
 
     def interrupt(self, order: Order) -> None:
-        """Carry out an order of :data:`Kind.BESIDE`, while another one is being carried out.
-
-        Raises :class:`DriverFailed`.
-        """
+        """Carry out one of :data:`OrderName.BESIDE` while another order runs. Raises
+        :class:`DriverFailed`."""
 
     def close(self) -> None:
-        """Let go of what is open; no order comes any more."""
+        """Release all resources; no order follows."""

@@ -1,8 +1,7 @@
-"""A driver without machines: it remembers which servers it would have built, and what became
-of them.
+"""A driver without machines: it only records servers and their power states.
 
-Always true: what it remembers is in a file before an order counts as carried out, so a killed
-agent that comes back still has its servers.
+Always true: an order's effect is in a file before the order counts as carried out, so an agent
+that was killed still has its servers after a restart.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from innkeeper.entrypoints.agent.drivers.fake_state import PAUSED, RUNNING, SHUT
 
 NAME = "fake"
 FAIL_KEY = "fail-"
-"""Orders about a server with this and their kind as a key in its metadata fail; the value is
-the message."""
+"""Orders whose server has this and the order's kind as a metadata key fail. The value is the
+message."""
 LOOK_S = 0.05
-"""How soon sending notices that it is to stop, or to hurry."""
+"""How soon a migration notices that it was stopped or hurried."""
 POWER: Mapping[str, int] = {
     OrderName.STOP: SHUT_DOWN,
     OrderName.START: RUNNING,
@@ -35,11 +34,11 @@ POWER: Mapping[str, int] = {
     OrderName.DEPART: SHUT_DOWN,
     OrderName.SHELVE: SHUT_DOWN,
 }
-"""How a server that must be there is powered when an order was carried out."""
+"""The power state of a server after each of these orders; it must be on the host."""
 COMING = frozenset({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
 """Orders that bring a server to a host."""
 SLOW = COMING - {OrderName.EXPECT}
-"""Those among them that copy much; sending does, too."""
+"""Those that copy much data; sending does, too."""
 CPU_FACTS = {
     "arch": "x86_64",
     "model": "Made-up",
@@ -52,10 +51,10 @@ TRAITS = ("HW_CPU_X86_AVX2", "HW_CPU_X86_AESNI")
 
 @dataclass(frozen=True, slots=True)
 class FakeOptions:
-    """How many hosts of what size there are, and how they behave.
+    """The number and size of the hosts, and how they behave.
 
-    ``zones`` are given to the hosts in turn. ``fail_builds_on`` is a pattern of host names, as
-    the shell has them.
+    ``zones`` are assigned to the hosts in turn. ``fail_builds_on`` is a shell pattern for names
+    of hosts.
     """
 
     hosts: int = 1
@@ -74,7 +73,7 @@ class FakeOptions:
 
 
 class FakeDriver:
-    """See :class:`innkeeper.entrypoints.agent.drivers.driver.Driver`."""
+    """Implements :class:`innkeeper.entrypoints.agent.drivers.driver.Driver`."""
 
     def __init__(self, options: FakeOptions, state_dir: Path, wait: Callable[[float], Any]) -> None:
         self._options = options
@@ -82,17 +81,16 @@ class FakeDriver:
         self._names = [f"{options.host_prefix}{n}" for n in range(1, options.hosts + 1)]
         self._known = frozenset(self._names)
         self._state = FakeState(state_dir)
-        # What is to end soon, by its migration.
+        # Ids of migrations that must end soon.
         self._hurried: set[str] = set()
         self._lock = threading.Lock()
 
     def hosts(self) -> Sequence[HostFacts]:
-        """See the protocol."""
         options = self._options
         zones: Sequence[str | None] = options.zones or (None,)
         inventories = {"VCPU": {"total": options.vcpus}, "MEMORY_MB": {"total": options.memory_mb}}
         if options.disk_gb:
-            # A host without disks does not say so: it needs a pool, see the guide.
+            # A host without disks reports none: its disks come from a shared pool.
             inventories["DISK_GB"] = {"total": options.disk_gb}
         return [
             HostFacts(
@@ -109,16 +107,14 @@ class FakeDriver:
         ]
 
     def servers(self) -> Mapping[str, Sequence[str]]:
-        """See the protocol."""
         found: dict[str, list[str]] = {name: [] for name in self._names}
         for host, server_id, _ in self._state.all():
-            # Fewer hosts than last time: what was on the others is kept for when they return.
+            # With fewer hosts than last time, the others' servers are kept for their return.
             if host in found:
                 found[host].append(server_id)
         return found
 
     def not_running(self) -> Mapping[str, Mapping[str, int]]:
-        """See the protocol."""
         found: dict[str, dict[str, int]] = {name: {} for name in self._names}
         for host, server_id, power in self._state.all():
             if host in found and power != RUNNING:
@@ -126,29 +122,26 @@ class FakeDriver:
         return found
 
     def build(self, order: Order) -> None:
-        """See the protocol."""
         options = self._options
         self._demand_host(order)
         if options.build_time_s > 0:
             self._wait(options.build_time_s)
-        _fail_if_asked(order)
+        _fail_if_requested(order)
         if options.fail_builds_on and fnmatch.fnmatchcase(order.host, options.fail_builds_on):
-            raise DriverFailed(f"Builds on {order.host} fail, as the agent was told.")
+            raise DriverFailed(f"Builds on {order.host} fail because of --fail-builds-on.")
         self._state.put(order.server_id, order.host, RUNNING)
 
     def destroy(self, order: Order) -> None:
-        """See the protocol."""
         self._state.drop(order.server_id, order.host)
 
     def change(self, order: Order) -> None:
-        """See the protocol."""
         self._demand_host(order)
         if order.kind == OrderName.SEND:
             self._send(order)
             return
         if order.kind in SLOW and self._options.move_time_s > 0:
             self._wait(self._options.move_time_s)
-        _fail_if_asked(order)
+        _fail_if_requested(order)
         if order.kind == OrderName.OFFLOAD:
             self._state.drop(order.server_id, order.host)
             return
@@ -160,14 +153,14 @@ class FakeDriver:
 
     def _send(self, order: Order) -> None:
         migration = _migration_of(order)
-        left_s = self._options.move_time_s
-        while left_s > 0 and not self._is_over(migration):
-            self._wait(min(LOOK_S, left_s))
-            left_s -= LOOK_S
-        _fail_if_asked(order)
-        # One that is not there any more was sent before.
+        remaining_s = self._options.move_time_s
+        while remaining_s > 0 and not self._is_over(migration):
+            self._wait(min(LOOK_S, remaining_s))
+            remaining_s -= LOOK_S
+        _fail_if_requested(order)
+        # A server that is not there any more was sent before.
         if not self._state.send(order.server_id, order.host, migration):
-            raise DriverFailed("Sending was stopped, as was asked.")
+            raise DriverFailed("The migration was aborted.")
 
     def _is_over(self, migration: str) -> bool:
         with self._lock:
@@ -175,8 +168,7 @@ class FakeDriver:
         return is_hurried or self._state.is_stopped(migration)
 
     def interrupt(self, order: Order) -> None:
-        """See the protocol."""
-        _fail_if_asked(order)
+        _fail_if_requested(order)
         migration = _migration_of(order)
         if order.kind == OrderName.HURRY:
             with self._lock:
@@ -189,16 +181,14 @@ class FakeDriver:
             raise DriverFailed(f"There is no host {order.host} here.")
 
     def close(self) -> None:
-        """See the protocol."""
         self._state.close()
 
 
-def _fail_if_asked(order: Order) -> None:
+def _fail_if_requested(order: Order) -> None:
     metadata = order.body.get("metadata")
-    key = FAIL_KEY + order.kind
-    asked = metadata.get(key) if isinstance(metadata, Mapping) else None
-    if asked is not None:
-        raise DriverFailed(f"The {order.kind} was asked to fail: {asked}")
+    message = metadata.get(FAIL_KEY + order.kind) if isinstance(metadata, Mapping) else None
+    if message is not None:
+        raise DriverFailed(f"The {order.kind} was asked to fail: {message}")
 
 
 def _power_in(order: Order) -> int:

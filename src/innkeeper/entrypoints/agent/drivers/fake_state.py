@@ -1,7 +1,7 @@
-"""What the fake driver remembers: which servers are on which hosts, and how they are powered.
+"""The fake driver's state: which servers are on which hosts, and their power states.
 
-Always true: what it remembers is in a file before it is answered. It is not flushed to the disk
-each time; what a power failure takes from it, nobody misses.
+Always true: a change is in a file before the call returns. It is not flushed to the disk each
+time; a power failure may lose it.
 """
 
 from __future__ import annotations
@@ -13,98 +13,78 @@ from pathlib import Path
 STATE_FILE = "fake.sqlite3"
 LOCK_TIMEOUT_S = 10.0
 RUNNING, PAUSED, SHUT_DOWN = 1, 3, 4
-"""Power states as the service counts them."""
+"""Power states as the service numbers them."""
 
 
 class FakeState:
     """A file with a row for each server on each host."""
 
     def __init__(self, folder: Path) -> None:
-        self._lock = threading.Lock()
+        # Reentrant: some steps consist of others.
+        self._lock = threading.RLock()
         path = folder / STATE_FILE
         # SQLite gives its other files the permissions of this one.
         path.touch(mode=0o600)
         self._rows = sqlite3.connect(
             path, check_same_thread=False, isolation_level=None, timeout=LOCK_TIMEOUT_S
         )
-        self._rows.execute("PRAGMA journal_mode=WAL")
-        self._rows.execute("PRAGMA synchronous=NORMAL")
-        self._rows.execute(
-            "CREATE TABLE IF NOT EXISTS servers (id TEXT, host TEXT, PRIMARY KEY (id, host))"
-        )
-        known = {row[1] for row in self._rows.execute("PRAGMA table_info(servers)")}
-        if "power" not in known:
-            # A file from before servers could be anything but running.
-            self._rows.execute(
-                f"ALTER TABLE servers ADD COLUMN power INTEGER NOT NULL DEFAULT {RUNNING}"
-            )
-        self._rows.execute("CREATE TABLE IF NOT EXISTS stopped (migration TEXT PRIMARY KEY)")
+        self._run("PRAGMA journal_mode=WAL")
+        self._run("PRAGMA synchronous=NORMAL")
+        self._run("CREATE TABLE IF NOT EXISTS servers (id TEXT, host TEXT, PRIMARY KEY (id, host))")
+        if "power" not in {row[1] for row in self._run("PRAGMA table_info(servers)")}:
+            # The file is from a release in which all servers were running.
+            self._run(f"ALTER TABLE servers ADD COLUMN power INTEGER NOT NULL DEFAULT {RUNNING}")
+        self._run("CREATE TABLE IF NOT EXISTS stopped (migration TEXT PRIMARY KEY)")
+
+    def _run(self, sql: str, *values: object) -> sqlite3.Cursor:
+        return self._rows.execute(sql, values)
 
     def all(self) -> list[tuple[str, str, int]]:
         """Rows of host, server and power state."""
         with self._lock:
-            query = "SELECT host, id, power FROM servers ORDER BY id"
-            return self._rows.execute(query).fetchall()
-
-    def has(self, server_id: str, host: str) -> bool:
-        """Whether a server is on a host, or something of it."""
-        with self._lock:
-            return self._has(server_id, host)
-
-    def _has(self, server_id: str, host: str) -> bool:
-        query = "SELECT 1 FROM servers WHERE id = ? AND host = ?"
-        return self._rows.execute(query, (server_id, host)).fetchone() is not None
+            return self._run("SELECT host, id, power FROM servers ORDER BY id").fetchall()
 
     def put(self, server_id: str, host: str, power: int) -> None:
-        """Have a server on a host; one that is there already stays as it is."""
+        """Add a server to a host; an existing one stays as it is."""
+        sql = "INSERT OR IGNORE INTO servers (id, host, power) VALUES (?, ?, ?)"
         with self._lock:
-            self._rows.execute(
-                "INSERT OR IGNORE INTO servers (id, host, power) VALUES (?, ?, ?)",
-                (server_id, host, power),
-            )
+            self._run(sql, server_id, host, power)
 
     def switch(self, server_id: str, host: str, power: int) -> bool:
-        """Power a server; False if it is not there."""
+        """Set a server's power state; False if it is not there."""
+        sql = "UPDATE servers SET power = ? WHERE id = ? AND host = ?"
         with self._lock:
-            found = self._rows.execute(
-                "UPDATE servers SET power = ? WHERE id = ? AND host = ?", (power, server_id, host)
-            )
-            return found.rowcount == 1
+            return self._run(sql, power, server_id, host).rowcount == 1
 
     def drop(self, server_id: str, host: str) -> None:
-        """Have nothing of a server on a host."""
+        """Remove a server from a host."""
         with self._lock:
-            self._drop(server_id, host)
-
-    def _drop(self, server_id: str, host: str) -> None:
-        self._rows.execute("DELETE FROM servers WHERE id = ? AND host = ?", (server_id, host))
+            self._run("DELETE FROM servers WHERE id = ? AND host = ?", server_id, host)
 
     def send(self, server_id: str, host: str, migration: str) -> bool:
-        """Let a server go, unless its migration was stopped; then False."""
+        """Remove a server that has migrated; False if its migration was stopped."""
         with self._lock:
-            if self._is_stopped(migration):
+            if self.is_stopped(migration):
                 return False
-            self._drop(server_id, host)
+            self.drop(server_id, host)
             return True
 
     def is_stopped(self, migration: str) -> bool:
         """Whether a migration was stopped."""
         with self._lock:
-            return self._is_stopped(migration)
-
-    def _is_stopped(self, migration: str) -> bool:
-        query = "SELECT 1 FROM stopped WHERE migration = ?"
-        return self._rows.execute(query, (migration,)).fetchone() is not None
+            found = self._run("SELECT 1 FROM stopped WHERE migration = ?", migration)
+            return found.fetchone() is not None
 
     def stop(self, server_id: str, host: str, migration: str) -> bool:
-        """Stop a migration, if its server is still here; else False."""
+        """Stop a migration; False if its server has left."""
+        sql = "SELECT 1 FROM servers WHERE id = ? AND host = ?"
         with self._lock:
-            if not self._has(server_id, host):
+            if self._run(sql, server_id, host).fetchone() is None:
                 return False
-            self._rows.execute("INSERT OR IGNORE INTO stopped VALUES (?)", (migration,))
+            self._run("INSERT OR IGNORE INTO stopped VALUES (?)", migration)
             return True
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._rows.close()

@@ -1,81 +1,67 @@
-"""What commands of host flavors and pclouds are about, and the forms in which they tell of it.
-
-Always true: what a command is about comes first among its arguments, whatever else it takes.
-"""
+"""The shared part of the commands of host flavors and pclouds: arguments, and the API's client."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, Compute, pcloud_id
+from innkeeper.entrypoints.cli.pclouds.projects import project_id
+
 Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
+"""The headings and the rows of a list."""
 One = tuple[Sequence[str], Sequence[Any]]
-"""The head and the rows of a list; the fields and the values of one thing."""
+"""The fields and the values of one thing."""
+Arguments = Mapping[str, Mapping[str, Any]]
+"""What ``add_argument`` takes, by the argument's name."""
+
+FLAVOR: Arguments = {"flavor": {"metavar": "FLAVOR", "help": "ID of the host flavor"}}
+PCLOUD: Arguments = {"pcloud": {"metavar": "PCLOUD", "help": "name or ID of the pcloud"}}
+PROJECT: Arguments = {"project": {"metavar": "PROJECT", "help": "name or ID of the project"}}
+HOST: Arguments = {"host": {"metavar": "HOST", "help": "name of the host"}}
+HOSTS: Arguments = {"hosts": {"nargs": "+", "metavar": "HOST", "help": "name of a host"}}
+LONG: Arguments = {"--long": {"action": "store_true", "help": "show more columns"}}
 
 
-class AboutFlavor(command.Command):
-    """A command that is about one host flavor."""
+class ApiCommand(command.Command):
+    """A command that takes ``arguments`` in their order and calls the Compute API."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("flavor", metavar="FLAVOR", help="ID of the host flavor")
-        return parser
-
-
-class AboutPoolHost(AboutFlavor):
-    """A command that is about one host of a host flavor's pool."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor and the host."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("host", metavar="HOST", help="name of the host")
-        return parser
-
-
-class AboutPoolHosts(AboutFlavor):
-    """A command that is about some hosts of a host flavor's pool."""
+    arguments: ClassVar[Arguments] = {}
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavor and the hosts."""
+        """Declare the arguments, and then those of :meth:`add_arguments`."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("hosts", nargs="+", metavar="HOST", help="name of a host")
+        for name, more in self.arguments.items():
+            parser.add_argument(name, **more)
+        self.add_arguments(parser)
         return parser
 
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare arguments that need a group."""
 
-class AboutPcloud(command.Command):
-    """A command that is about one pcloud."""
+    @property
+    def connection(self) -> Any:
+        """The SDK's connection, with the login of the caller."""
+        return self.app.client_manager.sdk_connection
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("pcloud", metavar="PCLOUD", help="name or ID of the pcloud")
-        return parser
+    @property
+    def compute(self) -> Compute:
+        """The SDK's client of the Compute API."""
+        compute: Compute = self.connection.compute
+        return compute
 
+    def pcloud_path(self, name: str, *more: str) -> tuple[str, ...]:
+        """The path of the pcloud of this name or ID, and of something below it."""
+        return (PCLOUDS, pcloud_id(self.connection, name), *more)
 
-class AboutPcloudHost(AboutPcloud):
-    """A command that is about one host of a pcloud."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the host."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("host", metavar="HOST", help="name of the host in the pcloud")
-        return parser
-
-
-class AboutPcloudProject(AboutPcloud):
-    """A command that is about a project and a pcloud."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the project."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_project(parser)
-        return parser
+    def project_id(self, name: str, *, may_be_gone: bool = False) -> str:
+        """See :func:`innkeeper.entrypoints.cli.pclouds.projects.project_id`."""
+        return project_id(self.connection, name, self.log, may_be_gone=may_be_gone)
 
 
-def add_project(parser: argparse.ArgumentParser) -> None:
-    """Have a command take a project that it cannot do without."""
-    parser.add_argument("project", metavar="PROJECT", help="name or ID of the project")
+def values_of(shown: Mapping[str, Any]) -> One:
+    """One thing, as a command shows it."""
+    return tuple(shown), tuple(shown.values())

@@ -1,7 +1,7 @@
-"""What the commands of host flavors and pclouds have in common: calls, pages and refusals.
+"""Calls of the Compute API: single requests, paged lists, names, and several items at once.
 
-Always true: a refusal is told in the service's own words, and names that people type reach it
-as one part of a path, whatever they are made of.
+Always true: errors show the service's own message. A name that a user types is sent as one part
+of a path, whatever characters it has.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.entrypoints.cli.servers import MICROVERSION
 
+MICROVERSION = "2.100"
 FLAVORS, PCLOUDS = "os-host-flavors", "os-pclouds"
 NOT_FOUND = 404
 DOTS = frozenset({".", ".."})
 
 
 class Compute(Protocol):
-    """The SDK's door to the Compute API, as far as it is used here."""
+    """The part of the SDK's Compute client that is used here."""
 
     def request(self, url: str, method: str, **more: Any) -> Any:
-        """Send one request, with the caller's token; answers of all statuses are given."""
-
-
-# -- one call ----------------------------------------------------------------------------------
+        """Send a request with the caller's token; returns responses of any status."""
 
 
 def call(
@@ -42,30 +39,30 @@ def call(
     body: Mapping[str, Any] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> Any:
-    """Ask the service; give its answer, ``None`` where there is nothing in it.
+    """Call the service; returns the decoded body, or ``None`` if it is empty.
 
-    Raises :class:`CommandError` with what the service says if it refuses.
+    Raises :class:`CommandError` with the service's message if it refuses.
     """
-    answer = _sent(compute, method, path, body, query)
+    answer = _send(compute, method, path, body, query)
     _raise_refusal(answer)
     return answer.json() if answer.content else None
 
 
 def found(compute: Compute, path: Sequence[str]) -> Any:
-    """What is there; ``None`` if nothing is. Raises :class:`CommandError` otherwise."""
-    answer = _sent(compute, "GET", path, None, None)
+    """The decoded body, or ``None`` for a 404. Raises :class:`CommandError` otherwise."""
+    answer = _send(compute, "GET", path)
     if answer.status_code == NOT_FOUND:
         return None
     _raise_refusal(answer)
     return answer.json()
 
 
-def _sent(
+def _send(
     compute: Compute,
     method: str,
     path: Sequence[str],
-    body: Mapping[str, Any] | None,
-    query: Mapping[str, str] | None,
+    body: Mapping[str, Any] | None = None,
+    query: Mapping[str, str] | None = None,
 ) -> Any:
     address = "".join(f"/{_part(each)}" for each in path)
     if query:
@@ -75,8 +72,8 @@ def _sent(
 
 
 def _part(text: str) -> str:
-    # Whatever sends a request takes dots for directories, quoted or not: what was to remove a
-    # host would remove what is above it.
+    # HTTP clients resolve dots as directories, even quoted ones: a request to remove a host
+    # would remove its pcloud.
     if text in DOTS or not text:
         raise osc_exceptions.CommandError(f"Nothing can be called '{text}'.")
     return quote(text, safe="")
@@ -86,46 +83,40 @@ def _raise_refusal(answer: Any) -> None:
     try:
         exceptions.raise_from_response(answer)
     except exceptions.HttpException as refusal:
-        # The SDK's own wording begins with its class and the address; people want the reason.
+        # The SDK's message starts with a class and an address; users need the reason.
         request = f" (Request-ID: {refusal.request_id})" if refusal.request_id else ""
-        told = f"{refusal.details} (HTTP {refusal.status_code}){request}"
-        raise osc_exceptions.CommandError(told) from refusal
-
-
-# -- lists -------------------------------------------------------------------------------------
+        message = f"{refusal.details} (HTTP {refusal.status_code}){request}"
+        raise osc_exceptions.CommandError(message) from refusal
 
 
 def rows(
     compute: Compute, path: Sequence[str], key: str, query: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """All rows of a list, page by page, as they are asked for.
+    """Yield the rows of a list; pages are read when they are needed.
 
-    Of the link to a next page the parameters are taken and nothing else: whatever address the
-    service believes it has, the token goes where it went before.
+    Only the parameters of the link to the next page are used: the token must not go to another
+    address, whatever the service writes in its links.
     """
-    asked = dict(query or {})
+    parameters = dict(query or {})
     seen: set[str | None] = set()
-    while asked.get("marker") not in seen:
-        seen.add(asked.get("marker"))
-        answer = call(compute, "GET", path, query=asked)
+    while parameters.get("marker") not in seen:
+        seen.add(parameters.get("marker"))
+        answer = call(compute, "GET", path, query=parameters)
         yield from answer[key]
         links = {each["rel"]: each["href"] for each in answer.get(f"{key}_links", ())}
         if "next" not in links:
             return
-        asked = dict(parse_qsl(urlsplit(links["next"]).query, keep_blank_values=True))
+        parameters = dict(parse_qsl(urlsplit(links["next"]).query, keep_blank_values=True))
     raise osc_exceptions.CommandError("The service's list does not end.")
 
 
-# -- what people name --------------------------------------------------------------------------
-
-
 def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
-    """The pcloud of this id, or else the only one of this name that can be meant.
+    """The pcloud with this id, or else the only one with this name.
 
-    Whoever likes makes a pcloud of any name and lets any project in. So those of the caller's
-    own project come first, then those that an administrator can see, and another project's
-    only where a command ``is_for_guests``. Raises :class:`CommandError` if there is none, or if
-    several of the same kind have the name.
+    Any project can create a pcloud with any name and add other projects to it. So the pclouds of
+    the caller's own project come first, then those that an administrator sees. Another project's
+    are considered only if a command ``is_for_guests``. Raises :class:`CommandError` if there is
+    none, or if several of the same kind have the name.
     """
     compute = connection.compute
     if canonical_uuid(text) is not None:
@@ -135,8 +126,8 @@ def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[s
             return shown
     named = _own(connection, text) or _of_others(compute, text, is_for_guests=is_for_guests)
     if not named:
-        told = "No pcloud has" if is_for_guests else "No pcloud of the project's own has"
-        raise osc_exceptions.CommandError(f"{told} the name or ID '{text}'.")
+        none = "No pcloud has" if is_for_guests else "No pcloud of the project's own has"
+        raise osc_exceptions.CommandError(f"{none} the name or ID '{text}'.")
     if len(named) > 1:
         ids = ", ".join(each["id"] for each in named)
         raise osc_exceptions.CommandError(
@@ -154,7 +145,7 @@ def _own(connection: Any, name: str) -> list[dict[str, Any]]:
 
 
 def _of_others(compute: Compute, name: str, *, is_for_guests: bool) -> list[dict[str, Any]]:
-    # Who is no administrator is told of what its project may see, and no more of it.
+    # Without administrator rights, the service lists what the project may see, with few fields.
     query = {"name": name, "all_projects": "true"}
     seen = list(rows(compute, (PCLOUDS,), "pclouds", query))
     whole = [each for each in seen if is_whole(each)]
@@ -162,33 +153,30 @@ def _of_others(compute: Compute, name: str, *, is_for_guests: bool) -> list[dict
 
 
 def is_whole(shown: Mapping[str, Any]) -> bool:
-    """Whether a pcloud is shown as to its owner and to administrators, not as to a guest."""
+    """Whether a pcloud has all fields, which only its owner and administrators see."""
     return "owner" in shown
 
 
 def pcloud_id(connection: Any, text: str, *, is_for_guests: bool = False) -> str:
-    """The id of the pcloud that somebody named; see :func:`pcloud`."""
+    """The id of the pcloud with this name or id; see :func:`pcloud`."""
     return str(pcloud(connection, text, is_for_guests=is_for_guests)["id"])
 
 
 def own_project_id(connection: Any) -> str:
-    """The project that the caller acts for. Raises :class:`CommandError` if there is none."""
-    mine = connection.session.get_project_id()
-    if mine is None:
+    """The project of the login. Raises :class:`CommandError` if there is none."""
+    own = connection.session.get_project_id()
+    if own is None:
         raise osc_exceptions.CommandError("Name a project; the login is for none.")
-    return str(mine)
-
-
-# -- several at once ---------------------------------------------------------------------------
+    return str(own)
 
 
 def each_of(
     names: Sequence[str], act: Callable[[str], Any], log: logging.Logger
 ) -> tuple[list[Any], int]:
-    """Do the same to each, whatever becomes of the others, and tell of each that is refused.
+    """Apply ``act`` to each name, and log each that is refused.
 
-    Gives what was answered, and how many were refused. If there is one alone, its
-    :class:`CommandError` is the caller's.
+    Returns the answers and the number of refusals. With a single name, its
+    :class:`CommandError` is raised instead.
     """
     if len(names) == 1:
         return [act(names[0])], 0
@@ -202,18 +190,18 @@ def each_of(
 
 
 def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger) -> None:
-    """As :func:`each_of`; raises :class:`CommandError` at the end if some were refused."""
+    """Like :func:`each_of`, but raises :class:`CommandError` at the end if any was refused."""
     _, refused = each_of(names, act, log)
     if refused:
         raise osc_exceptions.CommandError(f"{refused} of {len(names)} failed.")
 
 
 class PartialLister(command.Lister):
-    """A command that lists what it did, and ends badly if ``refused`` says it was not all."""
+    """A command that lists what it did, and fails if some items were ``refused``."""
 
     refused = 0
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Show what was done in any case: it was."""
+        """Show what was done, even if some items were refused."""
         status: int = super().run(parsed_args)
         return status or int(self.refused > 0)

@@ -1,6 +1,6 @@
-"""What an owner says of a pcloud, as options: its ratios, its size, whether it is used unasked.
+"""The options for a pcloud's properties: ratios, size policy and automatic placement.
 
-Always true: what no option names is not sent, so it stays as it is.
+Always true: properties without an option are not sent, so they keep their values.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SIZES = {
     "release_after_idle": "release_after_idle_s",
     "min_free_vcpus": "min_free_vcpus",
 }
-"""Options of the size policy, and the API's words for them."""
+"""Options of the size policy, and their names in the API."""
 NEEDED = ("max_hosts", "host_flavor")
-"""Without these, a size policy says nothing."""
+"""The required fields of a size policy."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Have a command take these options."""
+    """Declare these options."""
     for amount, what in (("cpu", "processors"), ("ram", "memory")):
         word = f"{amount}_allocation_ratio"
         ratio = parser.add_mutually_exclusive_group()
@@ -36,9 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
             dest=word,
             type=_ratio,
             metavar="RATIO",
-            # What was not said is not there at all: "none" is something that can be said.
+            # An omitted option has no attribute: None is a valid value.
             default=argparse.SUPPRESS,
-            help=f"how many times its hosts give out the {what} they have",
+            help=f"allocation ratio of its hosts' {what}",
         )
         ratio.add_argument(
             f"--no-{amount}-ratio",
@@ -46,21 +46,21 @@ def add(parser: argparse.ArgumentParser) -> None:
             action="store_const",
             const=None,
             default=argparse.SUPPRESS,
-            help=f"leave the {what} to the hosts' own ratios",
+            help=f"use the hosts' own allocation ratios of {what}",
         )
-    unasked = parser.add_mutually_exclusive_group()
-    unasked.add_argument(
+    automatic = parser.add_mutually_exclusive_group()
+    automatic.add_argument(
         "--auto-placement",
         action="store_true",
         default=None,
-        help="let servers that name no pcloud come to it as well",
+        help="let servers that name no pcloud be placed on it",
     )
-    unasked.add_argument(
+    automatic.add_argument(
         "--no-auto-placement",
         dest="auto_placement",
         action="store_false",
         default=None,
-        help="let only those come that name it",
+        help="let only servers be placed on it that name it",
     )
     _add_size(parser)
 
@@ -70,7 +70,7 @@ def _ratio(text: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    # Infinity and "nan" are numbers to Python, and cannot be written in JSON.
+    # Python parses infinity and "nan", but JSON has neither.
     if not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
     return number
@@ -78,51 +78,49 @@ def _ratio(text: str) -> float:
 
 def _add_size(parser: argparse.ArgumentParser) -> None:
     size = parser.add_argument_group(
-        "size policy", "Have the pcloud take and release hosts by itself."
+        "size policy", "Let the pcloud allocate and release hosts automatically."
     )
-    size.add_argument("--min-hosts", type=int, metavar="N", help="fewest hosts it keeps")
-    size.add_argument("--max-hosts", type=int, metavar="N", help="most hosts it grows to")
-    size.add_argument("--size-host-flavor", metavar="FLAVOR", help="host flavor of those it takes")
-    size.add_argument("--size-zone", metavar="ZONE", help="their availability zone")
+    size.add_argument("--min-hosts", type=int, metavar="N", help="minimum number of hosts")
+    size.add_argument("--max-hosts", type=int, metavar="N", help="maximum number of hosts")
+    size.add_argument("--size-host-flavor", metavar="FLAVOR", help="flavor of new hosts")
+    size.add_argument("--size-zone", metavar="ZONE", help="zone of new hosts")
     size.add_argument(
         "--release-after-idle",
         type=int,
         metavar="SECONDS",
-        help="release a host that was empty for so long; without it, none is released",
+        help="release hosts that were empty for this long; default: never",
     )
     size.add_argument(
         "--min-free-vcpus",
         type=int,
         metavar="N",
-        help="a host with fewer processors left is full (default: 1)",
+        help="a host with fewer free processors counts as full (default: 1)",
     )
     size.add_argument(
         "--no-size-policy",
         action="store_true",
-        help="keep the hosts it has; with other options of the policy, begin a new one",
+        help="remove the policy and keep the hosts; with other policy options, replace it",
     )
 
 
-def said(parsed_args: argparse.Namespace, present: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the options say, in the API's words; ``present`` is the size policy there is."""
-    wanted: dict[str, Any] = {}
+def given(parsed_args: argparse.Namespace, present: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The given properties, named as in the API; ``present`` is the present size policy."""
+    properties: dict[str, Any] = {}
     for name in RATIOS:
         if hasattr(parsed_args, name):
-            wanted[name] = getattr(parsed_args, name)
+            properties[name] = getattr(parsed_args, name)
     if parsed_args.auto_placement is not None:
-        wanted["auto_placement"] = parsed_args.auto_placement
-    told = {word: getattr(parsed_args, name) for name, word in SIZES.items()}
-    told = {word: value for word, value in told.items() if value is not None}
-    if told:
-        wanted["size_policy"] = _size(told, {} if parsed_args.no_size_policy else present)
+        properties["auto_placement"] = parsed_args.auto_placement
+    size = {word: getattr(parsed_args, name) for name, word in SIZES.items()}
+    size = {word: value for word, value in size.items() if value is not None}
+    if size:
+        # The API takes a whole policy, while the options may change a single field.
+        size = {**({} if parsed_args.no_size_policy else present or {}), **size}
+        if not all(word in size for word in NEEDED):
+            raise osc_exceptions.CommandError(
+                "A size policy needs --max-hosts and --size-host-flavor."
+            )
+        properties["size_policy"] = size
     elif parsed_args.no_size_policy:
-        wanted["size_policy"] = None
-    return wanted
-
-
-def _size(told: Mapping[str, Any], present: Mapping[str, Any] | None) -> dict[str, Any]:
-    # The API takes a policy whole, and people change one thing at a time.
-    whole = {**(present or {}), **told}
-    if not all(word in whole for word in NEEDED):
-        raise osc_exceptions.CommandError("A size policy needs --max-hosts and --size-host-flavor.")
-    return whole
+        properties["size_policy"] = None
+    return properties

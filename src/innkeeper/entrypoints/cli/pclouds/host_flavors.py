@@ -1,21 +1,24 @@
-"""``openstack host flavor ...``: types of whole hosts, and the pools that they come from."""
+"""``openstack host flavor ...``: types of whole hosts, and the pools of their hosts."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.pclouds.about import (
-    AboutFlavor,
-    AboutPoolHost,
-    AboutPoolHosts,
+    FLAVOR,
+    HOST,
+    HOSTS,
+    ApiCommand,
+    Arguments,
     One,
     Table,
+    values_of,
 )
 from innkeeper.entrypoints.cli.pclouds.calling import (
     FLAVORS,
@@ -36,15 +39,15 @@ POOL_COLUMNS = {
     "Name": "name",
     "Replaced": "replaced",
 }
-"""What lists of a pool show, and the API's words for it."""
+"""The columns of a pool's list, and their names in the API."""
+DESCRIPTION = {"--description": {"help": "what such a host has"}}
 
 
-class ListHostFlavors(command.Lister):
+class ListHostFlavors(ApiCommand, command.Lister):
     """List host flavors."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for all pages; how many are free is told unless the cloud keeps it secret."""
-        compute = self.app.client_manager.sdk_connection.compute
+        """List all pages; the free hosts are shown unless the cloud hides them."""
         listed = (
             (
                 each["id"],
@@ -52,167 +55,148 @@ class ListHostFlavors(command.Lister):
                 each["units"],
                 format_columns.DictColumn(each.get("free", {})),
             )
-            for each in rows(compute, (FLAVORS,), "host_flavors")
+            for each in rows(self.compute, (FLAVORS,), "host_flavors")
         )
         return ("ID", "Description", "Units", "Free"), listed
 
 
-class ShowHostFlavor(AboutFlavor, command.ShowOne):
-    """Show a host flavor; to administrators with the number of its hosts."""
+class ShowHostFlavor(ApiCommand, command.ShowOne):
+    """Show a host flavor; administrators also see the number of its hosts."""
+
+    arguments = FLAVOR
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Ask for it."""
-        compute = self.app.client_manager.sdk_connection.compute
-        answer = call(compute, "GET", (FLAVORS, parsed_args.flavor))
-        return _shown(answer["host_flavor"])
+        return _shown(call(self.compute, "GET", (FLAVORS, parsed_args.flavor)))
 
 
-class CreateHostFlavor(command.ShowOne):
-    """Define a host flavor, whose pool is empty (administrators only)."""
+class CreateHostFlavor(ApiCommand, command.ShowOne):
+    """Create a host flavor with an empty pool (administrators only)."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take what the flavor says of itself."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("flavor", metavar="ID", help="what the host flavor is called")
-        parser.add_argument(
-            "--units", type=int, required=True, help="what a host costs of its owner's quota"
-        )
-        parser.add_argument("--description", help="what such a host has, for people")
-        return parser
+    arguments: ClassVar[Arguments] = {
+        "flavor": {"metavar": "ID", "help": "ID of the new host flavor"},
+        "--units": {"type": int, "required": True, "help": "what a host counts in quotas"},
+        **DESCRIPTION,
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Make it."""
-        compute = self.app.client_manager.sdk_connection.compute
-        wanted = {"id": parsed_args.flavor, **_said(parsed_args)}
-        answer = call(compute, "POST", (FLAVORS,), body={"host_flavor": wanted})
-        return _shown(answer["host_flavor"])
+        flavor = {"id": parsed_args.flavor, **_given(parsed_args)}
+        return _shown(call(self.compute, "POST", (FLAVORS,), body={"host_flavor": flavor}))
 
 
-class SetHostFlavor(AboutFlavor):
-    """Change a host flavor (administrators only); hosts keep the units they were taken with."""
+class SetHostFlavor(ApiCommand):
+    """Change a host flavor (administrators only); allocated hosts keep their units."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take what is to be different."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--units", type=int, help="what a host costs from now on")
-        parser.add_argument("--description", help="what such a host has, for people")
-        return parser
+    arguments: ClassVar[Arguments] = {
+        **FLAVOR,
+        "--units": {"type": int, "help": "what a host counts in quotas from now on"},
+        **DESCRIPTION,
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it."""
-        wanted = _said(parsed_args)
-        if not wanted:
-            raise osc_exceptions.CommandError("Say --units, --description, or both.")
-        compute = self.app.client_manager.sdk_connection.compute
-        call(compute, "PUT", (FLAVORS, parsed_args.flavor), body={"host_flavor": wanted})
+        given = _given(parsed_args)
+        if not given:
+            raise osc_exceptions.CommandError("Give --units, --description, or both.")
+        call(self.compute, "PUT", (FLAVORS, parsed_args.flavor), body={"host_flavor": given})
 
 
-class DeleteHostFlavors(command.Command):
+class DeleteHostFlavors(ApiCommand):
     """Delete host flavors whose pools are empty (administrators only)."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the flavors."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("flavors", nargs="+", metavar="FLAVOR", help="ID of a host flavor")
-        return parser
+    arguments: ClassVar[Arguments] = {
+        "flavors": {"nargs": "+", "metavar": "FLAVOR", "help": "ID of a host flavor"}
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Delete each, whatever becomes of the others."""
-        compute = self.app.client_manager.sdk_connection.compute
         all_of(
-            parsed_args.flavors, lambda flavor: call(compute, "DELETE", (FLAVORS, flavor)), self.log
+            parsed_args.flavors, lambda id_: call(self.compute, "DELETE", (FLAVORS, id_)), self.log
         )
 
 
-# -- pools -------------------------------------------------------------------------------------
+class ListPoolHosts(ApiCommand, command.Lister):
+    """List the hosts of a host flavor's pool, and their owners (administrators only)."""
 
-
-class ListPoolHosts(AboutFlavor, command.Lister):
-    """List the hosts of a host flavor's pool, and who has them (administrators only)."""
+    arguments = FLAVOR
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for all pages."""
-        compute = self.app.client_manager.sdk_connection.compute
-        pool = rows(compute, (FLAVORS, parsed_args.flavor, "hosts"), "hosts")
-        return tuple(POOL_COLUMNS), map(_pooled, pool)
+        pool = rows(self.compute, (FLAVORS, parsed_args.flavor, "hosts"), "hosts")
+        return tuple(POOL_COLUMNS), map(_pool_row, pool)
 
 
-class ShowPoolHost(AboutPoolHost, command.ShowOne):
+class ShowPoolHost(ApiCommand, command.ShowOne):
     """Show a host of a host flavor's pool (administrators only)."""
 
+    arguments: ClassVar[Arguments] = {**FLAVOR, **HOST}
+
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Ask for it."""
-        compute = self.app.client_manager.sdk_connection.compute
         path = (FLAVORS, parsed_args.flavor, "hosts", parsed_args.host)
-        shown = call(compute, "GET", path)["host"]
-        return tuple(shown), tuple(shown.values())
+        return values_of(call(self.compute, "GET", path)["host"])
 
 
-class AddPoolHosts(AboutPoolHosts, PartialLister):
-    """Put empty, disabled hosts into a host flavor's pool and enable them (administrators
+class AddPoolHosts(ApiCommand, PartialLister):
+    """Add empty, disabled hosts to a host flavor's pool and enable them (administrators
     only)."""
 
+    arguments: ClassVar[Arguments] = {**FLAVOR, **HOSTS}
+
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Put each in, whatever becomes of the others; list those that came in."""
-        compute = self.app.client_manager.sdk_connection.compute
         path = (FLAVORS, parsed_args.flavor, "hosts")
 
         def add(hostname: str) -> Any:
-            return call(compute, "POST", path, body={"host": {"hostname": hostname}})["host"]
+            return call(self.compute, "POST", path, body={"host": {"hostname": hostname}})["host"]
 
         added, self.refused = each_of(parsed_args.hosts, add, self.log)
-        return tuple(POOL_COLUMNS), map(_pooled, added)
+        return tuple(POOL_COLUMNS), map(_pool_row, added)
 
 
-class RemovePoolHosts(AboutPoolHosts):
-    """Take hosts that nobody has out of a host flavor's pool and disable them (administrators
+class RemovePoolHosts(ApiCommand):
+    """Remove hosts without an owner from a host flavor's pool and disable them (administrators
     only)."""
 
+    arguments: ClassVar[Arguments] = {**FLAVOR, **HOSTS}
+
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Take each out, whatever becomes of the others."""
-        compute = self.app.client_manager.sdk_connection.compute
         path = (FLAVORS, parsed_args.flavor, "hosts")
-        all_of(parsed_args.hosts, lambda host: call(compute, "DELETE", (*path, host)), self.log)
+        all_of(
+            parsed_args.hosts, lambda host: call(self.compute, "DELETE", (*path, host)), self.log
+        )
 
 
-class SetPoolHost(AboutPoolHost):
-    """Say that a host of a pool is in maintenance, or is not any more (administrators only)."""
+class SetPoolHost(ApiCommand):
+    """Start or end the maintenance of a host of a pool (administrators only)."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the reason, or that there is none."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    arguments: ClassVar[Arguments] = {**FLAVOR, **HOST}
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "--maintenance",
             metavar="REASON",
-            help="let nothing new come to it; the owner of its pcloud reads the reason",
+            help="place nothing new on it; the owner of its pcloud sees the reason",
         )
         which.add_argument(
             "--no-maintenance",
             dest="maintenance",
             action="store_const",
             const=None,
-            help="let servers come to it again",
+            help="place servers on it again",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Say it."""
-        compute = self.app.client_manager.sdk_connection.compute
         path = (FLAVORS, parsed_args.flavor, "hosts", parsed_args.host)
-        call(compute, "PUT", path, body={"host": {"maintenance": parsed_args.maintenance}})
+        call(self.compute, "PUT", path, body={"host": {"maintenance": parsed_args.maintenance}})
 
 
-def _said(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    said = {"units": parsed_args.units, "description": parsed_args.description}
-    return {name: value for name, value in said.items() if value is not None}
+def _given(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    given = {"units": parsed_args.units, "description": parsed_args.description}
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def _shown(flavor: dict[str, Any]) -> One:
+def _shown(answer: dict[str, Any]) -> One:
+    flavor = answer["host_flavor"]
     if "free" in flavor:
         flavor = {**flavor, "free": format_columns.DictColumn(flavor["free"])}
-    return tuple(flavor), tuple(flavor.values())
+    return values_of(flavor)
 
 
-def _pooled(host: dict[str, Any]) -> Sequence[Any]:
-    return [host[word] for word in POOL_COLUMNS.values()]
+def _pool_row(host: dict[str, Any]) -> Sequence[Any]:
+    return [host[name] for name in POOL_COLUMNS.values()]

@@ -1,25 +1,31 @@
-"""``openstack pcloud host ...``: a pcloud's whole hosts, by the names that its owner gave."""
+"""``openstack pcloud host ...``: a pcloud's whole hosts, by the names that its owner gave them."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, AboutPcloudHost, One, Table
-from innkeeper.entrypoints.cli.pclouds.calling import (
-    PCLOUDS,
-    PartialLister,
-    all_of,
-    call,
-    pcloud_id,
-    rows,
+from innkeeper.entrypoints.cli.pclouds.about import (
+    HOSTS,
+    LONG,
+    PCLOUD,
+    ApiCommand,
+    Arguments,
+    One,
+    Table,
+    values_of,
 )
+from innkeeper.entrypoints.cli.pclouds.calling import PartialLister, all_of, call, rows
 
+PCLOUD_HOST: Arguments = {
+    **PCLOUD,
+    "host": {"metavar": "HOST", "help": "name of the host in the pcloud"},
+}
 COLUMNS = {
     "Name": "name",
     "Host Flavor": "host_flavor",
@@ -35,164 +41,127 @@ LONG_COLUMNS = {
     "Maintenance": "maintenance",
     "Allocated At": "allocated_at",
 }
-"""What lists show, and the API's words for it."""
+"""The columns of lists, and their names in the API."""
 
 
-class ListPcloudHosts(AboutPcloud, command.Lister):
+class ListPcloudHosts(ApiCommand, command.Lister):
     """List the hosts of a pcloud, and the servers on them."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud, and how much is to be told."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--long", action="store_true", help="tell more of each")
-        return parser
+    arguments: ClassVar[Arguments] = {**PCLOUD, **LONG}
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for all pages."""
-        connection = self.app.client_manager.sdk_connection
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
-        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts")
-        return tuple(columns), (
-            _row(each, columns) for each in rows(connection.compute, path, "hosts")
-        )
+        listed = rows(self.compute, self.pcloud_path(parsed_args.pcloud, "hosts"), "hosts")
+        return tuple(columns), (_row(each, columns) for each in listed)
 
 
-class ShowPcloudHost(AboutPcloudHost, command.ShowOne):
-    """Show a host of a pcloud, and whose servers are on it."""
+class ShowPcloudHost(ApiCommand, command.ShowOne):
+    """Show a host of a pcloud, and the owners of the servers on it."""
+
+    arguments = PCLOUD_HOST
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Ask for it."""
-        connection = self.app.client_manager.sdk_connection
-        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts", parsed_args.host)
-        return _shown(call(connection.compute, "GET", path)["host"])
+        path = self.pcloud_path(parsed_args.pcloud, "hosts", parsed_args.host)
+        return _shown(call(self.compute, "GET", path))
 
 
-class AddPcloudHosts(AboutPcloud, PartialLister):
-    """Take free hosts of a host flavor into a pcloud, one for each name."""
+class AddPcloudHosts(ApiCommand, PartialLister):
+    """Allocate free hosts of a host flavor to a pcloud, one for each name."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the names, and what the hosts are to be."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("hosts", nargs="+", metavar="NAME", help="what a host is to be called")
-        parser.add_argument(
-            "--host-flavor", required=True, metavar="FLAVOR", help="ID of their host flavor"
-        )
-        parser.add_argument(
-            "--availability-zone", metavar="ZONE", help="where they must be; else anywhere"
-        )
-        parser.add_argument(
-            "--enable", action="store_true", help="let servers come to them at once"
-        )
-        parser.add_argument(
-            "--client-token",
-            metavar="TOKEN",
-            help="a name for this request, so that repeating it within a day takes no more",
-        )
-        return parser
+    arguments: ClassVar[Arguments] = {
+        **PCLOUD,
+        "hosts": {"nargs": "+", "metavar": "NAME", "help": "name of a host in the pcloud"},
+        "--host-flavor": {"required": True, "metavar": "FLAVOR", "help": "ID of the host flavor"},
+        "--availability-zone": {"metavar": "ZONE", "help": "their zone; default: any"},
+        "--enable": {"action": "store_true", "help": "let servers be placed on them at once"},
+        "--client-token": {
+            "metavar": "TOKEN",
+            "help": "a name for this request: repeating it within a day allocates no more hosts",
+        },
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Take as many as can be had, and list them; tell of each that cannot."""
-        connection = self.app.client_manager.sdk_connection
-        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts")
-        wanted = [_wanted(parsed_args, name) for name in parsed_args.hosts]
-        body: dict[str, Any] = {"hosts": wanted} if len(wanted) > 1 else {"host": wanted[0]}
+        """Allocate as many as possible, list them, and report each that failed."""
+        path = self.pcloud_path(parsed_args.pcloud, "hosts")
+        hosts = [_requested(parsed_args, name) for name in parsed_args.hosts]
+        body: dict[str, Any] = {"hosts": hosts} if len(hosts) > 1 else {"host": hosts[0]}
         if parsed_args.client_token is not None:
             body["client_token"] = parsed_args.client_token
-        answer = call(connection.compute, "POST", path, body=body)
+        answer = call(self.compute, "POST", path, body=body)
         failures = answer.get("failures", ())
         for each in failures:
             self.log.error("%s: %s", each["name"], each["message"])
         self.refused = len(failures)
-        taken = answer["hosts"] if "hosts" in answer else [answer["host"]]
-        return tuple(COLUMNS), (_row(each, COLUMNS) for each in taken)
+        allocated = answer["hosts"] if "hosts" in answer else [answer["host"]]
+        return tuple(COLUMNS), (_row(each, COLUMNS) for each in allocated)
 
 
-class SetPcloudHost(AboutPcloudHost):
-    """Enable, disable or rename a host of a pcloud; servers on it stay."""
+class SetPcloudHost(ApiCommand):
+    """Enable, disable or rename a host of a pcloud; its servers stay."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take what is to be different."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    arguments: ClassVar[Arguments] = {**PCLOUD_HOST, "--name": {"help": "its new name"}}
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         state = parser.add_mutually_exclusive_group()
-        state.add_argument(
-            "--enable",
-            dest="state",
-            action="store_const",
-            const="enabled",
-            help="let servers come to it",
-        )
-        state.add_argument(
-            "--disable",
-            dest="state",
-            action="store_const",
-            const="disabled",
-            help="let no new servers come to it",
-        )
-        parser.add_argument("--name", help="what it is called from now on")
-        return parser
+        for option, value, text in (
+            ("--enable", "enabled", "let servers be placed on it"),
+            ("--disable", "disabled", "let no new servers be placed on it"),
+        ):
+            state.add_argument(option, dest="state", action="store_const", const=value, help=text)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it."""
-        asked = {"name": parsed_args.name, "state": parsed_args.state}
-        wanted = {word: value for word, value in asked.items() if value is not None}
-        if not wanted:
-            raise osc_exceptions.CommandError("Say --enable, --disable or --name.")
-        connection = self.app.client_manager.sdk_connection
-        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts", parsed_args.host)
-        call(connection.compute, "PUT", path, body={"host": wanted})
+        given = {"name": parsed_args.name, "state": parsed_args.state}
+        changes = {name: value for name, value in given.items() if value is not None}
+        if not changes:
+            raise osc_exceptions.CommandError("Give --enable, --disable or --name.")
+        path = self.pcloud_path(parsed_args.pcloud, "hosts", parsed_args.host)
+        call(self.compute, "PUT", path, body={"host": changes})
 
 
-class RemovePcloudHosts(AboutPcloud):
-    """Give disabled, empty hosts of a pcloud back to their pools."""
+class RemovePcloudHosts(ApiCommand):
+    """Return disabled, empty hosts of a pcloud to their pools."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud and the hosts."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("hosts", nargs="+", metavar="HOST", help="name of a host")
-        return parser
+    arguments: ClassVar[Arguments] = {**PCLOUD, **HOSTS}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Give each back, whatever becomes of the others."""
-        connection = self.app.client_manager.sdk_connection
-        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "hosts")
+        path = self.pcloud_path(parsed_args.pcloud, "hosts")
         all_of(
-            parsed_args.hosts,
-            lambda name: call(connection.compute, "DELETE", (*path, name)),
-            self.log,
+            parsed_args.hosts, lambda name: call(self.compute, "DELETE", (*path, name)), self.log
         )
 
 
-class ReplacePcloudHost(AboutPcloudHost, command.ShowOne):
-    """Have another free host take the name and place of one that is broken or disabled."""
+class ReplacePcloudHost(ApiCommand, command.ShowOne):
+    """Replace a broken or disabled host by a free one, which takes over its name."""
+
+    arguments = PCLOUD_HOST
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Replace it; show the other one."""
-        connection = self.app.client_manager.sdk_connection
-        pcloud = pcloud_id(connection, parsed_args.pcloud)
-        path = (PCLOUDS, pcloud, "hosts", parsed_args.host, "action")
-        return _shown(call(connection.compute, "POST", path, body={"replace": {}})["host"])
+        path = self.pcloud_path(parsed_args.pcloud, "hosts", parsed_args.host, "action")
+        return _shown(call(self.compute, "POST", path, body={"replace": {}}))
 
 
-def _wanted(parsed_args: argparse.Namespace, name: str) -> dict[str, Any]:
-    wanted = {"name": name, "host_flavor": parsed_args.host_flavor}
+def _requested(parsed_args: argparse.Namespace, name: str) -> dict[str, Any]:
+    host = {"name": name, "host_flavor": parsed_args.host_flavor}
     if parsed_args.availability_zone is not None:
-        wanted["availability_zone"] = parsed_args.availability_zone
+        host["availability_zone"] = parsed_args.availability_zone
     if parsed_args.enable:
-        wanted["state"] = "enabled"
-    return wanted
+        host["state"] = "enabled"
+    return host
 
 
 def _row(host: Mapping[str, Any], columns: Mapping[str, str]) -> Sequence[Any]:
     servers = format_columns.ListColumn([each["id"] for each in host["servers"]])
     free = {name: max(0, of["capacity"] - of["used"]) for name, of in host["resources"].items()}
-    told = {**host, "servers": servers, "free": format_columns.DictColumn(free)}
-    return [told[word] for word in columns.values()]
+    cells = {**host, "servers": servers, "free": format_columns.DictColumn(free)}
+    return [cells[name] for name in columns.values()]
 
 
-def _shown(host: Mapping[str, Any]) -> One:
-    told = {
-        **host,
-        "resources": format_columns.DictColumn(host["resources"]),
-        "servers": format_columns.ListDictColumn(host["servers"]),
-    }
-    return tuple(told), tuple(told.values())
+def _shown(answer: Mapping[str, Any]) -> One:
+    host = answer["host"]
+    return values_of(
+        {
+            **host,
+            "resources": format_columns.DictColumn(host["resources"]),
+            "servers": format_columns.ListDictColumn(host["servers"]),
+        }
+    )

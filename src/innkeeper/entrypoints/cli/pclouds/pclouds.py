@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.pclouds import facts
-from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, AboutPcloudProject, One, Table
+from innkeeper.entrypoints.cli.pclouds.about import (
+    LONG,
+    PCLOUD,
+    PROJECT,
+    ApiCommand,
+    Arguments,
+    One,
+    Table,
+    values_of,
+)
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
     all_of,
@@ -22,7 +31,7 @@ from innkeeper.entrypoints.cli.pclouds.calling import (
     pcloud_id,
     rows,
 )
-from innkeeper.entrypoints.cli.pclouds.projects import own_id, project_id
+from innkeeper.entrypoints.cli.pclouds.projects import own_id
 
 COLUMNS = {
     "ID": "id",
@@ -39,207 +48,176 @@ LONG_COLUMNS = {
     "Size Policy": "size_policy",
     "Created At": "created_at",
 }
-"""What lists show, and the words for it in :func:`_facts`."""
+"""The columns of lists, and their names in :func:`_fields`."""
 
 
-class ListPclouds(command.Lister):
+class ListPclouds(ApiCommand, command.Lister):
     """List the pclouds that the project owns or may use."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take which are meant, and how much is to be told."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--name", help="only those of this name")
-        parser.add_argument(
-            "--project", metavar="PROJECT", help="only those that this project owns"
-        )
-        parser.add_argument(
-            "--all-projects", action="store_true", help="of all (administrators only)"
-        )
-        parser.add_argument("--long", action="store_true", help="tell more of each")
-        return parser
+    arguments: ClassVar[Arguments] = {
+        "--name": {"help": "only those of this name"},
+        "--project": {"metavar": "PROJECT", "help": "only those that this project owns"},
+        "--all-projects": {
+            "action": "store_true",
+            "help": "those of all projects (administrators only)",
+        },
+        **LONG,
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for all pages."""
-        connection = self.app.client_manager.sdk_connection
         query = {}
         if parsed_args.name is not None:
             query["name"] = parsed_args.name
         if parsed_args.project is not None:
-            query["project_id"] = project_id(
-                connection, parsed_args.project, self.log, may_be_gone=True
-            )
+            query["project_id"] = self.project_id(parsed_args.project, may_be_gone=True)
         if parsed_args.all_projects:
             query["all_projects"] = "true"
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
-        found = map(_facts, rows(connection.compute, (PCLOUDS,), "pclouds", query))
-        # Who may use a pcloud and does not own it is told little of it.
-        listed = ([each.get(word) for word in columns.values()] for each in found)
+        found = map(_fields, rows(self.compute, (PCLOUDS,), "pclouds", query))
+        # A project that may use a pcloud without owning it sees few fields.
+        listed = ([each.get(name) for name in columns.values()] for each in found)
         return tuple(columns), listed
 
 
-class ShowPcloud(AboutPcloud, command.ShowOne):
+class ShowPcloud(ApiCommand, command.ShowOne):
     """Show a pcloud: all of it to its owner, its name to projects that may use it."""
 
+    arguments = PCLOUD
+
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Ask for it; say so where another project's is all that has the name."""
-        connection = self.app.client_manager.sdk_connection
-        found = pcloud(connection, parsed_args.pcloud, is_for_guests=True)
+        """Show it, with a warning if only another project's pcloud has the name."""
+        found = pcloud(self.connection, parsed_args.pcloud, is_for_guests=True)
         if not is_whole(found):
             self.log.warning("Pcloud %s is another project's.", found["id"])
-        return _shown(found)
+        return values_of(_fields(found))
 
 
-class CreatePcloud(command.ShowOne):
+class CreatePcloud(ApiCommand, command.ShowOne):
     """Create a pcloud without hosts."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take what is said of it."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="NAME", help="what it is called")
+    arguments: ClassVar[Arguments] = {"name": {"metavar": "NAME", "help": "name of the new pcloud"}}
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         facts.add(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Make it."""
-        compute = self.app.client_manager.sdk_connection.compute
-        wanted = {"name": parsed_args.name, **facts.said(parsed_args, None)}
-        return _shown(call(compute, "POST", (PCLOUDS,), body={"pcloud": wanted})["pcloud"])
+        body = {"pcloud": {"name": parsed_args.name, **facts.given(parsed_args, None)}}
+        return values_of(_fields(call(self.compute, "POST", (PCLOUDS,), body=body)["pcloud"]))
 
 
-class SetPcloud(AboutPcloud):
-    """Rename a pcloud, or change its ratios, its size or whether it is used unasked."""
+class SetPcloud(ApiCommand):
+    """Change a pcloud's name, ratios, size policy or automatic placement."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take what is to be different."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--name", help="what it is called from now on")
+    arguments: ClassVar[Arguments] = {**PCLOUD, "--name": {"help": "its new name"}}
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         facts.add(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it; of a size policy, what is not said stays as it is."""
-        connection = self.app.client_manager.sdk_connection
-        present = pcloud(connection, parsed_args.pcloud)
-        wanted = facts.said(parsed_args, present.get("size_policy"))
+        """Change it; omitted options of the size policy keep their values."""
+        present = pcloud(self.connection, parsed_args.pcloud)
+        changes = facts.given(parsed_args, present.get("size_policy"))
         if parsed_args.name is not None:
-            wanted["name"] = parsed_args.name
-        if not wanted:
-            raise osc_exceptions.CommandError("Say what is to be different.")
-        path = (PCLOUDS, present["id"])
-        call(connection.compute, "PUT", path, body={"pcloud": wanted})
+            changes["name"] = parsed_args.name
+        if not changes:
+            raise osc_exceptions.CommandError("Give at least one option to change.")
+        call(self.compute, "PUT", (PCLOUDS, present["id"]), body={"pcloud": changes})
 
 
-class DeletePclouds(command.Command):
+class DeletePclouds(ApiCommand):
     """Delete pclouds without hosts."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pclouds."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("pclouds", nargs="+", metavar="PCLOUD", help="name or ID of a pcloud")
-        parser.add_argument(
-            "--force",
-            action="store_true",
-            help="also where shelved servers could come back to the pcloud alone; they cannot "
-            "be unshelved then before their dedicated hosts are changed",
-        )
-        return parser
+    arguments: ClassVar[Arguments] = {
+        "pclouds": {"nargs": "+", "metavar": "PCLOUD", "help": "name or ID of a pcloud"},
+        "--force": {
+            "action": "store_true",
+            "help": "delete it even if shelved servers can only be unshelved there; they then "
+            "need other dedicated hosts first",
+        },
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Delete each, whatever becomes of the others."""
-        connection = self.app.client_manager.sdk_connection
-
         query = {"force": "true"} if parsed_args.force else None
 
-        def delete(text: str) -> None:
-            path = (PCLOUDS, pcloud_id(connection, text))
-            call(connection.compute, "DELETE", path, query=query)
+        def delete(name: str) -> None:
+            call(self.compute, "DELETE", self.pcloud_path(name), query=query)
 
         all_of(parsed_args.pclouds, delete, self.log)
 
 
-# -- who may use it ----------------------------------------------------------------------------
+class ListPcloudProjects(ApiCommand, command.Lister):
+    """List the projects whose servers may be placed on a pcloud."""
 
-
-class ListPcloudProjects(AboutPcloud, command.Lister):
-    """List the projects whose servers may come to a pcloud."""
+    arguments = PCLOUD
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for them."""
-        connection = self.app.client_manager.sdk_connection
-        path = (PCLOUDS, pcloud_id(connection, parsed_args.pcloud), "tenants")
-        listed = call(connection.compute, "GET", path)["tenants"]
+        path = self.pcloud_path(parsed_args.pcloud, "tenants")
+        listed = call(self.compute, "GET", path)["tenants"]
         return ("Project ID",), ((each,) for each in listed)
 
 
-class AddPcloudProject(AboutPcloudProject):
-    """Let a project's servers come to a pcloud."""
+class AddPcloudProject(ApiCommand):
+    """Let a project's servers be placed on a pcloud."""
+
+    arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Let it in."""
-        connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project, self.log)
-        pcloud_ = pcloud_id(connection, parsed_args.pcloud)
-        call(connection.compute, "PUT", (PCLOUDS, pcloud_, "tenants", project))
+        project = self.project_id(parsed_args.project)
+        path = self.pcloud_path(parsed_args.pcloud, "tenants", project)
+        call(self.compute, "PUT", path)
 
 
-class RemovePcloudProject(AboutPcloudProject):
-    """Let no new server of a project come to a pcloud; those that are there stay."""
+class RemovePcloudProject(ApiCommand):
+    """Let no new servers of a project be placed on a pcloud; existing ones stay."""
+
+    arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Let it in no more. A guest that names its own project leaves.
+        """Remove it. A guest may name its own project to leave.
 
-        What the pcloud lists is removed as it is listed: the project may be gone, or have had
-        its name written where its id belongs.
+        A text that the pcloud lists is removed literally: the project may be gone, or its name
+        may have been stored instead of its id.
         """
-        connection = self.app.client_manager.sdk_connection
-        own = own_id(connection, parsed_args.project)
-        found = pcloud(connection, parsed_args.pcloud, is_for_guests=own is not None)
-        project = self._meant(connection, parsed_args.project, own, found)
-        call(connection.compute, "DELETE", (PCLOUDS, found["id"], "tenants", project))
-
-    def _meant(self, connection: Any, text: str, own: str | None, found: Mapping[str, Any]) -> str:
-        if text in found.get("tenants", ()):
-            return text
-        return own or project_id(connection, text, self.log, may_be_gone=True)
+        name = parsed_args.project
+        own = own_id(self.connection, name)
+        found = pcloud(self.connection, parsed_args.pcloud, is_for_guests=own is not None)
+        if name in found.get("tenants", ()):
+            project = name
+        else:
+            project = own or self.project_id(name, may_be_gone=True)
+        call(self.compute, "DELETE", (PCLOUDS, found["id"], "tenants", project))
 
 
-class _Consent(AboutPcloud):
-    """What a project says for itself of a pcloud that it may use."""
+class _Consent(ApiCommand):
+    """Accepts or declines automatic placement, for the project of the login."""
 
-    method: str
+    arguments = PCLOUD
+    method: ClassVar[str]
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Say it for the project that the login is for."""
-        connection = self.app.client_manager.sdk_connection
-        pcloud_ = pcloud_id(connection, parsed_args.pcloud, is_for_guests=True)
-        mine = own_project_id(connection)
-        path = (PCLOUDS, pcloud_, "tenants", mine, "auto_placement")
-        call(connection.compute, self.method, path)
+        pcloud_ = pcloud_id(self.connection, parsed_args.pcloud, is_for_guests=True)
+        own = own_project_id(self.connection)
+        call(self.compute, self.method, (PCLOUDS, pcloud_, "tenants", own, "auto_placement"))
 
 
 class AcceptPcloud(_Consent):
-    """Let the project's servers that name no pcloud come to one that takes such."""
+    """Let the project's servers that name no pcloud be placed on one with auto placement."""
 
     method = "PUT"
 
 
 class DeclinePcloud(_Consent):
-    """Let none of the project's new servers come to a pcloud that they do not name."""
+    """Let only those of the project's new servers be placed on a pcloud that name it."""
 
     method = "DELETE"
 
 
-def _facts(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What the API says of a pcloud, with our words and in forms for people and programs."""
+def _fields(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A pcloud's fields, with tenants called projects, and in columns that can be formatted."""
     words = {"tenants": "projects"}
-    told = {words.get(key, key): value for key, value in answer.items()}
-    if "projects" in told:
-        told["projects"] = format_columns.ListColumn(told["projects"])
-    if told.get("size_policy") is not None:
-        told["size_policy"] = format_columns.DictColumn(told["size_policy"])
-    return told
-
-
-def _shown(answer: Mapping[str, Any]) -> One:
-    told = _facts(answer)
-    return tuple(told), tuple(told.values())
+    fields = {words.get(key, key): value for key, value in answer.items()}
+    if "projects" in fields:
+        fields["projects"] = format_columns.ListColumn(fields["projects"])
+    if fields.get("size_policy") is not None:
+        fields["size_policy"] = format_columns.DictColumn(fields["size_policy"])
+    return fields

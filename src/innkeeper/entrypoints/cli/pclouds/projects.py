@@ -1,10 +1,9 @@
-"""Which project a command means: one rule for every command that takes a project.
+"""Resolves the project names and ids of commands.
 
-Always true: what leaves here is the id of a project that the Identity API or the caller's own
-token knows, or a text in the form of an id. A word that is neither never reaches the service.
+Always true: the result is the id of a project that the Identity API or the caller's own token
+knows, or a text in the form of an id. Other texts never reach the service.
 
-May be false: that there is a project with an id that the caller may not look up. A warning
-says so.
+May be false: that a project exists whose id the caller may not look up. A warning is logged.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from osc_lib import exceptions as osc_exceptions
 ID_FORM = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE
 )
-"""Identity services make ids of 32 hexadecimal digits; some write them as UUIDs with dashes."""
+"""Ids of Identity services have 32 hexadecimal digits, or the form of UUIDs with dashes."""
 DOTS = frozenset({".", ".."})
 
 
@@ -31,10 +30,10 @@ def project_id(
 ) -> str:
     """The id of the project that ``text`` names.
 
-    The caller's own project is known by its token. Others are looked up, by id and then by
-    name. Where the caller may not look, a text in the form of an id is taken as it is, and a
-    warning says so. With ``may_be_gone``, an id that the Identity API does not know is taken
-    as well. Raises :class:`CommandError` for everything else.
+    The caller's own project is read from the token. Others are looked up by id and then by name.
+    If the caller may not look them up, a text in the form of an id is used as it is, with a
+    warning. With ``may_be_gone``, an id unknown to the Identity API is used as well. Raises
+    :class:`CommandError` otherwise.
     """
     own = own_id(connection, text)
     if own is not None:
@@ -58,7 +57,7 @@ def project_id(
 
 
 def own_id(connection: Any, text: str) -> str | None:
-    """The id of the project that the login is for, if ``text`` is its id or its name."""
+    """The id of the login's project, if ``text`` is its id or name."""
     mine = connection.session.get_project_id()
     if mine is None:
         return None
@@ -72,19 +71,19 @@ def own_id(connection: Any, text: str) -> str | None:
 
 
 def _identity(connection: Any) -> Any:
-    """The Identity API, or ``None`` if this login has none to ask."""
+    """The Identity API, or ``None`` if this login has none."""
     if not isinstance(connection.session.auth, BaseIdentityPlugin):
-        # A token with one fixed address: what looks like Identity there is another API.
+        # A token with a fixed address: the SDK would call another API there.
         return None
     identity = connection.identity
-    # Without the versions of the service, the SDK gives a client that knows no resources.
+    # If the SDK cannot discover the service's versions, its client has no resources.
     return identity if hasattr(identity, "projects") else None
 
 
 def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
-    """The id, if it is a project's; and whether the caller may look it up."""
+    """The id, if a project has it, and whether the caller may look up ids."""
     if text in DOTS or quote(text, safe="") != text:
-        # In a path it would be something other than an id, and something else would answer.
+        # As part of a path it would address something else.
         return None, True
     try:
         return str(identity.get_project(text).id), True
@@ -95,7 +94,7 @@ def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
 
 
 def _by_name(identity: Any, text: str) -> tuple[str | None, bool]:
-    """The id of the one project of this name; and whether the caller may list projects."""
+    """The id of the only project with this name, and whether the caller may list projects."""
     try:
         found = [each.id for each in identity.projects(name=text) if each.name == text]
     except (exceptions.ForbiddenException, exceptions.NotFoundException, CatalogException):

@@ -1,23 +1,31 @@
-"""``openstack pcloud action|usage|quota ...``: what was done, what it costs, and its bounds."""
+"""``openstack pcloud action|usage|quota ...``: the history, the usage and the quotas."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.entrypoints.cli.pclouds.about import AboutPcloud, One, Table, add_project
+from innkeeper.entrypoints.cli.pclouds.about import (
+    LONG,
+    PCLOUD,
+    PROJECT,
+    ApiCommand,
+    Arguments,
+    One,
+    Table,
+    values_of,
+)
 from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, call, own_project_id, pcloud_id, rows
-from innkeeper.entrypoints.cli.pclouds.projects import project_id
 
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
 BEGINNING = "1970-01-01"
-"""People ask for all there was; the service alone would tell of the last month."""
+"""The default of ``--start``; the service's own default is the last month."""
 ACTION_COLUMNS = {
     "Created At": "created_at",
     "Action": "action",
@@ -34,163 +42,132 @@ RUN_COLUMNS = {
     "Ended At": "ended_at",
     "Hours": "hours",
 }
-"""What lists show, and the API's words for it."""
+"""The columns of lists, and their names in the API."""
 SHOWN_DIGITS = 2
-"""Of hours, in tables for people; a hundredth is half a minute."""
+"""Decimals of hours in tables."""
 
 
-class ListPcloudActions(AboutPcloud, command.Lister):
-    """List what was done to a pcloud, the newest first; one that is gone goes by its ID."""
+class ListPcloudActions(ApiCommand, command.Lister):
+    """List the actions on a pcloud, the newest first; a deleted one is named by its ID."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the pcloud, and how much is to be told."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--limit", type=int, metavar="N", help="only so many, the newest ones")
-        parser.add_argument("--long", action="store_true", help="tell who did it as well")
-        return parser
+    arguments: ClassVar[Arguments] = {
+        **PCLOUD,
+        "--limit": {"type": int, "metavar": "N", "help": "only this many of the newest actions"},
+        **LONG,
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for as many pages as are wanted."""
-        if parsed_args.limit is not None and parsed_args.limit < 1:
-            raise osc_exceptions.CommandError("--limit is a number of actions.")
-        connection = self.app.client_manager.sdk_connection
-        columns = dict(ACTION_COLUMNS)
-        if parsed_args.long:
-            columns |= LONG_ACTION_COLUMNS
-        path = (PCLOUDS, _id_ever(connection, parsed_args.pcloud), "actions")
-        query = {} if parsed_args.limit is None else {"limit": str(parsed_args.limit)}
-        done = itertools.islice(rows(connection.compute, path, "actions", query), parsed_args.limit)
-        return tuple(columns), ([each[word] for word in columns.values()] for each in done)
+        """List as many pages as are needed."""
+        limit = parsed_args.limit
+        if limit is not None and limit < 1:
+            raise osc_exceptions.CommandError("--limit must be at least 1.")
+        columns = {**ACTION_COLUMNS, **(LONG_ACTION_COLUMNS if parsed_args.long else {})}
+        path = (PCLOUDS, _present_or_past_id(self.connection, parsed_args.pcloud), "actions")
+        query = {} if limit is None else {"limit": str(limit)}
+        actions = itertools.islice(rows(self.compute, path, "actions", query), limit)
+        return tuple(columns), ([each[name] for name in columns.values()] for each in actions)
 
 
-def _id_ever(connection: Any, text: str) -> str:
-    """The id of the pcloud that somebody named, which may be gone."""
+def _present_or_past_id(connection: Any, text: str) -> str:
+    """The id of a pcloud, which may have been deleted."""
     try:
         return pcloud_id(connection, text)
     except osc_exceptions.CommandError:
-        gone = canonical_uuid(text)
-        if gone is None:
+        deleted = canonical_uuid(text)
+        if deleted is None:
             raise
-        return gone
+        return deleted
 
 
-class ShowPcloudUsage(command.Lister):
-    """Tell how many hours of whole hosts a project had within a period, used or not."""
+class ShowPcloudUsage(ApiCommand, command.Lister):
+    """Show the hours of whole hosts that projects had in a period, whether used or not."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the period, and whose hosts are meant."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--start",
             metavar="TIME",
             default=BEGINNING,
-            help="from when on, in UTC, such as 2030-01-31 or 2030-01-31T12:30:00; else all",
+            help="start in UTC, such as 2030-01-31 or 2030-01-31T12:30:00; default: all",
         )
-        parser.add_argument("--end", metavar="TIME", help="until when, in UTC; else until now")
+        parser.add_argument("--end", metavar="TIME", help="end in UTC; default: now")
         whose = parser.add_mutually_exclusive_group()
         whose.add_argument("--project", metavar="PROJECT", help="name or ID of a project")
         whose.add_argument(
-            "--all-projects", action="store_true", help="of all (administrators only)"
+            "--all-projects", action="store_true", help="all projects (administrators only)"
         )
-        parser.add_argument("--long", action="store_true", help="tell of each host by itself")
-        return parser
+        parser.add_argument("--long", action="store_true", help="show each host separately")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask for all pages, and add up what they say of the same project."""
-        connection = self.app.client_manager.sdk_connection
+        """Read all pages, and add up the rows of each project."""
         query = {"start": parsed_args.start}
         if parsed_args.end is not None:
             query["end"] = parsed_args.end
         if parsed_args.project is not None:
-            query["project_id"] = project_id(
-                connection, parsed_args.project, self.log, may_be_gone=True
-            )
+            query["project_id"] = self.project_id(parsed_args.project, may_be_gone=True)
         if parsed_args.all_projects:
             query["all_projects"] = "true"
-        told = rows(connection.compute, (USAGE,), "pcloud_usages", query)
+        usages = rows(self.compute, (USAGE,), "pcloud_usages", query)
         if parsed_args.long:
-            return ("Project ID", *RUN_COLUMNS), _runs(told)
-        return ("Project ID", "Hosts", "Host Hours", "Unit Hours"), _sums(told)
+            return ("Project ID", *RUN_COLUMNS), _runs(usages)
+        return ("Project ID", "Hosts", "Host Hours", "Unit Hours"), _sums(usages)
 
 
-def _runs(told: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
-    for usage in told:
+def _runs(usages: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+    for usage in usages:
         for run in usage["hosts"]:
             shown = {**run, "hours": round(run["hours"], SHOWN_DIGITS)}
-            yield usage["project_id"], *(shown[word] for word in RUN_COLUMNS.values())
+            yield usage["project_id"], *(shown[name] for name in RUN_COLUMNS.values())
 
 
-def _sums(told: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
-    # A project whose hosts are on several pages is on each of them.
+def _sums(usages: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+    # A project may be on several pages.
     sums: dict[str, list[float]] = {}
-    for usage in told:
-        mine = sums.setdefault(usage["project_id"], [0, 0.0, 0.0])
-        mine[0] += len(usage["hosts"])
-        mine[1] += usage["host_hours"]
-        mine[2] += usage["unit_hours"]
+    for usage in usages:
+        total = sums.setdefault(usage["project_id"], [0, 0.0, 0.0])
+        total[0] += len(usage["hosts"])
+        total[1] += usage["host_hours"]
+        total[2] += usage["unit_hours"]
     for project, (hosts, host_hours, unit_hours) in sums.items():
         yield project, hosts, round(host_hours, SHOWN_DIGITS), round(unit_hours, SHOWN_DIGITS)
 
 
-# -- quotas ------------------------------------------------------------------------------------
-
-
-class ShowPcloudQuota(command.ShowOne):
+class ShowPcloudQuota(ApiCommand, command.ShowOne):
     """Show how many units of whole hosts a project may hold, and holds."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the project."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument(
-            "project",
-            nargs="?",
-            metavar="PROJECT",
-            help="name or ID of the project; else one's own",
-        )
-        return parser
+    arguments: ClassVar[Arguments] = {
+        "project": {
+            "nargs": "?",
+            "metavar": "PROJECT",
+            "help": "name or ID of the project; default: your own",
+        }
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Ask for it."""
-        connection = self.app.client_manager.sdk_connection
         if parsed_args.project is None:
-            project = own_project_id(connection)
+            project = own_project_id(self.connection)
         else:
-            project = project_id(connection, parsed_args.project, self.log, may_be_gone=True)
-        shown = call(connection.compute, "GET", (QUOTAS, project))["pcloud_quota"]
-        return tuple(shown), tuple(shown.values())
+            project = self.project_id(parsed_args.project, may_be_gone=True)
+        return values_of(call(self.compute, "GET", (QUOTAS, project))["pcloud_quota"])
 
 
-class SetPcloudQuota(command.Command):
+class SetPcloudQuota(ApiCommand):
     """Set how many units of whole hosts a project may hold (administrators only)."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the project and the limit."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_project(parser)
-        parser.add_argument(
-            "--units", type=int, required=True, help="the limit; -1 is without limit"
-        )
-        return parser
+    arguments: ClassVar[Arguments] = {
+        **PROJECT,
+        "--units": {"type": int, "required": True, "help": "the limit; -1 for no limit"},
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Set it; what the project holds already stays."""
-        connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project, self.log)
         body = {"pcloud_quota": {"units": parsed_args.units}}
-        call(connection.compute, "PUT", (QUOTAS, project), body=body)
+        call(self.compute, "PUT", (QUOTAS, self.project_id(parsed_args.project)), body=body)
 
 
-class ResetPcloudQuota(command.Command):
-    """Go back to the default limit for a project (administrators only)."""
+class ResetPcloudQuota(ApiCommand):
+    """Reset a project's limit to the default (administrators only)."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the project."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        add_project(parser)
-        return parser
+    arguments = PROJECT
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Forget its own."""
-        connection = self.app.client_manager.sdk_connection
-        project = project_id(connection, parsed_args.project, self.log, may_be_gone=True)
-        call(connection.compute, "DELETE", (QUOTAS, project))
+        project = self.project_id(parsed_args.project, may_be_gone=True)
+        call(self.compute, "DELETE", (QUOTAS, project))

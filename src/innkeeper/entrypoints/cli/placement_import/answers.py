@@ -1,8 +1,7 @@
-"""What the answers of a Placement API hold, as far as an import reads them.
+"""The responses of a Placement API, with the fields that an import reads.
 
-Always true: an answer that lacks something, or has something else in its place, is refused in
-one line that says what: a uuid that is none, a name that no class and no trait can have, an
-amount that no service keeps. Whatever else an answer holds is not looked at.
+Always true: a response with a missing or invalid field is rejected with one line that names the
+field. Other fields are ignored.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from innkeeper.domain.ids import canonical_uuid
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Z0-9_]+\Z", max_length=255)]
-"""Of a resource class or a trait."""
+"""The name of a resource class or a trait."""
 Kind = Annotated[str, msgspec.Meta(pattern=r"\A([A-Z0-9_]+|unknown)\Z", max_length=255)]
-"""The type of a consumer; the word is what the API shows for none."""
+"""The type of a consumer; "unknown" is the API's word for none."""
 Label = Annotated[str, msgspec.Meta(max_length=200)]
-"""What a provider is called."""
+"""The name of a provider."""
 Owner = Annotated[str, msgspec.Meta(max_length=255)]
-"""The id of a project or a user, which need not be a uuid."""
+"""The id of a project or a user; it need not be a uuid."""
 Size = Annotated[int, msgspec.Meta(ge=0, le=UNIT_MAX)]
 Share = Annotated[int, msgspec.Meta(ge=1, le=UNIT_MAX)]
 Sum = Annotated[int, msgspec.Meta(ge=0)]
 
 
-def understood(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -> Form:
-    """The answer that the service ``name`` gave about ``path``. Raises :class:`Invalid`."""
+def decoded(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -> Form:
+    """Decode the response of the service ``name`` to ``path``. Raises :class:`Invalid`."""
     try:
         return msgspec.convert(answer, form)
     except msgspec.ValidationError as error:
@@ -40,7 +39,7 @@ def understood(name: str, path: str, answer: Mapping[str, Any], form: type[Form]
 
 
 def uuid_in(name: str, path: str, spelling: str) -> str:
-    """The usual spelling of a uuid in the answer about ``path``. Raises :class:`Invalid`."""
+    """The canonical form of a uuid in a response to ``path``. Raises :class:`Invalid`."""
     found = canonical_uuid(spelling)
     if found is None:
         raise Invalid(f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is no uuid.")
@@ -48,46 +47,32 @@ def uuid_in(name: str, path: str, spelling: str) -> str:
 
 
 class ClassAnswer(msgspec.Struct, frozen=True):
-    """A resource class."""
-
     name: Name
 
 
 class Classes(msgspec.Struct, frozen=True):
-    """All resource classes."""
-
     resource_classes: list[ClassAnswer]
 
 
 class TraitsAnswer(msgspec.Struct, frozen=True):
-    """All traits, or those of a provider."""
-
     traits: list[Name]
 
 
 class ProviderAnswer(msgspec.Struct, frozen=True):
-    """One provider in a list, or by itself."""
-
     uuid: str
     name: Label
     parent_provider_uuid: str | None
 
 
 class ProvidersAnswer(msgspec.Struct, frozen=True):
-    """All providers."""
-
     resource_providers: list[ProviderAnswer]
 
 
-class Made(msgspec.Struct, frozen=True):
-    """A provider that was just made."""
-
+class Created(msgspec.Struct, frozen=True):
     generation: int
 
 
 class InventoryFields(msgspec.Struct, frozen=True):
-    """What a provider has of one class."""
-
     total: Size
     reserved: Size
     min_unit: Size
@@ -97,44 +82,34 @@ class InventoryFields(msgspec.Struct, frozen=True):
 
 
 class InventoriesAnswer(msgspec.Struct, frozen=True):
-    """All that a provider has."""
-
     resource_provider_generation: int
     inventories: dict[Name, InventoryFields]
 
 
 class GenerationAnswer(msgspec.Struct, frozen=True):
-    """Where a provider stands, beside what belongs to it."""
-
     resource_provider_generation: int
 
 
 class Aggregates(msgspec.Struct, frozen=True):
-    """The aggregates that a provider is in."""
-
     aggregates: list[str]
 
 
 class Usages(msgspec.Struct, frozen=True):
-    """What is in use of a provider, or by a project."""
-
     usages: dict[Name, Sum]
 
 
 class Holders(msgspec.Struct, frozen=True):
-    """Who holds something of a provider, or whereof a consumer holds something."""
+    """The consumers that hold of a provider, or the providers of which a consumer holds."""
 
     allocations: dict[str, Any]
 
 
 class Line(msgspec.Struct, frozen=True):
-    """What a consumer holds of one provider."""
-
     resources: dict[Name, Share]
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """A consumer that holds something. Services from before there were types tell none."""
+    """A consumer's allocations. Versions without consumer types omit the type."""
 
     allocations: dict[str, Line]
     project_id: Owner

@@ -1,15 +1,14 @@
-"""Where two pictures differ: every difference is one line.
+"""Lists the differences between two pictures, one a line.
 
-Always true: everything that clients of the API can see is compared, except what each service
-counts or decides by itself: generations, times, and names of classes and traits that only the
-target knows. Generations count the writes of their own service, and no client may conclude
-anything from them but that something was written between two looks.
+Always true: everything that clients of the API see is compared, except what each service counts
+or decides by itself: generations, times, and names of classes and traits that only the target
+knows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.entrypoints.cli.placement_import.pictures import (
@@ -28,45 +27,38 @@ ONLY_TARGET = "only in the target"
 
 
 def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Iterator[str]:
-    """Give each difference as a line.
+    """Yield each difference as a line.
 
-    With ``keeps_others`` what only the target has is no difference, and what it uses is taken
-    off before usages are compared.
+    With ``keeps_others``, providers and consumers that only the target has are not listed, and
+    their usages are subtracted before usages are compared.
     """
     yield from _names("resource class", source.classes, target.classes)
     yield from _names("trait", source.traits, target.traits)
-    others = _others(source, target) if keeps_others else []
+    others = []
+    if keeps_others:
+        others = [c for uuid, c in target.consumers.items() if uuid not in source.consumers]
     spared = held(others)
-    for uuid in _of_either(source.providers, target.providers, keeps_others):
+    providers = source.providers.keys() | (() if keeps_others else target.providers.keys())
+    for uuid in sorted(providers):
         yield from _provider(uuid, source.providers.get(uuid), target.providers.get(uuid), spared)
     with_kinds = source.has_kinds and target.has_kinds
-    for uuid in _of_either(source.consumers, target.consumers, keeps_others):
+    consumers = source.consumers.keys() | (() if keeps_others else target.consumers.keys())
+    for uuid in sorted(consumers):
         yield from _consumer(
             uuid, source.consumers.get(uuid), target.consumers.get(uuid), with_kinds
         )
     yield from _totals(source, target, others)
 
 
-def _others(source: Picture, target: Picture) -> list[ConsumerPicture]:
-    return [each for uuid, each in target.consumers.items() if uuid not in source.consumers]
-
-
-def _of_either(
-    source: Mapping[str, object], target: Mapping[str, object], keeps_others: bool
-) -> list[str]:
-    return sorted(source.keys() if keeps_others else source.keys() | target.keys())
-
-
 def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator[str]:
-    # Names that a service brings along depend on its release; that those in use are known is
-    # seen where they are used.
+    # Standard names depend on the service's release; objections check those in use.
     for name in sorted(source):
         if name.startswith(CUSTOM) and name not in target:
             yield f"{noun} {name}: {ONLY_SOURCE}"
 
 
 def _quoted(text: str | None) -> str:
-    """A text of somebody else's, so that a line stays one and no terminal obeys it."""
+    """Quote a name from a service: no line breaks and no terminal escapes."""
     if text is None:
         return "none"
     if text.isprintable():
@@ -118,7 +110,7 @@ def _inventory(what: str, source: Inventory | None, target: Inventory | None) ->
 
 
 def _amounts(what: str, source: Amounts, target: Amounts) -> Iterator[str]:
-    """Amounts class by class; none is the same as 0."""
+    """Compare amounts by class; a missing one counts as 0."""
     for name in sorted(source.keys() | target.keys()):
         yield from _plain(f"{what} {name}", source.get(name, 0), target.get(name, 0))
 

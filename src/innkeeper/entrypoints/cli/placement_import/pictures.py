@@ -1,8 +1,8 @@
-"""What a Placement holds, as it was read over its API: the words of the import.
+"""The content of a Placement service, as read over its API.
 
-Always true: uuids are in their usual spelling, so that both sides can be compared; generations
-are here because a writer has to name them, and are never compared. A picture is not one moment
-of its service, which may be in use while it is taken.
+Always true: uuids are in canonical form, so that both sides can be compared. Generations are
+never compared; writes need them. A picture is not a consistent snapshot: the service may be in
+use while it is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from innkeeper.domain.amounts import Inventory
 
 CUSTOM = "CUSTOM_"
-"""How names begin that a service does not know by itself."""
+"""The prefix of names that are not standard."""
 
 Amounts = Mapping[str, int]
 """Amounts by resource class."""
@@ -23,10 +23,10 @@ Tally = dict[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class ProviderPicture:
-    """One provider with all that belongs to it.
+    """One provider with its inventories, traits and aggregates.
 
-    ``spelling`` is its uuid as its service writes it, which is what paths need.
-    ``usages`` is what its service says is in use; ``None`` where that was not asked.
+    ``spelling`` is its uuid as its service spells it; paths need that. ``usages`` is ``None`` if
+    it was not read.
     """
 
     uuid: str
@@ -42,7 +42,7 @@ class ProviderPicture:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPicture:
-    """One consumer and what it holds, by provider. ``kind`` is its type, if it has one."""
+    """One consumer and its allocations, by provider. ``kind`` is its type, if it has one."""
 
     uuid: str
     project: str
@@ -53,7 +53,7 @@ class ConsumerPicture:
     spelling: str = ""
 
     def amounts(self) -> Iterator[tuple[tuple[str, str], int]]:
-        """Each provider and class it holds of, and how much."""
+        """The amounts by provider and resource class."""
         for provider, amounts in self.holds.items():
             for name, amount in amounts.items():
                 yield (provider, name), amount
@@ -61,10 +61,10 @@ class ConsumerPicture:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All of one side. ``classes`` and ``traits`` are all names that it knows.
+    """Everything on one side. ``classes`` and ``traits`` are all names that it knows.
 
-    ``has_kinds`` tells whether its version speaks of consumers' types. ``totals`` is what it
-    says that each project uses; ``None`` where that was not asked.
+    ``has_kinds`` tells whether its version has consumer types. ``totals`` are the usages by
+    project; ``None`` if they were not read.
     """
 
     providers: Mapping[str, ProviderPicture]
@@ -75,9 +75,9 @@ class Picture:
     totals: Mapping[str, Amounts] | None = None
 
     def levels(self) -> list[list[ProviderPicture]]:
-        """The providers in the order of their trees: roots first, then what hangs on them.
+        """The providers by their depth in the trees, roots first.
 
-        A provider whose parent is not here counts as a root.
+        A provider whose parent is missing counts as a root.
         """
         children: dict[str | None, list[ProviderPicture]] = {}
         for provider in self.providers.values():
@@ -92,7 +92,7 @@ class Picture:
 
 
 def held(consumers: Iterable[ConsumerPicture]) -> Tally:
-    """How much these consumers hold in all."""
+    """The sums of what these consumers hold."""
     sums: Tally = {}
     for consumer in consumers:
         for key, amount in consumer.amounts():
@@ -101,15 +101,14 @@ def held(consumers: Iterable[ConsumerPicture]) -> Tally:
 
 
 RATIO_TOLERANCE = 1e-6
-"""The relative precision of a single-precision number is some 1e-7."""
+"""The relative precision of a single-precision number is about 1e-7."""
 RATIO = "allocation_ratio"
 
 
 def unlike(one: Inventory, other: Inventory) -> list[str]:
-    """The fields in which two inventories differ, but for the width of a database's column.
+    """The fields in which two inventories differ, up to the precision of database columns.
 
-    Ratios are single-precision numbers in some databases and double-precision in others: what
-    was written as 1.1 may be read as 1.10000002384.
+    Some databases store ratios in single precision: 1.1 may be read as 1.10000002384.
     """
     names = (field.name for field in fields(Inventory))
     differ = [name for name in names if getattr(one, name) != getattr(other, name)]
@@ -121,15 +120,12 @@ def unlike(one: Inventory, other: Inventory) -> list[str]:
 
 
 def are_same(one: Mapping[str, Inventory], other: Mapping[str, Inventory]) -> bool:
-    """Whether two providers have the same, class by class."""
+    """Whether two providers have the same inventories."""
     return one.keys() == other.keys() and not any(unlike(one[k], other[k]) for k in one)
 
 
 def hold_same(one: ConsumerPicture, other: ConsumerPicture, *, with_kinds: bool) -> bool:
-    """Whether two consumers are equal; types count if both sides speak of them."""
+    """Whether two consumers are equal; types are compared only ``with_kinds``."""
     kinds_agree = not with_kinds or one.kind == other.kind
-    return kinds_agree and (one.project, one.user, one.holds) == (
-        other.project,
-        other.user,
-        other.holds,
-    )
+    same_owner = (one.project, one.user) == (other.project, other.user)
+    return kinds_agree and same_owner and one.holds == other.holds

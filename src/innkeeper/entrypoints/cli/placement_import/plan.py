@@ -1,12 +1,12 @@
-"""What has to be written so that the target becomes equal to the source: pure, no network.
+"""Plans the writes that make the target equal to the source; pure, without network access.
 
-Always true: a plan names only what differs, so the plan for equal sides is empty; carried out
-in its order, no step is refused for what a later one brings. In particular:
+Always true: a plan has only what differs, so the plan for equal sides is empty. In its order, no
+step is refused because of something that a later step writes. In particular:
 
-- a name that another provider still has is let go of before it is given away;
-- providers are made and moved from the roots down, so no step makes a loop;
-- inventories open wide enough for all that is held before, between and after (see
-  :func:`_opened`), and get their final form when the allocations are in place.
+- a name that another provider still has is freed before it is reused;
+- providers are created and moved from the roots down, so no step creates a loop;
+- inventories first have room for all allocations before, during and after the writes (see
+  :func:`_opened`), and get their final values once the allocations are written.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Inventories = Mapping[str, Inventory]
 
 
 @dataclass(frozen=True, slots=True)
-class Furnishing:
-    """What a provider is to have; ``None`` for what stays as it is."""
+class ProviderUpdate:
+    """What to set on a provider; ``None`` for what stays as it is."""
 
     provider: str
     inventories: Inventories | None = None
@@ -43,33 +43,33 @@ class Furnishing:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """Steps in the order in which they are carried out.
+    """Steps in the order of their execution.
 
-    Of ``parked`` providers the name is replaced by their uuid, to free it. The members of one
-    level of ``levels`` do not depend on each other, nor do those of ``removed_levels``.
-    ``dropped`` are consumers as the target has them, ``written`` as the source has them.
+    ``parked`` providers are renamed to their uuid, to free their names. The members of one level
+    of ``levels`` do not depend on each other, nor do those of ``removed_levels``. ``dropped``
+    are consumers as the target has them, ``written`` as the source has them.
     """
 
     classes: Sequence[str]
     traits: Sequence[str]
     parked: Sequence[ProviderPicture]
     levels: Sequence[Sequence[ProviderPicture]]
-    furnished: Sequence[Furnishing]
+    updates: Sequence[ProviderUpdate]
     dropped: Sequence[ConsumerPicture]
     written: Sequence[ConsumerPicture]
-    closed: Sequence[Furnishing]
+    final_updates: Sequence[ProviderUpdate]
     removed_levels: Sequence[Sequence[ProviderPicture]]
 
     def counts(self) -> dict[str, int]:
-        """How many of each kind would be written."""
+        """The number of writes of each kind."""
         return {
             "resource classes": len(self.classes),
             "traits": len(self.traits),
-            "providers made, renamed or moved": sum(len(level) for level in self.levels),
-            "providers given inventories, traits or aggregates": len(self.furnished),
-            "consumers let go": len(self.dropped),
+            "providers created, renamed or moved": sum(len(level) for level in self.levels),
+            "providers given inventories, traits or aggregates": len(self.updates),
+            "consumers removed": len(self.dropped),
             "consumers written": len(self.written),
-            "providers given their final inventories": len(self.closed),
+            "providers given their final inventories": len(self.final_updates),
             "providers removed": sum(len(level) for level in self.removed_levels),
         }
 
@@ -80,11 +80,12 @@ class ImportPlan:
 
 
 def make(source: Picture, target: Picture, others: Others) -> ImportPlan:
-    """Plan the way from ``target`` to ``source``, to which nobody may object any more."""
-    strangers = {
-        uuid: each for uuid, each in target.providers.items() if uuid not in source.providers
+    """Plan the writes from ``target`` to ``source``; there must be no objection left."""
+    removed = {
+        uuid: each
+        for uuid, each in target.providers.items()
+        if others is Others.REMOVE and uuid not in source.providers
     }
-    removed = strangers if others is Others.REMOVE else {}
     levels = [[p for p in level if _is_change(p, target)] for level in source.levels()]
     dropped, written = _consumers(source, target, others)
     opened, closed = _inventories(source, target, dropped, written)
@@ -93,19 +94,17 @@ def make(source: Picture, target: Picture, others: Others) -> ImportPlan:
         traits=_missing_names(source.traits, target.traits),
         parked=_parked(levels, removed, target),
         levels=[level for level in levels if level],
-        furnished=_furnishings(source, target, opened),
+        updates=_updates(source, target, opened),
         dropped=dropped,
         written=written,
-        closed=[Furnishing(uuid, inventories) for uuid, inventories in closed.items()],
-        removed_levels=_bottom_up(removed),
+        final_updates=[ProviderUpdate(uuid, each) for uuid, each in closed.items()],
+        # Children first: a provider with children cannot be removed.
+        removed_levels=Picture(removed, {}, frozenset(), frozenset()).levels()[::-1],
     )
 
 
 def _missing_names(source: Iterable[str], target: frozenset[str]) -> list[str]:
     return sorted(n for n in source if n.startswith(CUSTOM) and n not in target)
-
-
-# -- providers -----------------------------------------------------------------------------
 
 
 def _is_change(provider: ProviderPicture, target: Picture) -> bool:
@@ -118,49 +117,40 @@ def _parked(
     removed: Mapping[str, ProviderPicture],
     target: Picture,
 ) -> list[ProviderPicture]:
-    """Those of the target whose names others are about to get."""
+    """The target's providers whose names go to other providers."""
     changed = {each.uuid: each for level in levels for each in level}
-    wanted = {each.name: uuid for uuid, each in changed.items()}
+    new_owners = {each.name: uuid for uuid, each in changed.items()}
     losing = [
         there
         for uuid, there in target.providers.items()
         if uuid in removed or (uuid in changed and changed[uuid].name != there.name)
     ]
-    return [each for each in losing if wanted.get(each.name, each.uuid) != each.uuid]
+    return [each for each in losing if new_owners.get(each.name, each.uuid) != each.uuid]
 
 
-def _bottom_up(removed: Mapping[str, ProviderPicture]) -> list[list[ProviderPicture]]:
-    """Children before parents: who has children cannot be removed."""
-    only = Picture(removed, {}, frozenset(), frozenset())
-    return only.levels()[::-1]
-
-
-def _furnishings(
+def _updates(
     source: Picture, target: Picture, opened: Mapping[str, Inventories]
-) -> list[Furnishing]:
+) -> list[ProviderUpdate]:
     found = []
     for uuid, provider in source.providers.items():
         there = target.providers.get(uuid)
         traits = frozenset() if there is None else there.traits
         aggregates = frozenset() if there is None else there.aggregates
-        furnishing = Furnishing(
+        update = ProviderUpdate(
             uuid,
             inventories=opened.get(uuid),
             traits=None if traits == provider.traits else provider.traits,
             aggregates=None if aggregates == provider.aggregates else provider.aggregates,
         )
-        if furnishing != Furnishing(uuid):
-            found.append(furnishing)
+        if update != ProviderUpdate(uuid):
+            found.append(update)
     return found
-
-
-# -- consumers -----------------------------------------------------------------------------
 
 
 def _consumers(
     source: Picture, target: Picture, others: Others
 ) -> tuple[list[ConsumerPicture], list[ConsumerPicture]]:
-    """Those of the target that are let go, and those of the source that are written."""
+    """The target's consumers to remove, and the source's consumers to write."""
     with_kinds = source.has_kinds and target.has_kinds
     dropped, written = [], []
     if others is Others.REMOVE:
@@ -170,13 +160,10 @@ def _consumers(
         if there is not None and hold_same(consumer, there, with_kinds=with_kinds):
             continue
         written.append(consumer)
-        # A type cannot be taken away from a consumer: it has to begin anew without one.
+        # The API cannot clear a consumer's type: the consumer is removed and written again.
         if with_kinds and consumer.kind is None and there is not None and there.kind is not None:
             dropped.append(there)
     return dropped, written
-
-
-# -- inventories ---------------------------------------------------------------------------
 
 
 def _inventories(
@@ -190,8 +177,8 @@ def _inventories(
     staying = {uuid: each for uuid, each in target.consumers.items() if uuid not in gone}
     most = _most_held(staying, written)
     held_now = _by_provider(held(target.consumers.values()))
-    spared = (each for uuid, each in staying.items() if uuid not in source.consumers)
-    held_by_others = _by_provider(held(spared))
+    kept = (each for uuid, each in staying.items() if uuid not in source.consumers)
+    held_by_others = _by_provider(held(kept))
     amounts: dict[tuple[str, str], list[int]] = {}
     for consumer in written:
         for key, amount in consumer.amounts():
@@ -201,10 +188,10 @@ def _inventories(
     for uuid, provider in source.providers.items():
         there = target.providers.get(uuid)
         present: Inventories = {} if there is None else there.inventories
-        # What a consumer holds that is left alone must have an inventory to stand on.
+        # Consumers that stay untouched need the inventories that they hold.
         final = {**_only(present, held_by_others.get(uuid, ())), **provider.inventories}
         wide = {
-            # What is held yet cannot go yet.
+            # What is still held cannot be removed yet.
             **_only(present, held_now.get(uuid, ())),
             **{
                 name: _opened(inventory, most.get((uuid, name), 0), amounts.get((uuid, name)))
@@ -230,7 +217,7 @@ def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
 
 
 def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[ConsumerPicture]) -> Tally:
-    """The most that can be held at any moment, in whichever order consumers are written."""
+    """The most that can be held at any moment, in any order of the writes."""
     after = {each.uuid: each for each in written}
     most = held(each for uuid, each in staying.items() if uuid not in after)
     for uuid, consumer in after.items():
@@ -242,21 +229,21 @@ def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[Consume
 
 
 def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inventory:
-    """The inventory with which all ``amounts`` can be written.
+    """An inventory with which all ``amounts`` can be written.
 
-    That is the final one, unless it would refuse some of them: because its provider is over
-    capacity at the source, or because they were given out before its units were what they are.
-    Then it is one with room for exactly what will be held, so that nobody else who uses the
-    target meanwhile, or after an import that was cut off, finds room that is not there.
+    It is the final one unless that would refuse some of them, because the source's provider is
+    over capacity or its units were changed after it was allocated. Then it has room for exactly
+    what will be held. So no other client of the target finds capacity that does not exist, not
+    even after an interrupted import.
     """
     if not amounts:
         return final
-    # Stricter than our own rule, which gives an amount of min_unit whatever the step is:
-    # the target may be OpenStack's.
-    are_given = all(
+    # Stricter than our own rule, which accepts min_unit with any step: the target may be
+    # OpenStack's.
+    is_allowed = all(
         final.min_unit <= each <= final.max_unit and each % final.step_size == 0 for each in amounts
     )
-    if are_given and most <= final.capacity:
+    if is_allowed and most <= final.capacity:
         return final
     ratio = math.ceil(most / UNIT_MAX)
     return Inventory(total=math.ceil(most / ratio), allocation_ratio=float(ratio))

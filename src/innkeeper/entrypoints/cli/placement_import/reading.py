@@ -1,15 +1,15 @@
-"""Reads all that a Placement holds, over its API.
+"""Reads everything that a Placement service holds, over its API.
 
-Always true: a bounded number of questions is under way at once, and only reading is done here.
+Always true: the number of concurrent requests is bounded, and nothing is written.
 
-May be false: that what was read belongs together, since the service may be in use. Consumers
-decide: they are read last, and what they hold of is read again if it was not there before. What
-still does not fit after some rounds is left for the caller to judge.
+May be false: that the result is consistent, since the service may be in use. Consumers are read
+last, and what they hold of is read again if it was missing. What is still inconsistent after
+some rounds is left to the caller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
@@ -22,52 +22,52 @@ from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.cli.placement_import import answers
-from innkeeper.entrypoints.cli.placement_import.answers import Form, understood, uuid_in
+from innkeeper.entrypoints.cli.placement_import.answers import Form, decoded, uuid_in
 from innkeeper.entrypoints.cli.placement_import.pictures import (
     Amounts,
     ConsumerPicture,
     Picture,
     ProviderPicture,
 )
-from innkeeper.entrypoints.cli.placement_import.progress import ImportProgress
+from innkeeper.terminal.progress import StepProgress
 
 ROUNDS_MAX = 4
-"""How often what appeared while reading is read as well."""
+"""How often new or changed content is read again."""
 BATCH = 1000
-"""How many questions wait for a thread, so that a million of them do not lie in memory."""
+"""The number of requests queued for the threads at a time; all of them would need much memory."""
 KINDS_SINCE = Version(1, 38)
 BEFORE_KINDS = Version(1, 37)
 UNTYPED = "unknown"
-"""What the API shows as the type of a consumer that has none."""
+"""The API's type of a consumer without a type."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
 class Reader:
-    """Reads one service with at most ``jobs`` questions at a time."""
+    """Reads one service with at most ``jobs`` concurrent requests."""
 
-    def __init__(self, api: PlacementApi, jobs: int, steps: ImportProgress) -> None:
+    def __init__(self, api: PlacementApi, jobs: int, progress: StepProgress) -> None:
         self._api = api
         self._jobs = jobs
-        self._steps = steps
+        self._progress = progress
 
     def read(self, *, with_usages: bool) -> Picture:
-        """Read everything; what the service says is in use only if that is asked."""
+        """Read everything; the usages that the service reports only if requested."""
         classes = self._ask("/resource_classes", answers.Classes).resource_classes
         traits = self._ask("/traits", answers.TraitsAnswer).traits
         providers: dict[str, ProviderPicture] = {}
         consumers: dict[str, ConsumerPicture] = {}
         seen: set[str] = set()
         rows = self._ask("/resource_providers", answers.ProvidersAnswer).resource_providers
-        doubtful: list[str] = []
+        dangling: list[str] = []
         for _ in range(ROUNDS_MAX):
             fresh = self._read_providers(rows, providers, with_usages=with_usages) - seen
             seen |= fresh
-            self._read_consumers([*doubtful, *sorted(fresh)], consumers)
-            doubtful = _doubtful(providers, consumers)
-            rows = self._rows_of(_left_out(providers, consumers))
-            if not rows and not doubtful:
+            self._read_consumers([*dangling, *sorted(fresh)], consumers)
+            dangling = [c.spelling for c in consumers.values() if _unmatched(providers, c)]
+            rows = self._rows_of(_missing(providers, consumers))
+            if not rows and not dangling:
                 break
         return Picture(
             providers=providers,
@@ -79,12 +79,10 @@ class Reader:
         )
 
     def _ask(self, path: str, form: type[Form]) -> Form:
-        return understood(self._api.name, path, self._api.ask(path), form)
-
-    # -- providers -------------------------------------------------------------------------
+        return decoded(self._api.name, path, self._api.ask(path), form)
 
     def _rows_of(self, uuids: Iterable[str]) -> list[answers.ProviderAnswer]:
-        """The rows of providers that appeared meanwhile; none of those that are gone."""
+        """The rows of providers that are new; deleted ones are skipped."""
         found: list[answers.ProviderAnswer] = []
         for uuid in uuids:
             try:
@@ -100,13 +98,13 @@ class Reader:
         *,
         with_usages: bool,
     ) -> set[str]:
-        """Add providers to those read so far; gives the consumers that hold of them."""
+        """Add providers to those read so far; returns the consumers that hold of them."""
 
         def read(row: answers.ProviderAnswer) -> tuple[ProviderPicture, list[str]] | None:
             return self._provider(row, with_usages=with_usages)
 
         holders: set[str] = set()
-        for found in self._each("providers", rows, read):
+        for found in self.each("reading providers", rows, read):
             if found is None:
                 continue
             provider, spellings = found
@@ -114,7 +112,7 @@ class Reader:
             if before is not None and before.spelling != provider.spelling:
                 raise Invalid(
                     f"{self._api.name}: {before.spelling} and {provider.spelling} are two "
-                    "providers with one uuid, spelled in two ways."
+                    "spellings of one uuid, for two providers."
                 )
             providers[provider.uuid] = provider
             holders.update(spellings)
@@ -132,7 +130,7 @@ class Reader:
             usages = self._ask(f"{path}/usages", answers.Usages).usages if with_usages else None
             holders = list(self._ask(f"{path}/allocations", answers.Holders).allocations)
         except NotFound:
-            # Deleted since it was listed, and with it all of this.
+            # The provider was deleted after it was listed.
             return None
         parent = row.parent_provider_uuid
         provider = ProviderPicture(
@@ -156,11 +154,9 @@ class Reader:
     def _uuid(self, path: str, spelling: str) -> str:
         return uuid_in(self._api.name, path, spelling)
 
-    # -- consumers -------------------------------------------------------------------------
-
     def _read_consumers(self, spellings: list[str], consumers: dict[str, ConsumerPicture]) -> None:
-        """Add consumers to those read so far; take away those that hold nothing any more."""
-        found = self._each("consumers", spellings, self.consumer)
+        """Add consumers to those read so far; remove those that no longer hold anything."""
+        found = self.each("reading consumers", spellings, self.consumer)
         for spelling, consumer in zip(spellings, found, strict=True):
             if consumer is None:
                 consumers.pop(self._uuid("/allocations", spelling), None)
@@ -171,9 +167,9 @@ class Reader:
         """Read one consumer; ``None`` if it holds nothing."""
         path = f"/allocations/{quote(spelling, safe='')}"
         body = self._api.ask(path)
-        if not understood(self._api.name, path, body, answers.Holders).allocations:
+        if not decoded(self._api.name, path, body, answers.Holders).allocations:
             return None
-        holding = understood(self._api.name, path, body, answers.Holding)
+        holding = decoded(self._api.name, path, body, answers.Holding)
         kind = holding.consumer_type
         return ConsumerPicture(
             uuid=self._uuid(path, spelling),
@@ -188,31 +184,32 @@ class Reader:
             spelling=spelling,
         )
 
-    # -- totals ----------------------------------------------------------------------------
-
     def _read_totals(self, consumers: Mapping[str, ConsumerPicture]) -> dict[str, Amounts]:
         projects = sorted({each.project for each in consumers.values()})
         version = min(self._api.version, BEFORE_KINDS)
 
         def read(project: str) -> tuple[str, Amounts]:
             answer = self._api.get("/usages", version=version, project_id=project)
-            return project, understood(self._api.name, "/usages", answer, answers.Usages).usages
+            return project, decoded(self._api.name, "/usages", answer, answers.Usages).usages
 
-        return dict(self._each("projects", projects, read))
+        return dict(self.each("reading projects", projects, read))
 
-    # -- many at a time --------------------------------------------------------------------
+    def each(
+        self, title: str, items: Sequence[Item], act: Callable[[Item], Answer]
+    ) -> list[Answer]:
+        """Apply ``act`` to all items in parallel, with the results in their order.
 
-    def _each(self, noun: str, items: list[Item], read: Callable[[Item], Answer]) -> list[Answer]:
-        """What ``read`` gives for each item, in their order; the first error ends it."""
+        Raises the first error.
+        """
         found: list[Answer] = []
         if not items:
             return found
         pool = ThreadPoolExecutor(self._jobs)
         try:
-            with self._steps.step(f"{self._api.name}: reading {noun}", len(items)) as advance:
+            with self._progress.step(f"{self._api.name}: {title}", len(items)) as advance:
                 waiting = iter(items)
                 while batch := list(islice(waiting, BATCH)):
-                    for answer in pool.map(read, batch):
+                    for answer in pool.map(act, batch):
                         found.append(answer)
                         advance(1)
         finally:
@@ -220,8 +217,8 @@ class Reader:
         return found
 
 
-def _has_no_ground(providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture) -> set[str]:
-    """The providers of which a consumer holds what they do not have, as far as was read."""
+def _unmatched(providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture) -> set[str]:
+    """The providers without an inventory of what a consumer holds of them."""
     return {
         uuid
         for (uuid, name), _ in consumer.amounts()
@@ -229,19 +226,12 @@ def _has_no_ground(providers: Mapping[str, ProviderPicture], consumer: ConsumerP
     }
 
 
-def _doubtful(
-    providers: Mapping[str, ProviderPicture], consumers: Mapping[str, ConsumerPicture]
-) -> list[str]:
-    """Consumers that hold what their providers do not have, as far as was read."""
-    return [each.spelling for each in consumers.values() if _has_no_ground(providers, each)]
-
-
-def _left_out(
+def _missing(
     providers: Mapping[str, ProviderPicture], consumers: Mapping[str, ConsumerPicture]
 ) -> set[str]:
-    """Providers that must be read, or read again: what was read names more than they have."""
+    """Providers to read, or to read again: they are referred to, but missing or incomplete."""
     parents = {each.parent for each in providers.values() if each.parent is not None}
     missing = {uuid for uuid in parents if uuid not in providers}
     for consumer in consumers.values():
-        missing |= _has_no_ground(providers, consumer)
+        missing |= _unmatched(providers, consumer)
     return missing

@@ -1,4 +1,4 @@
-"""The import's composition root: options and environment become two services and a run."""
+"""Runs ``innkeeper placement-import``: connects to the two services and starts the import."""
 
 from __future__ import annotations
 
@@ -6,94 +6,80 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from io import TextIOWrapper
-from typing import Any
+from contextlib import closing
+from typing import Any, TextIO
+
+from rich.progress import MofNCompleteColumn, TimeElapsedColumn
 
 from innkeeper.clients import logins
 from innkeeper.clients.logins import GivenToken
 from innkeeper.clients.placement import PlacementApi
-from innkeeper.domain.errors import Invalid, Refusal
-from innkeeper.entrypoints.cli.placement_import import options as import_options
-from innkeeper.entrypoints.cli.placement_import import progress
-from innkeeper.entrypoints.cli.placement_import.importing import ExitStatus, Importing
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.cli.placement_import.importing import ExitStatus, PlacementImport
 from innkeeper.entrypoints.cli.placement_import.objections import Others
+from innkeeper.entrypoints.cli.placement_import.options import FROM_TOKEN, TO_TOKEN
+from innkeeper.terminal.ending import run_command
+from innkeeper.terminal.progress import Bars, Lines, StepProgress
 
-INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended."""
+PARTS_PER_LINE_MIN = 100
+"""A step with fewer parts gets lines at its start and its end only."""
 
 
 def run(options: Mapping[str, Any]) -> int:
-    """Import, or only compare; gives the exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        # Names may hold what a terminal's encoding cannot show.
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    services: list[PlacementApi] = []
-    try:
-        services.append(_service("source", "from", import_options.FROM_TOKEN, options))
-        services.append(_service("target", "to", import_options.TO_TOKEN, options))
-        status = _import(services[0], services[1], options)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        # Whoever reads the findings has seen enough. There are some, so the sides differ.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitStatus.DIFFERENT
-    except Refusal as refusal:
-        sys.stderr.write(f"innkeeper placement-import: {refusal.message}\n")
-        return ExitStatus.FAILED
-    except MemoryError:
-        sys.stderr.write("innkeeper placement-import: both sides do not fit into the memory.\n")
-        return ExitStatus.FAILED
-    except KeyboardInterrupt:
-        sys.stderr.write("innkeeper placement-import: interrupted; run it again to go on.\n")
-        return INTERRUPTED
-    finally:
-        for service in services:
-            service.close()
+    """Import, or only compare; returns the exit status."""
+    return run_command(
+        "placement-import",
+        lambda: _run(options),
+        # The output was not empty, so the sides differ.
+        closed=ExitStatus.DIFFERENT,
+        memory="both sides do not fit into the memory.",
+        interrupted="interrupted; run it again to go on.",
+    )
 
 
-def _import(source: PlacementApi, target: PlacementApi, options: Mapping[str, Any]) -> int:
-    return Importing(
-        source,
-        target,
-        others=Others(options["others"]),
-        dry_run=options["dry_run"],
-        verify_only=options["verify_only"],
-        jobs=options["jobs"],
-        steps=progress.shown_on(sys.stderr),
-        wait=time.sleep,
-        told=sys.stdout,
-        warned=sys.stderr,
-    ).run()
+def progress_on(stream: TextIO) -> StepProgress:
+    """Bars if the stream is a terminal, lines if it is a file or a pipe."""
+    if not stream.isatty():
+        return Lines(stream, parts_min=PARTS_PER_LINE_MIN)
+    return Bars(stream, MofNCompleteColumn(), TimeElapsedColumn())
+
+
+def _run(options: Mapping[str, Any]) -> int:
+    with (
+        closing(_service("source", "from", FROM_TOKEN, options)) as source,
+        closing(_service("target", "to", TO_TOKEN, options)) as target,
+    ):
+        return PlacementImport(
+            source,
+            target,
+            others=Others(options["others"]),
+            dry_run=options["dry_run"],
+            verify_only=options["verify_only"],
+            jobs=options["jobs"],
+            progress=progress_on(sys.stderr),
+            wait=time.sleep,
+            output=sys.stdout,
+            errors=sys.stderr,
+        ).run()
 
 
 def _service(name: str, side: str, variable: str, options: Mapping[str, Any]) -> PlacementApi:
-    cloud, url = options[f"{side}_cloud"], options[f"{side}_url"]
-    token = options[f"{side}_token"]
+    cloud, url, token = (options[f"{side}_{key}"] for key in ("cloud", "url", "token"))
     ca_file = options["cacert"] or os.environ.get("OS_CACERT")
+    login: logins.TokenSource
     if cloud:
         if token:
             raise Invalid(f"--{side}-token and --{side}-cloud exclude each other.")
-        named = os.environ.get("OS_CLIENT_CONFIG_FILE")
-        login = logins.from_clouds_file(cloud, [named] if named else logins.SEARCHED)
-        return _api(name, url, login, login.ca_file or ca_file, options)
-    token = token or os.environ.get(variable)
-    if not url or not token:
-        raise Invalid(
-            f"Where is the {name}? Give --{side}-cloud, or --{side}-url with a token in "
-            f"{variable} or --{side}-token."
-        )
-    return _api(name, url, GivenToken(token), ca_file, options)
-
-
-def _api(
-    name: str,
-    url: str | None,
-    login: logins.TokenSource,
-    ca_file: str | None,
-    options: Mapping[str, Any],
-) -> PlacementApi:
+        login = logins.from_cloud(cloud, os.environ)
+        ca_file = login.ca_file or ca_file
+    else:
+        token = token or os.environ.get(variable)
+        if not url or not token:
+            raise Invalid(
+                f"Where is the {name}? Give --{side}-cloud, or --{side}-url with a token in "
+                f"{variable} or --{side}-token."
+            )
+        login = GivenToken(token)
     return PlacementApi(
         name,
         url,

@@ -1,8 +1,8 @@
-"""The arrival trace: letters for shapes, bars between batches, one line per 300 seconds.
+"""Arrival traces: letters for shapes, bars between batches, one line per 300 seconds.
 
-Beside ``NAME.txt``, which has the arrivals, there are ``NAME.c<second>.txt`` with the durations
-in the same order, ``*flav_map*.txt`` with what the letters mean and ``*interval_map*.txt`` with
-what the durations' bins mean.
+Besides ``NAME.txt`` with the arrivals there are ``NAME.c<second>.txt`` with the durations in the
+same order, ``*flav_map*.txt`` with the meaning of the letters, and ``*interval_map*.txt`` with
+the bins of the durations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workloa
 
 MB_PER_GB = 1024
 LIFETIME_MIN_S = 150.0
-"""Whoever is in the bin of no duration lived for half of a bin of 300 seconds."""
+"""The lifetime for the bin of duration 0: half of a bin of 300 seconds."""
 LINE = re.compile(r"(\d{1,15}) (\S.*)", re.ASCII)
 HEAD = re.compile(rb"\d+ (?:[A-Za-z]|\|)(?:,|\r?\n|$)")
 DURATIONS_NAME = re.compile(r".*\.c\d+\.txt")
@@ -31,30 +31,27 @@ BAR = "|"
 
 
 def is_one(head: bytes) -> bool:
-    """Whether a file that begins so is such a trace."""
+    """Whether a file that starts with ``head`` is an arrival trace."""
     return HEAD.match(head) is not None
 
 
 def among(folder: Path) -> Path:
-    """The one trace in a folder."""
+    """The only arrival trace in a folder."""
     found = [
         path
         for path in sorted(folder.glob("*.txt"))
         if not DURATIONS_NAME.fullmatch(path.name) and is_one(head_of(path)[:HEAD_BYTES])
     ]
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
-        raise Invalid(f"{folder} must have one arrival trace in it; there are: {names}.")
-    return found[0]
+    return _only(found, f"{folder} must have one arrival trace in it")
 
 
 def load(path: Path) -> Workload:
-    """Read the trace and the three files beside it."""
+    """Read the trace and the three files next to it."""
     shapes = _shapes(_beside(path, "*flav_map*.txt"))
     middles = _middles(_beside(path, "*interval_map*.txt"))
     durations = _beside(path, f"{path.stem}.c*.txt")
     codes = {shape.name: code for code, shape in enumerate(shapes)}
-    seen = _Seen([], [], [], [])
+    rows: list[tuple[float, float, int, int]] = []
     batch = 0
     for arrived, lived in _side_by_side(path, durations):
         if len(arrived.words) != len(lived.words):
@@ -65,39 +62,19 @@ def load(path: Path) -> Workload:
                 continue
             if letter not in codes:
                 raise arrived.error(f"shapes of the flavor map, not {letter!r}")
-            seen.add(arrived.second, codes[letter], batch, _lifetime(lived, duration, middles))
-        # No batch goes on in the next line.
+            lifetime = _lifetime(lived, duration, middles)
+            rows.append((arrived.second, arrived.second + lifetime, codes[letter], batch))
+        # Batches end with the line.
         batch += 1
-    return _workload(path, shapes, seen)
-
-
-@dataclass(slots=True)
-class _Seen:
-    arrivals: list[float]
-    codes: list[int]
-    batches: list[int]
-    leavings: list[float]
-
-    def add(self, second: float, code: int, batch: int, lifetime: float) -> None:
-        self.arrivals.append(second)
-        self.codes.append(code)
-        self.batches.append(batch)
-        self.leavings.append(second + lifetime)
-
-
-def _workload(path: Path, shapes: tuple[ServerShape, ...], seen: _Seen) -> Workload:
-    if not seen.arrivals:
+    if not rows:
         raise Invalid(f"{path.name} has no servers in it.")
-    arrivals, leavings, columns = ordered(
-        np.array(seen.arrivals),
-        np.array(seen.leavings),
-        np.array(seen.codes),
-        np.array(seen.batches),
-    )
+    table = np.array(rows)
+    whole = table[:, 2:].astype(np.int64)
+    arrivals, leavings, columns = ordered(table[:, 0], table[:, 1], whole[:, 0], whole[:, 1])
     used = np.flatnonzero(np.bincount(columns[0], minlength=len(shapes)))
     return Workload(
         path.name,
-        tuple(_told(shapes[code]) for code in used),
+        tuple(_renamed(shapes[code]) for code in used),
         arrivals,
         leavings,
         np.searchsorted(used, columns[0]),
@@ -105,8 +82,8 @@ def _workload(path: Path, shapes: tuple[ServerShape, ...], seen: _Seen) -> Workl
     )
 
 
-def _told(shape: ServerShape) -> ServerShape:
-    """The same, named by what it has rather than by its letter."""
+def _renamed(shape: ServerShape) -> ServerShape:
+    """The same shape, named by its amounts instead of its letter."""
     vcpus, memory_mb = shape.amounts["VCPU"], shape.amounts["MEMORY_MB"]
     return ServerShape(f"{vcpus}c{memory_mb / MB_PER_GB:g}g", shape.amounts)
 
@@ -144,9 +121,13 @@ def _side_by_side(path: Path, durations: Path) -> Iterator[tuple[_Line, _Line]]:
 
 def _beside(path: Path, pattern: str) -> Path:
     found = sorted(path.parent.glob(pattern))
+    return _only(found, f"Beside {path.name} there must be one {pattern}")
+
+
+def _only(found: list[Path], requirement: str) -> Path:
     if len(found) != 1:
-        names = ", ".join(each.name for each in found) or "none"
-        raise Invalid(f"Beside {path.name} there must be one {pattern}; there are: {names}.")
+        names = ", ".join(path.name for path in found) or "none"
+        raise Invalid(f"{requirement}; there are: {names}.")
     return found[0]
 
 
@@ -183,6 +164,6 @@ def _lifetime(line: _Line, text: str, middles: dict[int, float]) -> float:
     if match is None or int(match[2]) not in middles:
         raise line.error(f"U or C with a bin of the interval map, not {text!r}")
     if match[1] == "C":
-        # Cut off: the server was still there when the trace ended.
+        # Censored: the server was still there when the trace ended.
         return NEVER
     return max(LIFETIME_MIN_S, middles[int(match[2])])

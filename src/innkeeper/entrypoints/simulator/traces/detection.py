@@ -1,4 +1,4 @@
-"""Finds out by its content what kind of trace a file is, and reads it."""
+"""Detects the kind of a trace by its content, and reads it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from innkeeper.scheduling.simulation.workload import Workload
 
 
 def load(text: str, machine: str | None) -> Workload:
-    """Read the trace that is named on the command line, or make one up.
+    """Read the trace that the command line names, or generate a synthetic one.
 
-    ``machine`` is the kind of machine, for traces that know several.
+    ``machine`` is the kind of machine, for traces with several.
     """
     if text.startswith(synthetic.PREFIX):
         _demand_no_machine(machine)
         return synthetic.make(text)
     if not text.strip():
-        raise Invalid("A trace is asked for that has no name.")
+        raise Invalid("The trace has no name.")
     path = Path(text)
     if path.is_dir():
         path = arrivals.among(path)
@@ -35,11 +35,11 @@ def load(text: str, machine: str | None) -> Workload:
     if plain.is_one(header):
         return plain.load(path)
     raise Invalid(
-        f"{path.name} is no trace that is known here: neither an arrival trace, a packing "
+        f"{path.name} is no known trace: neither an arrival trace, a packing "
         "trace (SQLite), a table of GPU pods, nor a table with a column arrival_s."
     )
 
 
 def _demand_no_machine(machine: str | None) -> None:
     if machine is not None:
-        raise Invalid("--machine is for packing traces alone, which know several kinds.")
+        raise Invalid("--machine is for packing traces only.")

@@ -1,8 +1,8 @@
-"""The Alibaba GPU trace of 2023: a CSV file of pods, each with cores, memory and parts of GPUs.
+"""The Alibaba GPU trace of 2023: a CSV file of pods with cores, memory and fractions of GPUs.
 
-Cores and GPUs are cut into thousandths. A pod's share of one GPU is counted against all GPUs of
-its host together: which of them gives it is not simulated, so a host may seem to have room that
-no single GPU has. A pod that names models of GPUs asks for the capability ``gpu_model``.
+Cores and GPUs are counted in thousandths. A pod's share of a GPU is taken from the sum of its
+host's GPUs: which GPU provides it is not simulated. So a host may appear to have room that no
+single GPU has. A pod that names GPU models requires the capability ``gpu_model``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ COLUMNS = (
 
 
 def is_one(header: tuple[str, ...]) -> bool:
-    """Whether a table with this header is such a trace."""
+    """Whether a table with this header is a GPU trace."""
     return {"cpu_milli", "num_gpu", "gpu_milli"} <= set(header)
 
 
 def load(path: Path) -> Workload:
-    """Read the pods. One that waited to be scheduled lived from then on."""
+    """Read the pods. The lifetime of one that waited starts when it was scheduled."""
     shapes: list[ServerShape] = []
     known: dict[tuple[object, ...], int] = {}
     created, left, codes = [], [], []

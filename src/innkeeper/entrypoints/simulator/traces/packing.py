@@ -1,8 +1,8 @@
 """The Azure trace for packing of 2020: an SQLite file with the tables ``vm`` and ``vmType``.
 
-Amounts are fractions of a machine there, and one type of server takes different fractions of
-different machines: one kind of machine is simulated at a time. A fraction becomes a number of
-millionths; the host that these are of is called ``machine``.
+Amounts are fractions of a machine. A type of server needs different fractions of different kinds
+of machines, so one kind is simulated at a time. Fractions become millionths of a host named
+``machine``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SERVERS = (
 
 
 def load(path: Path, machine: str | None) -> Workload:
-    """Read the servers that one kind of machine can take: the named, or the usual one."""
+    """Read the servers for one kind of machine; by default the one that most servers fit."""
     database = open_database(path)
     try:
         _check(path, database)
@@ -66,14 +66,14 @@ def _check(path: Path, database: sqlite3.Connection) -> None:
             )
 
 
-def _kind(path: Path, database: sqlite3.Connection, wanted: str | None) -> tuple[Any, str]:
+def _kind(path: Path, database: sqlite3.Connection, requested: str | None) -> tuple[Any, str]:
     counts = {str(kind): (kind, servers) for kind, servers in database.execute(KINDS)}
     if not counts:
-        raise Invalid(f"{path.name} has no server that any machine can take.")
-    name = next(iter(counts)) if wanted is None else wanted
+        raise Invalid(f"{path.name} has no server that fits any machine.")
+    name = next(iter(counts)) if requested is None else requested
     if name not in counts:
         some = ", ".join(list(counts)[:10])
-        raise Invalid(f"{path.name} has no machine {wanted!r}; those with most are {some}.")
+        raise Invalid(f"{path.name} has no machine {requested!r}; most frequent are {some}.")
     kind, servers = counts[name]
     (whole,) = database.execute("SELECT COUNT(*) FROM vm").fetchone()
     left_out = whole - servers
@@ -116,7 +116,7 @@ def _read(path: Path, database: sqlite3.Connection, kind: Any, note: str) -> Wor
             raise Invalid(f"{path.name} has more than {SERVERS_MAX} servers.")
     table = np.array(rows, dtype=float)
     types, owners = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
-    # Of one owner, at one moment: asked for together.
+    # Servers of one owner that start together were one request.
     is_new = np.ones(len(rows), dtype=np.int64)
     is_new[1:] = (np.diff(table[:, 0]) != 0) | (np.diff(owners) != 0)
     arrivals, leavings, columns = ordered(

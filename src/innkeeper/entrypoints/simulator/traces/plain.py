@@ -1,9 +1,9 @@
-"""A plain CSV file of servers, for traces of one's own.
+"""A plain CSV file of servers, for custom traces.
 
-Columns: ``arrival_s`` and what a server needs: ``vcpus``, ``memory_mb``, ``disk_gb`` or any
-resource class by its name (``PGPU``, ``CUSTOM_FPGA``). May be there as well: ``lifetime_s``
-(empty where a server stays), ``count``, ``batch`` (rows of equal batch and arrival were asked
-for together), ``project`` and ``flavor``, a name for what the row needs.
+Required columns are ``arrival_s`` and the amounts: ``vcpus``, ``memory_mb``, ``disk_gb`` or any
+resource class (``PGPU``, ``CUSTOM_FPGA``). Optional columns are ``lifetime_s`` (empty if a server
+stays), ``count``, ``batch`` (rows with equal batch and arrival are one request), ``project`` and
+``flavor``, a name for the amounts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ OTHERS = frozenset({"lifetime_s", "count", "batch", "project", "flavor"})
 
 
 def is_one(header: tuple[str, ...]) -> bool:
-    """Whether a table with this header is such a file."""
+    """Whether a table with this header is a plain trace."""
     return "arrival_s" in header
 
 
 def load(path: Path) -> Workload:
-    """Read the servers, in whatever order they are written."""
+    """Read the servers, in any order."""
     needs = _needs(path)
     shapes: dict[tuple[object, ...], int] = {}
-    made: list[ServerShape] = []
+    found: list[ServerShape] = []
     projects: dict[str, int] = {}
     batches: dict[object, int] = {}
     table: list[tuple[float, float, int, int, int]] = []
@@ -46,15 +46,15 @@ def load(path: Path) -> Workload:
         amounts, flavor = _amounts(row, needs), row.text("flavor")
         key = (*amounts.items(), flavor)
         if key not in shapes:
-            shapes[key] = len(made)
-            made.append(ServerShape(flavor or _name(amounts), amounts))
+            shapes[key] = len(found)
+            found.append(ServerShape(flavor or _name(amounts), amounts))
         arrival = row.needed("arrival_s")
         lifetime = row.number("lifetime_s", 0)
         counts.append(row.whole("count", 1, 1))
         total += counts[-1]
         if total > SERVERS_MAX:
             raise row.error(f"more than {SERVERS_MAX} servers")
-        # A row without a batch is one for itself.
+        # A row without a batch is its own batch.
         batch = row.text("batch") or len(batches)
         table.append(
             (
@@ -74,7 +74,7 @@ def load(path: Path) -> Workload:
     )
     return Workload(
         path.name,
-        tuple(made),
+        tuple(found),
         arrivals,
         leavings,
         columns[0],
@@ -85,7 +85,7 @@ def load(path: Path) -> Workload:
 
 
 def _needs(path: Path) -> dict[str, str]:
-    """The columns that say what a server needs, and the classes that they mean."""
+    """The columns with amounts, and their resource classes."""
     needs = {}
     for column in header_of(path):
         if column in USUAL:
@@ -93,9 +93,9 @@ def _needs(path: Path) -> dict[str, str]:
         elif CLASS.fullmatch(column):
             needs[column] = column
         elif column not in OTHERS and column != "arrival_s":
-            raise Invalid(f"{path.name} has a column {column!r}, which means nothing here.")
+            raise Invalid(f"{path.name} has a column {column!r}, which is unknown.")
     if not needs:
-        raise Invalid(f"{path.name} does not say what its servers need: no column vcpus.")
+        raise Invalid(f"{path.name} has no amounts for its servers, such as a column vcpus.")
     return needs
 
 

@@ -1,15 +1,17 @@
-"""Makes up a trace that is like a real one: ``synthetic:DAYS`` or ``synthetic:DAYS:SEED``.
+"""Generates traces that resemble a real one: ``synthetic:DAYS`` or ``synthetic:DAYS:SEED``.
 
-The numbers in ``calibration.toml`` were counted in the arrival trace by
-``benchmarks.calibrate``. What is drawn: how many batches arrive in each bin of five minutes,
-by the hour of the day and with the spread that the trace has; how many servers each batch has;
-one shape for each batch, by the size of the batch; how long the first of a batch lives, by its
-shape, and whether each other one lives as long or draws for itself.
+``benchmarks.calibrate`` derived the numbers in ``calibration.toml`` from the arrival trace. These
+are drawn at random:
 
-Not in it: batches of several shapes, owners, and that busy bins follow busy bins beyond what
-the hour explains.
+- the number of batches in each bin of five minutes, by the hour of the day, with the trace's
+  spread;
+- the number of servers in each batch, and one shape for the batch, by its size;
+- the lifetime of a batch's first server, by its shape;
+- for each other server, whether it lives as long as the first, or a lifetime of its own.
 
-Always true: the same days, seed and numbers give the same trace.
+Not modeled are batches of several shapes, owners, and correlations between bins beyond the hour.
+
+Always true: equal days, seed and numbers give the same trace.
 """
 
 from __future__ import annotations
@@ -40,13 +42,12 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was counted.
+    """The numbers derived from the trace.
 
-    ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``: of a bin's batches
-    beside what its hour leads to expect, and of the lifetimes of those servers of a shape that
-    left. ``stays`` are the shares of those that did not. ``sizes`` are rows of least, greatest
-    and share of all batches; ``mixes`` are, by the least size of batch that they are for, how
-    much of each shape there is.
+    ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``. ``spread`` is of a
+    bin's batches relative to its hour's mean, ``lifetimes_s`` of a shape's servers that left.
+    ``stays`` are the shares of servers that did not leave. ``sizes`` are rows of minimum, maximum
+    and share of all batches. ``mixes`` are the shares of the shapes, by minimum batch size.
     """
 
     levels: Numbers
@@ -64,63 +65,63 @@ class Calibration:
 
 @cache
 def calibration() -> Calibration:
-    """The numbers that come with the program."""
+    """The numbers that the program ships."""
     return read(files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8"))
 
 
 def read(text: str) -> Calibration:
-    """Read the numbers of a calibration, as ``benchmarks.calibrate`` prints them."""
-    told: dict[str, Any] = tomllib.loads(text)
-    shapes = told["shapes"]
+    """Parse the numbers that ``benchmarks.calibrate`` prints."""
+    values: dict[str, Any] = tomllib.loads(text)
+    shapes = values["shapes"]
     return Calibration(
-        levels=np.array(told["levels"]),
-        bin_s=told["bin_s"],
-        batches_per_bin=told["batches_per_bin"],
-        hours=np.array(told["hours"]),
-        spread=np.array(told["spread"]),
-        sizes=tuple((low, high, share) for low, high, share in told["sizes"]),
+        levels=np.array(values["levels"]),
+        bin_s=values["bin_s"],
+        batches_per_bin=values["batches_per_bin"],
+        hours=np.array(values["hours"]),
+        spread=np.array(values["spread"]),
+        sizes=tuple((low, high, share) for low, high, share in values["sizes"]),
         shapes=tuple(
             ServerShape(each["name"], {"VCPU": each["vcpus"], "MEMORY_MB": each["memory_mb"]})
             for each in shapes
         ),
-        mixes={each["from"]: np.array(each["shares"]) for each in told["mixes"]},
+        mixes={each["from"]: np.array(each["shares"]) for each in values["mixes"]},
         lifetimes_s=tuple(np.array(each["lifetimes_s"]) for each in shapes),
         stays=np.array([each["stays"] for each in shapes]),
-        like_first=told["like_first"],
+        like_first=values["like_first"],
     )
 
 
 def make(text: str) -> Workload:
-    """Make up the trace that such a text asks for."""
+    """Generate the trace that such a text describes."""
     parts = text.removeprefix(PREFIX).split(":")
     if len(parts) > 2:  # noqa: PLR2004
-        raise Invalid(f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, not {text!r}.")
+        raise Invalid(f"A synthetic trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, not {text!r}.")
     days, seed = number_of(parts[0]), whole_of(parts[1]) if len(parts) > 1 else 0
     least = calibration().bin_s / DAY_S
     if days is None or not least <= days <= DAYS_MAX:
-        # Rounded up, so that what is told is taken.
-        told = math.ceil(least * 1e5) / 1e5
+        # Rounded up, so that the printed bound is valid.
+        shown = math.ceil(least * 1e5) / 1e5
         raise Invalid(
-            f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with DAYS a number from "
-            f"{told:.5f} (one of its bins of time) to {DAYS_MAX:g}, not {text!r}."
+            f"A synthetic trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with DAYS a number from "
+            f"{shown:.5f} (one of its bins of time) to {DAYS_MAX:g}, not {text!r}."
         )
     if seed is None or not 0 <= seed <= SEED_MAX:
         raise Invalid(
-            f"A made-up trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with SEED a whole number "
+            f"A synthetic trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, with SEED a whole number "
             f"from 0 to {SEED_MAX}, not {text!r}."
         )
     return draw(calibration(), days, seed)
 
 
 def draw(numbers: Calibration, days: float, seed: int) -> Workload:
-    """Make up a trace of so many days."""
+    """Generate a trace of a number of days."""
     dice = np.random.Generator(np.random.PCG64(seed))
     bins = int(days * DAY_S) // numbers.bin_s
     starts = np.arange(bins) * numbers.bin_s
     batches = _batches(numbers, starts, dice.random(bins))
     moments: Numbers = np.repeat(starts.astype(np.float64), batches)
     if not moments.shape[0]:
-        # A quiet hour of a short trace: somebody has to come.
+        # A trace needs at least one server.
         moments = np.zeros(1)
     count = len(moments)
     moments += np.floor(dice.random(count) * numbers.bin_s)
@@ -136,7 +137,7 @@ def draw(numbers: Calibration, days: float, seed: int) -> Workload:
 
 
 def _pick(shares: Sequence[float] | Numbers, drawn: Numbers) -> npt.NDArray[np.int64]:
-    """Places in a list of shares, as often as the shares say."""
+    """Draw indexes of a list, with its shares as probabilities."""
     edges = np.cumsum(np.asarray(shares, dtype=float))
     return np.searchsorted(edges / edges[-1], drawn, side="right").astype(np.int64)
 
@@ -161,7 +162,7 @@ def _codes(
     numbers: Calibration, sizes: npt.NDArray[np.int64], drawn: Numbers
 ) -> npt.NDArray[np.int64]:
     codes = np.zeros(sizes.shape[0], dtype=np.int64)
-    # From the smallest batches up: who is larger is picked for again.
+    # In ascending order: larger batches are drawn again.
     for least in sorted(numbers.mixes):
         meant = sizes >= least
         codes[meant] = _pick(numbers.mixes[least], drawn[meant])
@@ -182,7 +183,7 @@ def _lifetimes(
         mine = shapes == code
         own[mine] = np.interp(drawn[mine], numbers.levels, quantiles)
     own[is_staying < numbers.stays[shapes]] = NEVER
-    # The first of each batch, for each member.
+    # The index of the first server of each server's batch.
     firsts = np.searchsorted(members, members, side="left")
     follows = dice.random(count) < numbers.like_first
     return np.where(follows, own[firsts], own)

@@ -1,6 +1,6 @@
-"""Rows of text files, read so that whatever is wrong with one is told with its line.
+"""Reads rows of text files; errors name the line.
 
-Always true: what these functions raise is :class:`Invalid`, with the file's name in it.
+Always true: these functions raise :class:`Invalid` with the file's name.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from innkeeper.domain.numerals import number_of
 
 NUMBER_MAX = 2**53
 SERVERS_MAX = 20_000_000
-"""More rows than this are taken for a mistake rather than for a trace."""
+"""The maximum number of servers in a trace."""
 DATABASE_HEAD = b"SQLite format 3\0"
 HEAD_BYTES = 65_536
 NOTHING = frozenset({"", "nan", "null", "none"})
-"""How tables say that there is no value."""
+"""Spellings of a missing value."""
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, without those that are blank."""
+    """The lines of a text file that are not blank, with their numbers."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, start=1):
@@ -41,23 +41,23 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """One row of a table; cells are asked for by their columns' names."""
+    """One row of a table, with its cells by column."""
 
     file: str
     line: int
     cells: dict[str, str]
 
     def error(self, what: str) -> Invalid:
-        """What to raise where this row is wrong."""
+        """An error in this row."""
         return Invalid(f"{self.file}, line {self.line}: {what}.")
 
     def text(self, column: str) -> str | None:
-        """A cell's text; ``None`` if there is nothing in it."""
+        """A cell's text; ``None`` if it is empty."""
         found = self.cells.get(column, "").strip()
         return None if found.lower() in NOTHING else found
 
     def number(self, column: str, least: float = -NUMBER_MAX) -> float | None:
-        """A cell's number; ``None`` if there is nothing in it."""
+        """A cell's number; ``None`` if it is empty."""
         text = self.text(column)
         if text is None:
             return None
@@ -71,18 +71,16 @@ class TextRow:
         return found
 
     def whole(self, column: str, least: int = 0, default: int | None = None) -> int:
-        """A cell's whole number; ``default`` if there is nothing in it."""
-        found = self.number(column, least)
-        if found is None:
-            if default is None:
-                raise self.error(f"{column} is missing")
+        """A cell's whole number; ``default`` if it is empty."""
+        if default is not None and self.text(column) is None:
             return default
+        found = self.needed(column, least)
         if found != int(found):
             raise self.error(f"{column} is {found:g}, and must be a whole number")
         return int(found)
 
     def needed(self, column: str, least: float = -NUMBER_MAX) -> float:
-        """A cell's number, which must be there."""
+        """A cell's number, which is required."""
         found = self.number(column, least)
         if found is None:
             raise self.error(f"{column} is missing")
@@ -97,7 +95,7 @@ def header_of(path: Path) -> tuple[str, ...]:
 
 
 def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
-    """The rows below a table's header, which must name the needed columns."""
+    """The rows below a table's header, which must have the needed columns."""
     header = header_of(path)
     missing = [name for name in needed if name not in header]
     if missing:
@@ -119,7 +117,7 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
 
 
 def head_of(path: Path) -> bytes:
-    """How a file begins."""
+    """The first bytes of a file."""
     try:
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
@@ -128,7 +126,7 @@ def head_of(path: Path) -> bytes:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open an SQLite file for reading alone."""
+    """Open an SQLite file read-only."""
     try:
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""What all commands of host flavors and pclouds do alike: lists, names, refusals, several."""
+"""The shared behavior of the pcloud commands: lists, names, refusals and several items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def page(names: str, marker: str | None) -> Answer:
     return 200, body
 
 
-def test_a_list_is_read_to_its_end_at_the_address_that_was_called() -> None:
+def test_all_pages_are_read_from_the_original_address() -> None:
     service = Service(page("ab", "b%20c"), page("cd", "d"), page("e", None))
     _, listed = run("host flavor list", service)
     assert [row[0] for row in listed] == list("abcde")
@@ -51,12 +51,12 @@ def test_a_list_is_read_to_its_end_at_the_address_that_was_called() -> None:
     ]
 
 
-def test_a_list_without_end_ends() -> None:
+def test_an_endless_list_is_an_error() -> None:
     with pytest.raises(CommandError, match="does not end"):
         run("host flavor list", Service(page("ab", "b")))
 
 
-def test_no_more_actions_are_asked_for_than_are_wanted() -> None:
+def test_a_limit_also_limits_the_pages() -> None:
     action = {"created_at": "", "action": "enable", "host": None, "detail": None}
     link = [{"rel": "next", "href": "http://cloud/x?limit=2&marker=1"}]
     pages = (200, {"actions": [action, action], "actions_links": link})
@@ -65,7 +65,7 @@ def test_no_more_actions_are_asked_for_than_are_wanted() -> None:
     assert (len(listed), len(service.asked)) == (2, 2)
 
 
-def test_what_was_done_to_a_pcloud_that_is_gone_is_asked_for_by_its_id() -> None:
+def test_the_actions_of_a_deleted_pcloud_are_listed_by_its_id() -> None:
     gone = (404, {"itemNotFound": {"code": 404, "message": "gone"}})
     action = {"created_at": "", "action": "delete", "host": None, "detail": None}
     service = Service(gone, NOBODYS, NOBODYS, (200, {"actions": [action]}))
@@ -128,7 +128,7 @@ GUESTS = ["show web", "accept web", "decline web", "project remove web mine"]
 
 
 @pytest.mark.parametrize("words", OWNERS)
-def test_what_owners_do_is_not_asked_of_anothers_pcloud(words: str) -> None:
+def test_commands_of_owners_ignore_other_projects_pclouds(words: str) -> None:
     service = Service(NOBODYS, OTHERS)
     with pytest.raises(CommandError, match="No pcloud of the project's own has the name"):
         run(f"pcloud {words}", service)
@@ -139,7 +139,7 @@ def test_what_owners_do_is_not_asked_of_anothers_pcloud(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", [*OWNERS, *GUESTS])
-def test_of_ones_own_nobody_elses_is_asked(words: str) -> None:
+def test_an_own_pcloud_comes_first(words: str) -> None:
     service = Service((200, {"pclouds": [{**PCLOUD, "owner": "mine"}]}), (418, None))
     with pytest.raises(CommandError, match="HTTP 418") if words != "show web" else nullcontext():
         run(f"pcloud {words}", service)
@@ -148,14 +148,14 @@ def test_of_ones_own_nobody_elses_is_asked(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", GUESTS)
-def test_what_guests_do_is_asked_of_the_one_that_has_the_name(words: str) -> None:
+def test_commands_of_guests_use_the_only_pcloud_with_the_name(words: str) -> None:
     service = Service(NOBODYS, OTHERS, (204, None))
     run(f"pcloud {words}", service)
     with pytest.raises(CommandError, match="2 pclouds are called 'web'"):
         run(f"pcloud {words}", Service(NOBODYS, (200, {"pclouds": [SHOWN, SHOWN]})))
 
 
-def test_that_a_pcloud_is_anothers_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_projects_pcloud_is_shown_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         run("pcloud show web", Service((200, {"pclouds": [{**PCLOUD, "owner": "mine"}]})))
         assert caplog.text == ""
@@ -173,7 +173,7 @@ def test_administrators_find_all_by_their_names() -> None:
     assert service.asked[0][1] == "/os-pclouds?name=web&all_projects=true"
 
 
-def test_a_name_that_looks_like_an_id_is_a_name_after_all() -> None:
+def test_a_name_may_look_like_an_id() -> None:
     there = {**PCLOUD, "id": "other", "name": UUID}
     gone = (404, {"itemNotFound": {"code": 404, "message": "gone"}})
     service = Service(gone, (200, {"pclouds": [there]}))
@@ -187,7 +187,7 @@ def test_a_name_that_looks_like_an_id_is_a_name_after_all() -> None:
         ([PCLOUD, {**PCLOUD, "id": "b"}], f"2 pclouds .* by its ID: {UUID}, b."),
     ],
 )
-def test_a_name_is_of_one_pcloud(there: list[Any], complaint: str) -> None:
+def test_an_unknown_or_ambiguous_name_is_rejected(there: list[Any], complaint: str) -> None:
     with pytest.raises(CommandError, match=complaint):
         run("pcloud show web", Service((200, {"pclouds": there})))
 
@@ -204,7 +204,7 @@ def test_a_name_is_one_part_of_a_path(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-def test_no_name_is_the_address_of_something_else(name: str) -> None:
+def test_names_that_change_the_path_are_rejected(name: str) -> None:
     with pytest.raises(CommandError, match="Nothing can be called"):
         calling.call(Service((204, None)), "DELETE", ("os-pclouds", UUID, "hosts", name))
 
@@ -217,14 +217,14 @@ def test_a_login_for_no_project_has_no_quota() -> None:
 # -- refusals ----------------------------------------------------------------------------------
 
 
-def test_a_refusal_is_told_in_the_services_words() -> None:
+def test_a_refusal_shows_the_services_message() -> None:
     refused = (409, {"conflictingRequest": {"code": 409, "message": "It is in use."}})
     with pytest.raises(CommandError) as raised:
         run("host flavor show big", Service(refused))
     assert str(raised.value) == "It is in use. (HTTP 409) (Request-ID: req-1)"
 
 
-def test_others_are_deleted_nevertheless(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_delete_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     refused = (409, {"conflictingRequest": {"code": 409, "message": "It has hosts."}})
     service = Service((204, None), refused, (204, None))
     with caplog.at_level(logging.ERROR), pytest.raises(CommandError, match="1 of 3 failed"):
@@ -233,14 +233,14 @@ def test_others_are_deleted_nevertheless(caplog: pytest.LogCaptureFixture) -> No
     assert "b: It has hosts. (HTTP 409)" in caplog.text
 
 
-def test_one_alone_is_refused_in_the_services_words() -> None:
+def test_a_single_item_fails_with_the_services_message() -> None:
     refused = (409, {"conflictingRequest": {"code": 409, "message": "It has hosts."}})
     for words in ("host flavor delete a", "host flavor host add a host-1"):
         with pytest.raises(CommandError, match=r"^It has hosts"):
             run(words, Service(refused))
 
 
-def test_hosts_that_cannot_be_had_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_hosts_that_cannot_be_allocated_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     failure = {"name": "up", "code": "no_free_host", "message": "There is none."}
     service = Service(OWN, (201, {"hosts": [HOST], "failures": [failure]}))
     command = made(COMMANDS["pcloud host add"], service)
@@ -254,14 +254,14 @@ def test_hosts_that_cannot_be_had_are_told_of(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("host flavor set big", "Say --units, --description, or both."),
-        (f"pcloud set {UUID}", "Say what is to be different."),
+        ("host flavor set big", "Give --units, --description, or both."),
+        (f"pcloud set {UUID}", "Give at least one option to change."),
         (f"pcloud set {UUID} --min-hosts 1", "needs --max-hosts and --size-host-flavor"),
-        (f"pcloud host set {UUID} left", "Say --enable, --disable or --name."),
-        (f"pcloud action list {UUID} --limit 0", "--limit is a number of actions."),
+        (f"pcloud host set {UUID} left", "Give --enable, --disable or --name."),
+        (f"pcloud action list {UUID} --limit 0", "--limit must be at least 1."),
     ],
 )
-def test_what_says_nothing_is_refused_here(words: str, complaint: str) -> None:
+def test_commands_without_changes_are_rejected_locally(words: str, complaint: str) -> None:
     service = Service(OWN)
     with pytest.raises(CommandError, match=complaint):
         run(words, service)
@@ -270,7 +270,7 @@ def test_what_says_nothing_is_refused_here(words: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("word", ["nan", "inf", "-inf", "four", "1e999"])
 @pytest.mark.parametrize("option", ["--cpu-ratio", "--ram-ratio"])
-def test_a_ratio_that_is_no_number_is_not_sent(
+def test_an_invalid_ratio_is_not_sent(
     option: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = Service(OWN)
@@ -281,7 +281,7 @@ def test_a_ratio_that_is_no_number_is_not_sent(
     assert service.asked == []
 
 
-def test_of_a_size_policy_what_is_not_said_stays() -> None:
+def test_omitted_fields_of_a_size_policy_stay() -> None:
     present = {"min_hosts": 1, "max_hosts": 3, "host_flavor": "big", "min_free_vcpus": 1}
     service = Service((200, {"pcloud": {**PCLOUD, "size_policy": present}}))
     run(f"pcloud set {UUID} --max-hosts 5", service)

@@ -1,4 +1,4 @@
-"""The commands of host flavors and pclouds: what each asks of the service, and what is said."""
+"""The commands of host flavors and pclouds, and their requests."""
 
 from __future__ import annotations
 
@@ -194,7 +194,9 @@ CALLS: list[tuple[str, Sequence[Answer], tuple[str, str, Any]]] = [
 
 
 @pytest.mark.parametrize(("words", "answers", "asked"), CALLS, ids=[e[0] for e in CALLS])
-def test_a_command_asks(words: str, answers: Sequence[Answer], asked: tuple[str, str, Any]) -> None:
+def test_a_command_sends_its_request(
+    words: str, answers: Sequence[Answer], asked: tuple[str, str, Any]
+) -> None:
     service = Service(*answers)
     run(words, service)
     assert service.asked[-1] == asked
@@ -210,7 +212,7 @@ def test_every_route_has_a_command() -> None:
     assert [e for e in PCLOUD_ROUTES if not is_asked(e.method, e.path)] == []
 
 
-def test_every_command_is_tried_and_documented() -> None:
+def test_every_command_is_tested_and_documented() -> None:
     page = (ROOT / "docs" / "reference" / "pcloud-commands.md").read_text(encoding="utf-8")
     assert COMMANDS
     for name in COMMANDS:

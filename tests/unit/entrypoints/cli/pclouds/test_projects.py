@@ -1,4 +1,4 @@
-"""Which project a command means: names, ids, and what could not be checked."""
+"""Project names and ids in commands, with and without lookup rights."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_a_project_that_the_caller_may_look_up_is_found(
 
 
 @pytest.mark.parametrize("text", ["guest", UNKNOWN, DASHED, "", ".", "..", "?name=lab", "a/b"])
-def test_what_identity_does_not_know_is_refused(text: str) -> None:
+def test_an_unknown_project_is_rejected(text: str) -> None:
     with pytest.raises(CommandError, match="No project has the name or ID"):
         meant(text)
 
 
 @pytest.mark.parametrize("text", [".", "..", "?name=lab", "x/../y", "a b", "50%", "ä"])
-def test_only_what_can_be_an_id_is_asked_for_as_one(text: str) -> None:
+def test_only_possible_ids_are_looked_up_as_ids(text: str) -> None:
     identity = Identity(PROJECTS)
     with pytest.raises(CommandError):
         project_id(connected(Service(), MINE, identity), text, LOG)
@@ -66,12 +66,12 @@ def test_an_id_that_cannot_be_checked_is_sent_with_a_warning(
 
 @pytest.mark.parametrize("may_be_gone", [False, True])
 @pytest.mark.parametrize("text", ["guest", "lab", "12345", UNKNOWN + "0", f"{UNKNOWN}\n"])
-def test_a_word_that_cannot_be_looked_up_is_refused(text: str, may_be_gone: bool) -> None:
+def test_a_name_that_cannot_be_looked_up_is_rejected(text: str, may_be_gone: bool) -> None:
     with pytest.raises(CommandError, match="does not have the form of a project's ID"):
         meant(text, may_be_gone=may_be_gone, **closed())
 
 
-def test_what_may_be_looked_up_in_part() -> None:
+def test_lookups_with_partial_rights() -> None:
     # A name can be looked up where ids of strangers cannot be shown.
     assert meant("lab", unshown=NO) == LAB
     assert meant(UNKNOWN, unshown=NO) == UNKNOWN
@@ -88,7 +88,7 @@ def test_an_id_may_be_of_a_project_that_is_gone() -> None:
         meant("guest", may_be_gone=True)
 
 
-def test_a_name_that_several_have_means_none() -> None:
+def test_an_ambiguous_project_name_is_rejected() -> None:
     with pytest.raises(CommandError, match=f"2 projects are called 'two'.*: {'3' * 32}, "):
         meant("two")
 
@@ -113,7 +113,7 @@ def test_a_login_without_identity_names_projects_by_id(caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("text", ["guest", "ours", UNKNOWN])
-def test_what_a_pcloud_lists_is_removed_as_it_is_listed(text: str) -> None:
+def test_a_listed_text_is_removed_literally(text: str) -> None:
     pcloud = {"id": DASHED, "name": "web", "owner": MINE, "tenants": [MINE, text]}
     service = Service((200, {"pcloud": pcloud}), (204, None))
     identity = Identity(PROJECTS, **closed())
@@ -121,14 +121,14 @@ def test_what_a_pcloud_lists_is_removed_as_it_is_listed(text: str) -> None:
     assert service.asked[-1] == ("DELETE", f"{P}/tenants/{text}", None)
 
 
-def test_a_guest_leaves_without_a_right_to_look() -> None:
+def test_a_guest_can_leave_without_lookup_rights() -> None:
     # Of another project's pcloud a guest is not told who may use it.
     service = Service((200, {"pcloud": {"id": DASHED, "name": "web"}}), (204, None))
     run(f"pcloud project remove {DASHED} {MINE}", service, MINE, Identity({}, **closed()))
     assert service.asked[-1] == ("DELETE", f"{P}/tenants/{MINE}", None)
 
 
-def test_a_word_that_is_not_listed_is_not_removed() -> None:
+def test_an_unlisted_name_is_not_removed() -> None:
     pcloud = {"id": DASHED, "name": "web", "owner": MINE, "tenants": [MINE]}
     service = Service((200, {"pcloud": pcloud}), (204, None))
     with pytest.raises(CommandError, match="No project has the name"):

@@ -1,4 +1,4 @@
-"""What an import shows of its progress, and what it takes as options."""
+"""The progress and the options of an import."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from innkeeper.clients import logins
-from innkeeper.entrypoints.cli.placement_import.progress import ImportBars, ImportLines, shown_on
+from innkeeper.entrypoints.cli.placement_import.wiring import progress_on
 from innkeeper.main import main
+from innkeeper.terminal.progress import Bars, Lines
 
 
 def test_a_file_gets_lines() -> None:
     stream = io.StringIO()
-    steps = shown_on(stream)
-    assert isinstance(steps, ImportLines)
+    steps = progress_on(stream)
+    assert isinstance(steps, Lines)
     with steps.step("source: reading", 1000) as advance:
         for _ in range(1000):
             advance(1)
@@ -35,8 +36,8 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_gets_a_bar() -> None:
     stream = Terminal()
-    steps = shown_on(stream)
-    assert isinstance(steps, ImportBars)
+    steps = progress_on(stream)
+    assert isinstance(steps, Bars)
     with steps.step("source: reading", 4) as advance:
         advance(4)
     assert "source: reading" in stream.getvalue()

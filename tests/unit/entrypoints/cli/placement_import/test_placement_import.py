@@ -19,7 +19,7 @@ from innkeeper.entrypoints.cli.placement_import.pictures import (
     ProviderPicture,
 )
 from innkeeper.entrypoints.cli.placement_import.reading import Reader
-from innkeeper.entrypoints.cli.placement_import.writing import Intent, PlanWriter, chunks
+from innkeeper.entrypoints.cli.placement_import.writing import ConsumerWrite, PlanWriter, chunks
 from tests.support.placement_ledger import Holder, Ledger, Row
 
 HOST = "a0000000-0000-4000-8000-000000000001"
@@ -99,9 +99,9 @@ class Silent:
             Others.REFUSE,
             "does not know the resource class NEW",
         ),
-        (picture(provider(parent=CHILD)), picture(), Others.REFUSE, "which is not there"),
+        (picture(provider(parent=CHILD)), picture(), Others.REFUSE, "does not exist"),
         (picture(consumer()), picture(), Others.REFUSE, "no inventory of it"),
-        (picture(provider(parent=HOST)), picture(), Others.REFUSE, "hangs on itself"),
+        (picture(provider(parent=HOST)), picture(), Others.REFUSE, "is its own ancestor"),
         (
             picture(provider(name="a")),
             picture(provider(CHILD, name="a")),
@@ -110,7 +110,7 @@ class Silent:
         ),
     ],
 )
-def test_what_cannot_go_well_is_objected_to(
+def test_inconsistent_imports_are_rejected(
     source: Picture, target: Picture, others: Others, words: str
 ) -> None:
     (line,) = objections.find(source, target, others)
@@ -149,13 +149,13 @@ def test_usages_and_totals_are_compared_as_the_services_tell_them() -> None:
     assert list(differences.find(source, other, keeps_others=True)) == []
 
 
-def test_a_name_of_several_lines_is_told_in_one() -> None:
+def test_a_multiline_name_is_shown_in_one_line() -> None:
     (line,) = differences.find(picture(provider(name="a\nb")), picture())
     assert line == f'provider {HOST} "a\\nb": only in the source'
 
 
 @pytest.mark.parametrize(("char", "shown"), [("\x9b", "\\u009b"), ("\u202e", "\\u202e")])
-def test_no_name_gives_orders_to_a_terminal(char: str, shown: str) -> None:
+def test_names_are_shown_without_terminal_escapes(char: str, shown: str) -> None:
     (line,) = differences.find(picture(provider(name=f"a{char}31m")), picture())
     assert line == f'provider {HOST} "a{shown}31m": only in the source'
 
@@ -163,33 +163,35 @@ def test_no_name_gives_orders_to_a_terminal(char: str, shown: str) -> None:
 # -- the plan ------------------------------------------------------------------------------
 
 
-def test_an_inventory_opens_only_as_wide_as_what_is_held() -> None:
+def test_an_inventory_is_opened_only_for_what_is_held() -> None:
     small = provider(inventories={"VCPU": Inventory(total=4, reserved=1)})
-    made = plan.make(picture(small, consumer(amount=7)), picture(), Others.REFUSE)
-    (opened,), (closed,) = made.furnished, made.closed
+    steps = plan.make(picture(small, consumer(amount=7)), picture(), Others.REFUSE)
+    (opened,), (closed,) = steps.updates, steps.final_updates
     assert opened.inventories == {"VCPU": Inventory(total=7)}
     assert closed.inventories == small.inventories
 
 
-def test_more_than_fits_an_integer_is_held_by_a_ratio() -> None:
+def test_amounts_beyond_the_integer_limit_use_a_ratio() -> None:
     amounts = [consumer(f"c0000000-0000-4000-8000-00000000000{n}", UNIT_MAX) for n in range(3)]
-    made = plan.make(picture(provider(), *amounts), picture(), Others.REFUSE)
-    opened = made.furnished[0].inventories
+    steps = plan.make(picture(provider(), *amounts), picture(), Others.REFUSE)
+    opened = steps.updates[0].inventories
     assert opened is not None
     assert opened["VCPU"] == Inventory(total=UNIT_MAX, allocation_ratio=3.0)
 
 
-def test_what_fits_is_written_once() -> None:
-    made = plan.make(picture(provider(), consumer()), picture(), Others.REFUSE)
-    assert [each.inventories for each in made.furnished] == [provider().inventories]
-    assert made.closed == []
+def test_an_inventory_that_fits_is_written_once() -> None:
+    steps = plan.make(picture(provider(), consumer()), picture(), Others.REFUSE)
+    assert [each.inventories for each in steps.updates] == [provider().inventories]
+    assert steps.final_updates == []
 
 
 def test_requests_are_of_bounded_size() -> None:
-    many = [Intent(consumer(holds={f"{n}": {"VCPU": 1} for n in range(200)})) for _ in range(7)]
+    many = [
+        ConsumerWrite(consumer(holds={f"{n}": {"VCPU": 1} for n in range(200)})) for _ in range(7)
+    ]
     assert [len(chunk) for chunk in chunks(many, 100)] == [2, 2, 2, 1]
-    assert [len(chunk) for chunk in chunks([Intent(consumer())] * 7, 3)] == [3, 3, 1]
-    huge = Intent(consumer(holds={f"{n}": {"VCPU": 1} for n in range(2000)}))
+    assert [len(chunk) for chunk in chunks([ConsumerWrite(consumer())] * 7, 3)] == [3, 3, 1]
+    huge = ConsumerWrite(consumer(holds={f"{n}": {"VCPU": 1} for n in range(2000)}))
     assert [len(chunk) for chunk in chunks([huge, huge], 100)] == [1, 1]
 
 
@@ -206,7 +208,7 @@ class Growing(Ledger):
         return super().get(path, **more)
 
 
-def test_what_appears_while_reading_is_read_as_well() -> None:
+def test_changes_during_the_read_are_read_too() -> None:
     host = Row("host", None, inventories={"VCPU": dict(FOUR)})
     holder = Holder("p", "u", None, {HOST: {"VCPU": 1}})
     source: Any = Growing("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
@@ -216,7 +218,7 @@ def test_what_appears_while_reading_is_read_as_well() -> None:
 
 
 class Contested(Ledger):
-    """Somebody else writes to a provider just before we do, so many times."""
+    """Another client writes to a provider just before each of our writes."""
 
     others_writes = 3
 
@@ -228,7 +230,7 @@ class Contested(Ledger):
 
 
 class Deaf(Ledger):
-    """What is written arrives, but the first answer about it is lost, and it is sent again."""
+    """Writes succeed, but the first response is lost and the write is repeated."""
 
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> dict[str, Any]:
         if path not in self.__dict__.setdefault("lost", set()):
@@ -238,7 +240,7 @@ class Deaf(Ledger):
 
 
 @pytest.mark.parametrize("kind", [Contested, Deaf])
-def test_conflicts_are_met_by_looking_again(kind: type[Ledger]) -> None:
+def test_conflicts_are_retried_after_a_refresh(kind: type[Ledger]) -> None:
     source = picture(
         provider(traits=frozenset({"HW_NUMA_ROOT"}), aggregates=frozenset({CHILD})),
         consumer(amount=7, kind="INSTANCE"),
@@ -247,22 +249,22 @@ def test_conflicts_are_met_by_looking_again(kind: type[Ledger]) -> None:
     target: Any = kind("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     waits: list[float] = []
     empty = Reader(target, 1, Silent()).read(with_usages=False)
-    made = plan.make(source, empty, Others.REFUSE)
-    PlanWriter(target, empty, 2, Silent(), waits.append).carry_out(made)
+    steps = plan.make(source, empty, Others.REFUSE)
+    PlanWriter(target, empty, 2, Silent(), waits.append).carry_out(steps)
     there = Reader(target, 1, Silent()).read(with_usages=False)
     assert list(differences.find(source, there)) == []
     assert waits
 
 
-def test_a_conflict_that_does_not_end_is_told() -> None:
+def test_a_persistent_conflict_is_raised() -> None:
     source = picture(provider(traits=frozenset({"HW_NUMA_ROOT"})))
     target: Any = Contested("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     target.others_writes = 1000
     empty = Reader(target, 1, Silent()).read(with_usages=False)
-    made = plan.make(source, empty, Others.REFUSE)
+    steps = plan.make(source, empty, Others.REFUSE)
     waits: list[float] = []
     with pytest.raises(ConcurrentUpdate):
-        PlanWriter(target, empty, 1, Silent(), waits.append).carry_out(made)
+        PlanWriter(target, empty, 1, Silent(), waits.append).carry_out(steps)
     assert len(waits) == 7
 
 
@@ -302,9 +304,9 @@ def holds(uuid: str, amount: int) -> dict[str, Any]:
 def odd(path: str, answer: Any) -> Any:
     host = Row("host", None, inventories={"VCPU": dict(FOUR)})
     holder = Holder("p", "u", None, {HOST: {"VCPU": 1}})
-    made = Odd("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
-    made.odd_path, made.odd_answer = path, answer
-    return made
+    target = Odd("source", {HOST: host}, {SERVER: holder}, {"VCPU"})
+    target.odd_path, target.odd_answer = path, answer
+    return target
 
 
 @pytest.mark.parametrize(
@@ -344,9 +346,7 @@ def odd(path: str, answer: Any) -> Any:
         (f"/allocations/{SERVER}", {**holds(HOST, 1), "consumer_type": "\n"}, "consumer_type"),
     ],
 )
-def test_an_answer_that_lacks_something_is_told_in_a_line(
-    path: str, answer: Any, words: str
-) -> None:
+def test_a_malformed_response_is_reported_in_one_line(path: str, answer: Any, words: str) -> None:
     with pytest.raises(Invalid) as raised:
         Reader(odd(path, answer), 2, Silent()).read(with_usages=True)
     message = raised.value.message
@@ -356,18 +356,18 @@ def test_an_answer_that_lacks_something_is_told_in_a_line(
 
 
 @pytest.mark.parametrize("path", ["/resource_providers", f"/resource_providers/{HOST}/traits"])
-def test_an_answer_to_a_write_that_lacks_something_is_told_as_well(path: str) -> None:
+def test_a_malformed_response_to_a_write_is_reported(path: str) -> None:
     source = picture(provider(traits=frozenset({"HW_NUMA_ROOT"})))
     target: Any = Odd("target", classes={"VCPU"}, traits={"HW_NUMA_ROOT"})
     empty = Reader(target, 1, Silent()).read(with_usages=False)
     target.odd_path, target.odd_answer = path, {"uuid": HOST}
-    made = plan.make(source, empty, Others.REFUSE)
+    steps = plan.make(source, empty, Others.REFUSE)
     with pytest.raises(Invalid, match="target: what answers is no Placement API"):
-        PlanWriter(target, empty, 1, Silent(), print).carry_out(made)
+        PlanWriter(target, empty, 1, Silent(), print).carry_out(steps)
 
 
 class Attentive(Ledger):
-    """Remembers what it was asked for and sent."""
+    """Records its requests."""
 
     paths: list[str]
 
@@ -387,7 +387,7 @@ def test_an_unusual_spelling_of_a_uuid_is_quoted_in_paths() -> None:
     )
     there = Reader(target, 1, Silent()).read(with_usages=False)
     assert there.providers[HOST].spelling == spelling
-    made = plan.make(picture(provider()), there, Others.REFUSE)
-    PlanWriter(target, there, 1, Silent(), print).carry_out(made)
+    steps = plan.make(picture(provider()), there, Others.REFUSE)
+    PlanWriter(target, there, 1, Silent(), print).carry_out(steps)
     assert target.rows[spelling].inventories == {"VCPU": {**FOUR, "max_unit": UNIT_MAX}}
     assert all(part not in path for path in target.paths for part in "{}:")

@@ -1,4 +1,4 @@
-"""How far a replay has come, on a terminal and in a file."""
+"""Progress on a terminal and in a file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from io import StringIO
 
-from innkeeper.entrypoints.simulator.progress import ReplayBars, ReplayLines, shown_on
+from innkeeper.entrypoints.simulator.wiring import progress_on
+from innkeeper.terminal.progress import Bars, Lines
 
 
 def test_a_file_gets_some_ten_lines() -> None:
     stream = StringIO()
-    with shown_on(stream).replay("best", 1000) as advance:
+    with progress_on(stream).step("best", 1000) as advance:
         for _ in range(200):
             advance(5)
     lines = stream.getvalue().splitlines()
@@ -23,7 +24,7 @@ def test_a_file_gets_some_ten_lines() -> None:
 
 def test_an_attempt_gets_one() -> None:
     stream = StringIO()
-    with ReplayLines(stream).attempt("best: do 9 hosts suffice?", 1000) as advance:
+    with Lines(stream).attempt("best: do 9 hosts suffice?", 1000) as advance:
         advance(500)
         advance(500)
     assert stream.getvalue() == "best: do 9 hosts suffice?\n"
@@ -35,11 +36,11 @@ def test_a_terminal_gets_a_bar() -> None:
     with ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(all_of, reading)
         with os.fdopen(writing, "w", encoding="utf-8") as terminal:
-            watcher = shown_on(terminal)
-            assert isinstance(watcher, ReplayBars)
-            with watcher.replay("spread [best]", 40) as advance:
+            progress = progress_on(terminal)
+            assert isinstance(progress, Bars)
+            with progress.step("spread [best]", 40) as advance:
                 advance(40)
-            with watcher.attempt("try", 40) as advance:
+            with progress.attempt("try", 40) as advance:
                 advance(10)
         drawn = drawing.result()
     os.close(reading)

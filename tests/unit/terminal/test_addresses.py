@@ -1,10 +1,10 @@
-"""Which texts are addresses of services."""
+"""Validation of addresses of services."""
 
 from __future__ import annotations
 
 import pytest
 
-from innkeeper.clients.addresses import is_http
+from innkeeper.terminal.arguments import is_http
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""How programs end: on a signal, with the program that started them, or on an error.
+
+Always true: a signal handler takes no lock. It interrupts the main thread anywhere, and a lock
+that the main thread holds there would never be released.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from io import TextIOWrapper
+
+from innkeeper.domain.errors import Refusal
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+PARENT_PERIOD_S = 0.5
+FAILED = 2
+"""The exit status of a command that was used wrongly or could not do its work."""
+INTERRUPTED = 130
+"""The exit status that shells expect of a program ended by Ctrl-C."""
+
+
+def is_orphan(parent: int | None) -> bool:
+    """Whether the program that started this one, if one was named, is gone."""
+    # A killed parent cannot notify its children; the system gives them another parent.
+    return parent is not None and os.getppid() != parent
+
+
+def stop_with(parent: int, stop: Callable[[], object]) -> None:
+    """Call ``stop``, in another thread, soon after the program ``parent`` has ended."""
+
+    def watch() -> None:
+        pause = threading.Event()
+        while not is_orphan(parent):
+            pause.wait(PARENT_PERIOD_S)
+        stop()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def end_on_signals() -> None:
+    """End this process at once on a signal, whatever it does; call it in the main thread.
+
+    For the start of a program, when nothing has to be finished yet: the database rolls back
+    what is not committed. :class:`Signals` replaces this later.
+    """
+    for each in SIGNALS:
+        # Not an exception, which a callback may swallow. Not the default action either: the
+        # first process of a container has none.
+        signal.signal(each, lambda _number, _frame: os._exit(0))
+
+
+class Signals:
+    """Waits for a signal to stop. Create it in the main thread, once."""
+
+    def __init__(self) -> None:
+        self._reading, writing = os.pipe()
+
+        def notify(_number: int, _frame: object) -> None:
+            for each in SIGNALS:
+                signal.signal(each, signal.SIG_IGN)
+            os.write(writing, b"\0")
+
+        for each in SIGNALS:
+            signal.signal(each, notify)
+
+    def wait(self) -> None:
+        """Block until the first signal to stop; later signals are ignored."""
+        os.read(self._reading, 1)
+
+
+def show_any_name() -> None:
+    """Let output contain characters that the terminal's encoding lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def discard_output() -> None:
+    """Drop output that is not written yet, so that the interpreter's exit prints no error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def report_failure(command: str, reason: str) -> int:
+    """Write why a command failed; returns its exit status."""
+    sys.stderr.write(f"innkeeper {command}: {reason}\n")
+    return FAILED
+
+
+def run_command(
+    command: str, act: Callable[[], int], *, closed: int, memory: str, interrupted: str
+) -> int:
+    """Run a command, and turn whatever ends it into a message and an exit status.
+
+    ``closed`` is the status if the reader of the output closed it, as ``head`` does. ``memory``
+    and ``interrupted`` are the messages for too little memory and for Ctrl-C.
+    """
+    show_any_name()
+    try:
+        status = act()
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        discard_output()
+        return closed
+    except Refusal as refusal:
+        return report_failure(command, refusal.message)
+    except OSError as error:
+        return report_failure(command, str(error))
+    except MemoryError:
+        return report_failure(command, memory)
+    except KeyboardInterrupt:
+        report_failure(command, interrupted)
+        return INTERRUPTED
