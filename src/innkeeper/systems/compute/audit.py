@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.narrowing import Only
+from innkeeper.store.by_ids import Only
 from innkeeper.store.queries.compute import audit, grouping_audit, reports_audit
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import reports_audit as agent_reports_audit

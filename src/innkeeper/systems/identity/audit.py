@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.queries.identity import audit
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 
 ROOM = "identity"
@@ -21,5 +21,5 @@ INVARIANTS = (UNHASHED_PASSWORD,)
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """Everything about users that is not as it must be."""
-    for row_id, name in audit.unhashed_passwords(tx, PREFIX):
+    for row_id, name in identity.unhashed_passwords(tx, PREFIX):
         yield UNHASHED_PASSWORD.broken(row_id, f"that of {name} is not")

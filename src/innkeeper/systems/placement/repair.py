@@ -14,7 +14,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.store import changes
-from innkeeper.store.queries.placement import allocations, audit, repairs
+from innkeeper.store.queries.placement import allocations, audit, providers
 from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.placement import claims
 from innkeeper.systems.placement.allocations import NOBODY
@@ -73,11 +73,11 @@ def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Write the root that a provider's parents lead to, where they lead to one."""
     told = []
     wrong = [uuid for (uuid,) in audit.lost_roots(tx, keys)]
-    for uuid, provider_id in sorted(repairs.rows_of(tx, wrong).items()):
+    for uuid, provider_id in sorted(providers.ids_by_uuid(tx, wrong).items()):
         root_id = _root_of(tx, provider_id)
         if root_id is None:
             continue
-        repairs.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
+        providers.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
         changes.add_always_read(tx, sorted({provider_id, root_id}), now)
         told.append(f"provider {uuid} has the root of its parents")
     return told
@@ -89,7 +89,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
     here = provider_id
     while here not in passed:
         passed.add(here)
-        above = repairs.parents_of(tx, [here])[here]
+        above = providers.parents_of(tx, [here])[here]
         if above is None:
             return here
         here = above

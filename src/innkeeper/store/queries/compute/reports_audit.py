@@ -1,4 +1,4 @@
-"""Questions about what agents said of their hosts, and about what they are told to do."""
+"""Queries of the audit of agents' reports and of their orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderStatus, Status
 from innkeeper.domain.moves import IN_FLIGHT, OPEN
-from innkeeper.store.narrowing import Only, Rows, narrowed
+from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.compute import hosts, migrations, servers, unknown_servers, work_orders
 from innkeeper.store.tables.placement import (
     inventories,
@@ -22,7 +22,7 @@ _WAITS = work_orders.c.status == OrderStatus.WAITING
 
 
 def strangers(tx: Tx) -> Rows:
-    """Rows of host, server's uuid, moment, of what agents found and nobody knows."""
+    """Rows of host, server's uuid, time of servers in agents' reports that do not exist."""
     query = (
         sa.select(
             unknown_servers.c.host, unknown_servers.c.server_uuid, unknown_servers.c.reported_at
@@ -35,7 +35,7 @@ def strangers(tx: Tx) -> Rows:
 
 
 def faulty_servers(tx: Tx) -> Rows:
-    """Rows of uuid, host, fault, of servers in ERROR that have a host."""
+    """Rows of uuid, host, fault of servers in ERROR that have a host."""
     query = (
         sa.select(servers.c.uuid, servers.c.host, servers.c.fault)
         .where(servers.c.status == Status.ERROR)
@@ -46,12 +46,12 @@ def faulty_servers(tx: Tx) -> Rows:
 
 
 def reported_names(tx: Tx) -> Rows:
-    """Rows of host, provider's row, classes and traits that its agent reported last."""
+    """Rows of host, provider's row id, classes and traits of the last report."""
     return list(tx.execute(sa.select(hosts.c.name, hosts.c.provider_id, hosts.c.reported)))
 
 
 def kept_classes(tx: Tx) -> set[tuple[int, str]]:
-    """Rows of hosts' providers, and the classes of which they have inventories."""
+    """Pairs of a host's provider and a class that it has an inventory of."""
     query = (
         sa.select(inventories.c.resource_provider_id, resource_classes.c.name)
         .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
@@ -61,7 +61,7 @@ def kept_classes(tx: Tx) -> set[tuple[int, str]]:
 
 
 def kept_traits(tx: Tx) -> set[tuple[int, str]]:
-    """Rows of hosts' providers, and the traits that they have."""
+    """Pairs of a host's provider and one of its traits."""
     query = (
         sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name)
         .join(hosts, hosts.c.provider_id == resource_provider_traits.c.resource_provider_id)
@@ -75,7 +75,7 @@ def _pairs(tx: Tx, query: sa.Select[Any]) -> set[tuple[int, str]]:
 
 
 def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
-    """Rows of host, its agent, number, of orders that wait for another one than that."""
+    """Rows of host, its agent, number of waiting orders that are assigned to another agent."""
     query = (
         sa.select(hosts.c.name, hosts.c.agent_id, sa.func.count())
         .join(work_orders, work_orders.c.host == hosts.c.name)
@@ -87,7 +87,7 @@ def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
 
 
 def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
-    """Rows of number, kind, server's uuid, of orders that wait about what is not there."""
+    """Rows of number, kind, server's uuid, of waiting orders for servers that do not exist."""
     query = (
         sa.select(work_orders.c.id, work_orders.c.kind, work_orders.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == work_orders.c.server_uuid)
@@ -98,7 +98,7 @@ def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
 
 
 def migrations_of_nobody(tx: Tx) -> Rows:
-    """Rows of uuid, server's uuid, of migrations that are not over and have no server."""
+    """Rows of uuid, server's uuid of open migrations whose server does not exist."""
     query = (
         sa.select(migrations.c.uuid, migrations.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == migrations.c.server_uuid)
@@ -109,7 +109,7 @@ def migrations_of_nobody(tx: Tx) -> Rows:
 
 
 def double_moves(tx: Tx) -> Rows:
-    """Rows of server's uuid, number, of servers that are on their way more than once."""
+    """Rows of server's uuid, number of migrations of servers with more than one in flight."""
     query = (
         sa.select(migrations.c.server_uuid, sa.func.count())
         .where(migrations.c.status.in_(sorted(IN_FLIGHT)))
@@ -120,7 +120,7 @@ def double_moves(tx: Tx) -> Rows:
 
 
 def homeless_but_running(tx: Tx) -> Rows:
-    """Rows of uuid, status, of servers that should be on a host and are on none."""
+    """Rows of uuid, status of servers that should have a host and have none."""
     rest = (Status.BUILD, Status.ERROR, Status.SHELVED_OFFLOADED)
     query = (
         sa.select(servers.c.uuid, servers.c.status)

@@ -14,7 +14,7 @@ from innkeeper.domain.moves import (
     MigrationKind,
     MigrationStatus,
 )
-from innkeeper.store.narrowing import Only
+from innkeeper.store.by_ids import Only
 from innkeeper.store.queries.compute import audit, reports_audit
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
