@@ -86,7 +86,7 @@ def test_rows_of_the_feed_are_given_in_order_and_no_more_than_are_asked_for(clou
         every = changes.after(tx, BEGINNING)
         assert every is not None
         assert changes.after(tx, BEGINNING, 3) == every[:3]
-        assert changes.after(tx, Bookmark(every[2].id, every[2].told_at)) == every[3:]
+        assert changes.after(tx, Bookmark(every[2].id, every[2].written_at)) == every[3:]
 
 
 def test_what_is_pruned_is_pruned_from_the_beginning_on(cloud: Cloud) -> None:
@@ -127,7 +127,7 @@ def test_a_bookmark_is_found_again(store: Store) -> None:
         assert told is not None
         first, second = told
         assert changes.newest(tx) == (second.id, odd)
-        assert changes.after(tx, Bookmark(first.id, first.told_at)) == [second]
+        assert changes.after(tx, Bookmark(first.id, first.written_at)) == [second]
         assert changes.after(tx, changes.newest(tx)) == []
 
 

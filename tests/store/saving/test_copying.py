@@ -74,7 +74,7 @@ def test_a_backup_overwrites_nothing_but_backups(store: Store, url: str, tmp_pat
     queue = Path(url.removeprefix("sqlite:///") + "-turn")
     queue.touch()
     for other in (key, queue, tmp_path, Path("/dev/null")):
-        with pytest.raises(Conflict, match="no earlier backup"):
+        with pytest.raises(Conflict, match="not an earlier backup"):
             saving.backup(url, other, Told().append, may_overwrite=True)
     assert key.read_text() == "a key that opens what is sealed"
     assert sorted(each.name for each in tmp_path.glob("*.partial")) == []
