@@ -1,4 +1,4 @@
-"""Where the servers of a database are, read from its URL."""
+"""The addresses of a database's servers in its URL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_url_may_name_no_address() -> None:
         ("one:3306,one:3306", "twice"),
     ],
 )
-def test_what_is_no_list_of_addresses_is_refused(hosts: str, why: str) -> None:
+def test_an_invalid_list_of_addresses_is_rejected(hosts: str, why: str) -> None:
     with pytest.raises(ValueError, match=why) as refused:
         split(f"mariadb://keeper:secret@{hosts}/cloud")
     assert "secret" not in str(refused.value)
@@ -49,6 +49,6 @@ def test_what_is_no_list_of_addresses_is_refused(hosts: str, why: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_what_is_no_url_is_refused() -> None:
+def test_an_invalid_url_is_rejected() -> None:
     with pytest.raises(ValueError, match="not of the form"):
         split("cloud:secret")
