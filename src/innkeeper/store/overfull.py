@@ -1,7 +1,7 @@
 """The second guard of capacity: the database sums the allocations again after the claims.
 
 The first guard is the generation at which the claimant checked capacity. This one sums all
-allocations of the claimed providers after the writes, in the same transaction. Its cost depends on
+allocations of the claimed providers after the writes, in the same transaction. Its time depends on
 the number of those providers alone.
 
 Always true: only inventories that a batch adds to are checked. If an operator shrank an inventory

@@ -13,10 +13,17 @@ T = TypeVar("T")
 
 
 def columns(
-    table: sa.FromClause, kind: type[Any], but: Collection[str] = ()
+    table: sa.FromClause,
+    kind: type[Any],
+    but: Collection[str] = (),
+    **others: sa.ColumnElement[Any],
 ) -> list[sa.ColumnElement[Any]]:
-    """The columns for the fields of a dataclass, in their order, without those in ``but``."""
-    return [table.c[name] for name in kind.__match_args__ if name not in but]
+    """The columns for the fields of a dataclass, in their order, without those in ``but``.
+
+    ``others`` names the columns for fields that are not columns of the table.
+    """
+    names = [name for name in kind.__match_args__ if name not in but]
+    return [others[name] if name in others else table.c[name] for name in names]
 
 
 def values(record: Any, but: Collection[str] = ()) -> dict[str, Any]:

@@ -21,30 +21,9 @@ from innkeeper.store.transactions import Tx
 
 _HOSTS = (
     sa.select(
-        hosts.c.id,
-        hosts.c.service_uuid,
-        hosts.c.name,
-        hosts.c.provider_id,
-        resource_providers.c.uuid,
-        hosts.c.agent_id,
-        hosts.c.availability_zone,
-        hosts.c.reported_zone,
-        hosts.c.is_disabled,
-        hosts.c.disabled_reason,
-        hosts.c.is_forced_down,
-        hosts.c.hypervisor_type,
-        hosts.c.hypervisor_version,
-        hosts.c.host_ip,
-        hosts.c.cpu_facts,
-        hosts.c.capabilities,
-        hosts.c.booted_at,
-        agents.c.last_seen_at,
-        hosts.c.created_at,
-        hosts.c.updated_at,
-        hosts.c.reported_at,
-        hosts.c.dedication,
-        hosts.c.dedicated_to,
-        hosts.c.kept_ratios,
+        *records.columns(
+            hosts, Host, provider_uuid=resource_providers.c.uuid, last_seen_at=agents.c.last_seen_at
+        )
     )
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
     .join(agents, agents.c.id == hosts.c.agent_id)
@@ -61,8 +40,8 @@ def _host(row: Sequence[Any]) -> Host:
 class HostRow:
     """A host's part of its row in the host table, without its provider's part."""
 
-    provider_uuid: ProviderUuid
     provider_id: ProviderId
+    provider_uuid: ProviderUuid
     name: str
     agent_id: AgentId
     availability_zone: str
@@ -76,7 +55,7 @@ class HostRow:
 
 
 _SNAPSHOT = sa.select(
-    resource_providers.c.uuid, *records.columns(hosts, HostRow, but=("provider_uuid",))
+    *records.columns(hosts, HostRow, provider_uuid=resource_providers.c.uuid)
 ).join(
     resource_providers,
     # A pool holds no servers, even if a host is on it.

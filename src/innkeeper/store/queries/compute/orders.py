@@ -94,16 +94,16 @@ class ToldOrder:
 
     kind: str
     host: str
+    provider_uuid: ProviderUuid | None
     status: str
     message: str | None
     request_id: str
     created_at: datetime
     updated_at: datetime
-    provider_uuid: ProviderUuid | None
 
 
 _RECORDS: sa.Select[Any] = sa.select(
-    *records.columns(work_orders, ToldOrder, but=("provider_uuid",)), resource_providers.c.uuid
+    *records.columns(work_orders, ToldOrder, provider_uuid=resource_providers.c.uuid)
 ).select_from(
     work_orders.outerjoin(hosts, hosts.c.name == work_orders.c.host).outerjoin(
         resource_providers, resource_providers.c.id == hosts.c.provider_id

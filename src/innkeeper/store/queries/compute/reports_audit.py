@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderStatus, Status
@@ -57,7 +55,7 @@ def kept_classes(tx: Tx) -> set[tuple[int, str]]:
         .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
         .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
     )
-    return _pairs(tx, query)
+    return {(row[0], row[1]) for row in tx.execute(query)}
 
 
 def kept_traits(tx: Tx) -> set[tuple[int, str]]:
@@ -67,10 +65,6 @@ def kept_traits(tx: Tx) -> set[tuple[int, str]]:
         .join(hosts, hosts.c.provider_id == resource_provider_traits.c.resource_provider_id)
         .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
     )
-    return _pairs(tx, query)
-
-
-def _pairs(tx: Tx, query: sa.Select[Any]) -> set[tuple[int, str]]:
     return {(row[0], row[1]) for row in tx.execute(query)}
 
 

@@ -24,9 +24,7 @@ def in_window(
     """The servers that ran between two moments, oldest first."""
     query = (
         sa.select(
-            servers.c.id,
-            servers.c.flavor,
-            *records.columns(servers, ServerRun, but=("row", "flavor_name")),
+            *records.columns(servers, ServerRun, row=servers.c.id, flavor_name=servers.c.flavor)
         )
         .where(sa.or_(servers.c.deleted_at.is_(None), servers.c.deleted_at > start))
         .where(servers.c.launched_at < stop)
@@ -39,7 +37,7 @@ def in_window(
         query = query.limit(limit)
     return [
         ServerRun(row, uuid, name, project, flavor["name"], *rest)
-        for row, flavor, uuid, name, project, *rest in tx.execute(query)
+        for row, uuid, name, project, flavor, *rest in tx.execute(query)
     ]
 
 

@@ -17,14 +17,16 @@ from innkeeper.store.tables.leases import freepool_hosts
 from innkeeper.store.tables.placement import inventories, resource_classes, resource_providers
 from innkeeper.store.transactions import Tx
 
-_OF_OTHERS = ("host_id", "last_seen_at", "created_at", "updated_at", "amounts")
 _HOSTS: sa.Select[*tuple[Any, ...]] = (
     sa.select(
-        freepool_hosts.c.host_id,
-        *records.columns(hosts, FreepoolHost, but=_OF_OTHERS),
-        agents.c.last_seen_at,
-        freepool_hosts.c.created_at,
-        hosts.c.updated_at,
+        *records.columns(
+            hosts,
+            FreepoolHost,
+            but=("amounts",),
+            host_id=freepool_hosts.c.host_id,
+            last_seen_at=agents.c.last_seen_at,
+            created_at=freepool_hosts.c.created_at,
+        )
     )
     .join(hosts, hosts.c.id == freepool_hosts.c.host_id)
     .join(agents, agents.c.id == hosts.c.agent_id)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, TraitId
 from innkeeper.domain.placement import Provider, ProviderQuery
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import hosts, servers
@@ -29,15 +29,12 @@ _PARENTS = resource_providers.alias("parents")
 _ROOTS = resource_providers.alias("roots")
 _PROVIDERS = (
     sa.select(
-        resource_providers.c.id,
-        resource_providers.c.uuid,
-        resource_providers.c.name,
-        resource_providers.c.generation,
-        resource_providers.c.can_host,
-        _PARENTS.c.uuid,
-        sa.func.coalesce(_ROOTS.c.uuid, resource_providers.c.uuid),
-        resource_providers.c.created_at,
-        resource_providers.c.updated_at,
+        *records.columns(
+            resource_providers,
+            Provider,
+            parent_uuid=_PARENTS.c.uuid,
+            root_uuid=sa.func.coalesce(_ROOTS.c.uuid, resource_providers.c.uuid),
+        )
     )
     .outerjoin(_PARENTS, _PARENTS.c.id == resource_providers.c.parent_provider_id)
     .outerjoin(_ROOTS, _ROOTS.c.id == resource_providers.c.root_provider_id)
