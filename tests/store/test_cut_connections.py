@@ -21,7 +21,7 @@ from innkeeper.store import periodic, schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.tables.ordering import periodic_tasks
-from innkeeper.store.transactions import Store, Tx, greet
+from innkeeper.store.transactions import Store, Tx, ping
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from tests.simulation.many_writers.cutting import Wire
 from tests.support.audited import furnish
@@ -92,7 +92,7 @@ def mark(name: str) -> Callable[[Tx], str]:
     """A step that writes a mark."""
 
     def write(tx: Tx) -> str:
-        periodic.leave_mark(tx, name, NOW)
+        periodic.mark_done(tx, name, NOW)
         return name
 
     return write
@@ -147,7 +147,7 @@ def test_a_connection_lost_before_the_commit_is_replaced(frayed: Frayed) -> None
         mark("x")(tx)
         if len(attempts) == 1:
             tx.exec_driver_sql(KILL[frayed.store.backend.name])
-            greet(tx)
+            ping(tx)
         return "written"
 
     request = frayed.request()

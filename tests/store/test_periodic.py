@@ -67,11 +67,11 @@ def test_an_invalidation_is_visible_with_the_commit(opened: Callable[[], Store])
     store, other = opened(), opened()
     before = number(other)
     with store.write() as tx:
-        invalidations.tell(tx, invalidations.IDENTITY)
+        invalidations.invalidate(tx, invalidations.IDENTITY)
         assert number(other) == before
     assert number(other) == before + 1
     with pytest.raises(Conflict), store.write() as tx:
-        invalidations.tell(tx, invalidations.IDENTITY)
+        invalidations.invalidate(tx, invalidations.IDENTITY)
         raise Conflict("It failed.")
     assert number(other) == before + 1
 
@@ -82,7 +82,7 @@ def test_a_listener_sees_each_invalidation(opened: Callable[[], Store]) -> None:
     before = listener.number()
     for count in range(1, 4):
         with other.write() as tx:
-            invalidations.tell(tx, invalidations.IDENTITY)
+            invalidations.invalidate(tx, invalidations.IDENTITY)
         assert listener.number() == before + count
     listener.close()
 

@@ -18,7 +18,7 @@ from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.backends.turns import NEXT, FileTurns
 from innkeeper.store.guards import NO_GUARDS
-from innkeeper.store.transactions import Store, greet
+from innkeeper.store.transactions import Store, ping
 from tests.support.databases import open_store
 from tests.support.stores import NOW
 
@@ -119,15 +119,15 @@ def test_a_transaction_keeps_its_turn_until_its_end(tmp_path: Path) -> None:
     url = str(store.engines.writing.url)
     other = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=0.01))
     with store.write() as tx:
-        greet(tx)
+        ping(tx)
         with pytest.raises(Busy), other.write():
             pass
         # Without its turn, up to the write lock that it does not get.
         with Store(backend, other.engines, NO_GUARDS).write() as careless:
-            greet(careless)
+            ping(careless)
     with pytest.raises(ZeroDivisionError), store.write():
         raise ZeroDivisionError
     with other.write() as tx:
-        greet(tx)
+        ping(tx)
     store.dispose()
     other.dispose()

@@ -93,7 +93,7 @@ def demand_tables(file: Path, names: Collection[str]) -> None:
         raise Conflict(f"{file} lacks tables: {', '.join(missing)}.")
 
 
-def put_back(source: Path, target: Path, kept: Path) -> bool:
+def restore(source: Path, target: Path, kept: Path) -> bool:
     """Restore ``source`` into ``target``; return whether ``target`` existed.
 
     Its former content is saved in ``kept``. Raises :class:`InUse` while any process has it open.

@@ -29,7 +29,7 @@ _NUMBER = Prepared(
 )
 
 
-def tell(tx: Tx, topic: str) -> None:
+def invalidate(tx: Tx, topic: str) -> None:
     """Invalidate the caches of a topic in all processes."""
     tx.execute(_COUNT, {"named": topic})
 

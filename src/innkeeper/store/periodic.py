@@ -46,7 +46,7 @@ def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
     return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
 
 
-def leave_mark(tx: Tx, name: str, now: datetime) -> None:
+def mark_done(tx: Tx, name: str, now: datetime) -> None:
     """Record that a task was done now."""
     written = tx.execute(_MARK, {"named": name, "now": now}).rowcount
     if not written and tx.execute(_LAST, {"named": name}).scalar() is None:

@@ -87,7 +87,7 @@ def tables_of(*, is_newest: bool) -> frozenset[str]:
     return frozenset(METADATA.tables) if is_newest else OLDEST
 
 
-def expect_much(tx: Tx) -> None:
+def prefer_hash_joins(tx: Tx) -> None:
     """Forbid nested loops in this transaction, so that joins of whole tables are hashed.
 
     Without statistics, as after a restore, PostgreSQL assumes small tables and picks nested loops.

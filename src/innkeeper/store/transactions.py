@@ -180,7 +180,7 @@ def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavaila
     return None
 
 
-def greet(tx: Tx) -> None:
+def ping(tx: Tx) -> None:
     """Check that the database answers."""
     tx.exec_driver_sql("SELECT 1")
 

@@ -128,7 +128,7 @@ def _of_holders(tx: Tx) -> Iterator[Finding]:
         yield UNBACKED_SERVER.broken(uuid, f"{uuid} holds nothing of its host {host}")
     for uuid, count in audit.held_elsewhere(tx):
         yield HELD_ELSEWHERE.broken(uuid, f"{uuid} has {count} allocations elsewhere")
-    for uuid, count in audit.held_by_homeless(tx):
+    for uuid, count in audit.held_without_host(tx):
         yield HELD_BY_HOMELESS.broken(uuid, f"{uuid} has {count} allocations and no host")
     for uuid, count in audit.held_by_deleted(tx):
         yield HELD_BY_DELETED.broken(uuid, f"{uuid} has {count} allocations and is deleted")
@@ -146,7 +146,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
         yield IDLE_BUILD.broken(uuid, f"{uuid} has no build order")
     for (uuid,) in audit.idle_deletes(tx):
         yield IDLE_DELETE.broken(uuid, f"{uuid} has no destroy order")
-    for uuid, status in reports_audit.homeless_but_running(tx):
+    for uuid, status in reports_audit.running_without_host(tx):
         yield HOMELESS.broken(uuid, f"{uuid} is {status}, and nowhere")
     for uuid, host in audit.misnamed_hosts(tx):
         yield MISNAMED_HOST.broken(uuid, f"{uuid} names {host}, which is not it")

@@ -72,7 +72,7 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Write the root that a provider's parents lead to, where they lead to one."""
     told = []
-    wrong = [uuid for (uuid,) in audit.lost_roots(tx, keys)]
+    wrong = [uuid for (uuid,) in audit.wrong_roots(tx, keys)]
     for uuid, provider_id in sorted(providers.ids_by_uuid(tx, wrong).items()):
         root_id = _root_of(tx, provider_id)
         if root_id is None:
@@ -98,7 +98,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Tell the change feed where providers are."""
-    found = audit.untold(tx, keys)
+    found = audit.missing_changes(tx, keys)
     # Both: the generation is what was missing, and who has it already is to read all the same.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)

@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 _AGENTS = sa.select(*records.columns(agents, Agent))
 _BY_ID = _AGENTS.where(agents.c.id == sa.bindparam("agent"))
 _BY_NAME = _AGENTS.where(agents.c.name == sa.bindparam("wanted"))
-_HEARD = (
+_MARK_SEEN = (
     agents.update()
     .where(agents.c.id == sa.bindparam("agent"))
     .values(last_seen_at=sa.bindparam("now"))
@@ -28,7 +28,7 @@ _SEEN_SINCE = Prepared(
 )
 
 
-def pull_back(tx: Tx, latest: datetime, now: datetime) -> int:
+def reset_future_heartbeats(tx: Tx, latest: datetime, now: datetime) -> int:
     """Set agents last seen after ``latest`` to be last seen ``now``; return their number."""
     too_late = agents.update().where(agents.c.last_seen_at > latest)
     return tx.execute(too_late.values(last_seen_at=now)).rowcount
@@ -80,6 +80,6 @@ def change_user(tx: Tx, agent_id: AgentId, user_id: str | None) -> None:
     tx.execute(agents.update().where(agents.c.id == agent_id).values(user_id=user_id))
 
 
-def heard(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
+def mark_seen(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
     """Record that an agent called; False if there is no such agent."""
-    return tx.execute(_HEARD, {"agent": agent_id, "now": now}).rowcount == 1
+    return tx.execute(_MARK_SEEN, {"agent": agent_id, "now": now}).rowcount == 1

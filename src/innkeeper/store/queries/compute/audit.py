@@ -65,7 +65,7 @@ def held_elsewhere(tx: Tx) -> Rows:
     return list(tx.execute(_HELD_BY_SERVERS.where(elsewhere & _SETTLED & _ALIVE)))
 
 
-def held_by_homeless(tx: Tx, only: Only = None) -> Rows:
+def held_without_host(tx: Tx, only: Only = None) -> Rows:
     """Rows of uuid, number of allocations of servers without a host."""
     query = _HELD_BY_SERVERS.where(servers.c.provider_id.is_(None) & _SETTLED & _ALIVE)
     return narrowed(tx, query, servers.c.uuid, only)
@@ -146,7 +146,7 @@ def idle_tasks(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, servers.c.uuid, only)
 
 
-def loose_migrations(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
+def consumers_without_migration(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
     """Rows of uuid, migration's status of consumers of a type without an open migration."""
     query = (
         sa.select(consumers.c.uuid, migrations.c.status)

@@ -41,9 +41,9 @@ _NAMES = (
     .where(hosts.c.provider_id.in_(IDS))
 )
 
-CALLED_MAX = 10
+NAMED_MAX = 10
 """The most ids that are listed for an ambiguous name."""
-_CALLED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(CALLED_MAX + 1)
+_NAMED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(NAMED_MAX + 1)
 _RESERVATIONS = (
     sa.select(reservations.c.uuid, leases.c.project_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
@@ -56,7 +56,7 @@ _UNENDED = (
 )
 # The index on (host, deleted_at) finds the servers on no host. JSON is compared as text, which
 # every database supports; a key is in quotes. The caller checks the hints themselves.
-NOWHERE = (
+OFFLOADED = (
     sa.select(servers.c.uuid, servers.c.project_id, servers.c.hints)
     .where(servers.c.host.is_(None))
     .where(servers.c.deleted_at.is_(None))
@@ -108,7 +108,7 @@ def names(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, str]
     return {ProviderId(provider_id): name for provider_id, name in rows}
 
 
-def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
+def is_name_used(tx: Tx, uuids: Collection[str], name: str) -> bool:
     """Whether a host of one of these pclouds has this name."""
     query = (
         sa.select(pcloud_hosts.c.host_id)
@@ -118,28 +118,28 @@ def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
     return bool(by_ids.rows(tx, query, uuids))
 
 
-def own_pclouds_called(tx: Tx, name: str, project_id: str) -> list[str]:
-    """The uuids of a project's pclouds of this name, at most one more than :data:`CALLED_MAX`."""
-    query = _CALLED.where(pclouds.c.name == name, pclouds.c.project_id == project_id)
+def own_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
+    """The uuids of a project's pclouds of this name, at most one more than :data:`NAMED_MAX`."""
+    query = _NAMED.where(pclouds.c.name == name, pclouds.c.project_id == project_id)
     return list(tx.execute(query).scalars())
 
 
-def usable_pclouds_called(tx: Tx, name: str, project_id: str) -> list[str]:
+def usable_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
     """The uuids of the pclouds of this name that a project may use, with the same limit."""
     query = (
-        _CALLED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
+        _NAMED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
         .where(pcloud_projects.c.project_id == project_id)
         .where(pclouds.c.name == name)
     )
     return list(tx.execute(query).scalars())
 
 
-def reservations_of_leases_called(
+def reservations_of_leases_named(
     tx: Tx, name: str, project_id: str, now: datetime
 ) -> dict[str, list[str]]:
     """The reservations of a project's current leases of this name, by lease.
 
-    At most one more than :data:`CALLED_MAX` in all.
+    At most one more than :data:`NAMED_MAX` in all.
     """
     query = (
         sa.select(leases.c.uuid, reservations.c.uuid)
@@ -148,7 +148,7 @@ def reservations_of_leases_called(
         .where(leases.c.is_deleted.is_(False), leases.c.ended_at.is_(None))
         .where(leases.c.end_at > now)
         .order_by(reservations.c.id)
-        .limit(CALLED_MAX + 1)
+        .limit(NAMED_MAX + 1)
     )
     found: dict[str, list[str]] = {}
     for lease, uuid in tx.execute(query):
@@ -167,12 +167,12 @@ def is_unended(tx: Tx, reservation: str, now: datetime) -> bool:
     return row is not None
 
 
-def nowhere_with(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
+def offloaded_with_hint(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
     """Rows of server, project, hints of the offloaded servers with this hint.
 
     It scans all offloaded servers, so it is not for frequent requests.
     """
-    return [tuple(row) for row in tx.execute(NOWHERE, {"key": f'%"{hint}"%'})]
+    return [tuple(row) for row in tx.execute(OFFLOADED, {"key": f'%"{hint}"%'})]
 
 
 def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None, dict[str, Any]]]:

@@ -89,7 +89,7 @@ class NewOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOrder:
+class OrderRecord:
     """An order in the history of a server; ``provider_uuid`` is ``None`` if its host is gone."""
 
     kind: str
@@ -103,7 +103,7 @@ class ToldOrder:
 
 
 _RECORDS: sa.Select[Any] = sa.select(
-    *records.columns(work_orders, ToldOrder, provider_uuid=resource_providers.c.uuid)
+    *records.columns(work_orders, OrderRecord, provider_uuid=resource_providers.c.uuid)
 ).select_from(
     work_orders.outerjoin(hosts, hosts.c.name == work_orders.c.host).outerjoin(
         resource_providers, resource_providers.c.id == hosts.c.provider_id
@@ -185,18 +185,18 @@ def bodies(tx: Tx, numbers: Collection[int]) -> dict[int, Mapping[str, Any]]:
     return {number: body for number, body in found}
 
 
-def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> list[ToldOrder]:
+def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> list[OrderRecord]:
     """All orders for a server that these requests led to, oldest first."""
     query = _RECORDS.where(work_orders.c.server_uuid == server_uuid)
     query = query.where(work_orders.c.request_id.in_(sorted(request_ids)))
-    return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+    return [OrderRecord(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
-def of_migration(tx: Tx, migration_id: int, kind: str) -> list[ToldOrder]:
+def of_migration(tx: Tx, migration_id: int, kind: str) -> list[OrderRecord]:
     """The orders of a kind that belong to a migration."""
     query = _RECORDS.where(work_orders.c.migration_id == migration_id)
     query = query.where(work_orders.c.kind == kind)
-    return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+    return [OrderRecord(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
 def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
@@ -214,7 +214,7 @@ def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
     )
 
 
-def say(tx: Tx, messages: Mapping[int, str]) -> None:
+def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
     """Write the error messages of failed orders."""
     rows = [{"number": number, "text": text} for number, text in messages.items()]
     if rows:

@@ -19,7 +19,7 @@ from innkeeper.store.transactions import Tx
 _WAITS = work_orders.c.status == OrderStatus.WAITING
 
 
-def strangers(tx: Tx) -> Rows:
+def unknown_on_hosts(tx: Tx) -> Rows:
     """Rows of host, server's uuid, time of servers in agents' reports that do not exist."""
     query = (
         sa.select(
@@ -80,7 +80,7 @@ def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, hosts.c.name, only)
 
 
-def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
+def orphaned_orders(tx: Tx, only: Only = None) -> Rows:
     """Rows of number, kind, server's uuid, of waiting orders for servers that do not exist."""
     query = (
         sa.select(work_orders.c.id, work_orders.c.kind, work_orders.c.server_uuid)
@@ -91,7 +91,7 @@ def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, work_orders.c.id, only)
 
 
-def migrations_of_nobody(tx: Tx) -> Rows:
+def orphaned_migrations(tx: Tx) -> Rows:
     """Rows of uuid, server's uuid of open migrations whose server does not exist."""
     query = (
         sa.select(migrations.c.uuid, migrations.c.server_uuid)
@@ -113,7 +113,7 @@ def double_moves(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def homeless_but_running(tx: Tx) -> Rows:
+def running_without_host(tx: Tx) -> Rows:
     """Rows of uuid, status of servers that should have a host and have none."""
     rest = (Status.BUILD, Status.ERROR, Status.SHELVED_OFFLOADED)
     query = (

@@ -54,7 +54,7 @@ def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
 def remove(tx: Tx, credential_id: str) -> bool:
     """Delete a credential; return whether it existed."""
     # Other processes may have cached it.
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     result = tx.execute(agent_credentials.delete().where(agent_credentials.c.id == credential_id))
     return result.rowcount > 0
 

@@ -41,7 +41,7 @@ def _insert(tx: Tx, table: sa.Table, values: Mapping[str, Any]) -> None:
 
 
 def _update(tx: Tx, table: sa.Table, row_id: str, values: Mapping[str, Any]) -> None:
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     if not values:
         return
     try:
@@ -55,7 +55,7 @@ def _taken(table: sa.Table, values: Mapping[str, Any]) -> AlreadyExists:
 
 
 def _delete(tx: Tx, table: sa.Table, assigned: sa.Column[Any], row_id: str) -> None:
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     tx.execute(role_assignments.delete().where(assigned == row_id))
     tx.execute(table.delete().where(table.c.id == row_id))
 
@@ -147,7 +147,7 @@ def unhashed_passwords(tx: Tx, prefix: str) -> Rows:
 
 def void_tokens(tx: Tx, user_ids: Collection[str], now: datetime) -> None:
     """Revoke all existing tokens of these users."""
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     rows = tx.execute(
         sa.select(users.c.id, users.c.tokens_valid_from).where(users.c.id.in_(list(user_ids)))
     ).all()
@@ -206,7 +206,7 @@ def roles_of(tx: Tx, user_id: str, project_id: str) -> list[Role]:
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
     """Assign a role that the user does not have on the project yet."""
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     tx.execute(
         role_assignments.insert().values(user_id=user_id, project_id=project_id, role_id=role_id)
     )
@@ -214,7 +214,7 @@ def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
 
 def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
     """Remove a role assignment; return whether it existed."""
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     result = tx.execute(
         role_assignments.delete()
         .where(role_assignments.c.user_id == user_id)
@@ -273,7 +273,7 @@ def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
 
 def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
     """Revoke a token; the record is kept until the token expires by itself."""
-    invalidations.tell(tx, invalidations.IDENTITY)
+    invalidations.invalidate(tx, invalidations.IDENTITY)
     there = tx.execute(
         sa.select(revoked_tokens.c.audit_id).where(revoked_tokens.c.audit_id == audit_id)
     ).first()

@@ -46,7 +46,7 @@ def is_held(tx: Tx, host_id: int) -> bool:
     return tx.execute(query.limit(1)).first() is not None
 
 
-def forget(tx: Tx, host_id: int) -> None:
+def remove_all(tx: Tx, host_id: int) -> None:
     """Delete all holds on a host."""
     tx.execute(holds.delete().where(holds.c.host_id == host_id))
 

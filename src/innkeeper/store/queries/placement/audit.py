@@ -85,7 +85,7 @@ def idle_consumers(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, consumers.c.uuid, only)
 
 
-def lost_roots(tx: Tx, only: Only = None) -> Rows:
+def wrong_roots(tx: Tx, only: Only = None) -> Rows:
     """Rows of provider's uuid whose root is not its parent's root, or not itself without one."""
     child = resource_providers.alias("child")
     parent = resource_providers.alias("parent")
@@ -100,7 +100,7 @@ def lost_roots(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, child.c.uuid, only)
 
 
-def circles(tx: Tx) -> Rows:
+def parent_cycles(tx: Tx) -> Rows:
     """Rows of provider's uuid whose chain of parents never ends."""
     # WITH RECURSIVE tree AS (roots UNION ALL the children of tree)
     top = sa.select(resource_providers.c.id).where(
@@ -128,7 +128,7 @@ def empty_allocations(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def strange_inventories(tx: Tx) -> Rows:
+def invalid_inventories(tx: Tx) -> Rows:
     """Rows of provider's uuid, class of inventories with invalid values."""
     query = (
         sa.select(resource_providers.c.uuid, resource_classes.c.name)
@@ -148,7 +148,7 @@ def strange_inventories(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def untold(tx: Tx, only: Only = None) -> Rows:
+def missing_changes(tx: Tx, only: Only = None) -> Rows:
     """Rows of provider's uuid, id, generation, last generation in the feed, if they differ."""
     newest = sa.func.max(changes.c.generation)
     # Negative values are markers, not generations.

@@ -32,8 +32,8 @@ def pcloud(tx: Tx, named: str, project_id: str) -> str:
         return canonical
     found: Sequence[str] = ()
     if _is_name(named):
-        found = dedications.own_pclouds_called(tx, named, project_id)
-        found = found or dedications.usable_pclouds_called(tx, named, project_id)
+        found = dedications.own_pclouds_named(tx, named, project_id)
+        found = found or dedications.usable_pclouds_named(tx, named, project_id)
     if not found:
         raise Invalid(f"No pcloud that this project may use has the name or id '{_shown(named)}'.")
     if len(found) > 1:
@@ -55,7 +55,7 @@ def reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
         return canonical
     found: dict[str, list[str]] = {}
     if _is_name(named):
-        found = dedications.reservations_of_leases_called(tx, named, project_id, now)
+        found = dedications.reservations_of_leases_named(tx, named, project_id, now)
     if not found:
         raise Invalid(
             f"No reservation has the id '{_shown(named)}', and no lease of this project that "
@@ -83,8 +83,8 @@ def _is_name(text: str) -> bool:
 
 def _listed(uuids: Sequence[str]) -> str:
     """The first of these ids; a stranger may have let a project into any number of pclouds."""
-    told = ", ".join(uuids[: dedications.CALLED_MAX])
-    return told + (", and others" if len(uuids) > dedications.CALLED_MAX else "")
+    told = ", ".join(uuids[: dedications.NAMED_MAX])
+    return told + (", and others" if len(uuids) > dedications.NAMED_MAX else "")
 
 
 def _shown(text: str) -> str:

@@ -126,9 +126,9 @@ def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[st
     return {name: each for name, each in hints.items() if name not in (HINT, UNASKED)}
 
 
-def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
+def is_name_used(tx: Tx, uuids: Collection[str], name: str) -> bool:
     """Whether a host of one of these pclouds has this name at present."""
-    return dedications.is_called(tx, uuids, name)
+    return dedications.is_name_used(tx, uuids, name)
 
 
 def takes(host: Host, wanted: Wanted) -> bool:

@@ -151,7 +151,7 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
 def _host_still_meant(tx: Tx, hints: Mapping[str, Any]) -> str | None:
     # Its owner may have renamed it, or given it back: that is nothing that a guest could know.
     name, pclouds = dedications.named_host(hints), dedications.named(hints)
-    return name if name is not None and dedications.is_called(tx, pclouds, name) else None
+    return name if name is not None and dedications.is_name_used(tx, pclouds, name) else None
 
 
 def _by_ids(tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime) -> Mapping[str, Any]:

@@ -52,7 +52,7 @@ def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
 def hear(tx: Tx, context: RequestContext, agent_id: str, now: datetime) -> Agent:
     """Write down that an agent spoke; its hosts are up from now on, if they were down."""
     found = own(tx, context, agent_id)
-    agents.heard(tx, found.id, now)
+    agents.mark_seen(tx, found.id, now)
     return found
 
 

@@ -48,7 +48,7 @@ INVARIANTS = (UNKNOWN_SERVER, LOST_SERVER, LOST_REPORT, MISDIRECTED_ORDER, ORDER
 
 def findings(tx: Tx) -> Iterator[Finding]:
     """Where agents and the store do not say the same, or orders reach nobody."""
-    for host, uuid, moment in reports_audit.strangers(tx):
+    for host, uuid, moment in reports_audit.unknown_on_hosts(tx):
         yield UNKNOWN_SERVER.broken(uuid, f"{host} has {uuid}, as was said at {moment:%F %T}")
     for uuid, host, fault in reports_audit.faulty_servers(tx):
         if fault is not None and fault.get("message") == LOST:
@@ -58,7 +58,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield MISDIRECTED_ORDER.broken(
             host, f"{count} orders for {host} do not wait for its agent {agent}"
         )
-    for number, kind, uuid in reports_audit.orders_of_nobody(tx):
+    for number, kind, uuid in reports_audit.orphaned_orders(tx):
         yield ORDER_OF_NOBODY.broken(
             number, f"order {number} to {kind} is about {uuid}, which is not there"
         )

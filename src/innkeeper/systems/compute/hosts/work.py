@@ -110,7 +110,7 @@ def _end(tx: Tx, reported: Sequence[News], settings: ResultSettings, now: dateti
     done, failed = ([o.id for o, r in reported if r.is_ok is ok] for ok in (True, False))
     orders.end(tx, done, OrderStatus.DONE, now)
     orders.end(tx, failed, OrderStatus.FAILED, now)
-    orders.say(tx, {order.id: each.message for order, each in reported if not each.is_ok})
+    orders.set_messages(tx, {order.id: each.message for order, each in reported if not each.is_ok})
     for part in _one_of_each_server(reported):
         for kind, follow in FOLLOWS.items():
             alike = [each for each in part if each[0].kind == kind]
@@ -144,7 +144,7 @@ def sweep(
     shelved on long enough ago.
     """
     # A clock that was set back must not have the dead be heard for as long as it was wrong.
-    agents.pull_back(tx, now + timedelta(seconds=settings.service_down_time_s), now)
+    agents.reset_future_heartbeats(tx, now + timedelta(seconds=settings.service_down_time_s), now)
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)
     told = f"Host %s did not confirm the %s in {order_timeout_s:.0f} s."

@@ -83,14 +83,14 @@ INVARIANTS = (
 def findings(tx: Tx) -> Iterator[Finding]:
     """Everything about what is held by who moves, or stays, that is not right."""
     yield from wrong_amounts(tx, audit.open_migrations(tx))
-    for uuid, status in audit.loose_migrations(tx, MIGRATION_TYPE):
+    for uuid, status in audit.consumers_without_migration(tx, MIGRATION_TYPE):
         if status is None:
             yield UNKNOWN_MIGRATION.broken(uuid, f"{uuid} is unknown and holds capacity")
         else:
             yield ENDED_MIGRATION.broken(uuid, f"{uuid} is {status} and holds capacity")
     for uuid, task in audit.idle_tasks(tx):
         yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and nobody is told")
-    for uuid, server in reports_audit.migrations_of_nobody(tx):
+    for uuid, server in reports_audit.orphaned_migrations(tx):
         yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which is not there")
     for uuid, count in reports_audit.double_moves(tx):
         yield DOUBLE_MOVE.broken(uuid, f"{uuid} is on its way {count} times")

@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, ActionEvent, ActionName, Asker
 from innkeeper.store.queries.compute import orders, server_actions
-from innkeeper.store.queries.compute.orders import ToldOrder
+from innkeeper.store.queries.compute.orders import OrderRecord
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
 
@@ -90,7 +90,7 @@ def _creation(tx: Tx, server_uuid: str) -> Action | None:
     )
 
 
-def _events(told: Sequence[ToldOrder]) -> list[ActionEvent]:
+def _events(told: Sequence[OrderRecord]) -> list[ActionEvent]:
     return [
         ActionEvent(
             name=each.kind,
