@@ -3,7 +3,7 @@
 Always true: ids grow in the order of commits. A database assigns ids before the commit, so row 6
 could be visible while the transaction of row 5 is still open, and a reader would miss row 5.
 Therefore write transactions of all processes run one after the other (ADR 0021). A reader that has
-applied all rows up to an id, and reads the rows behind it, misses no committed change.
+applied all rows up to an id, and reads the rows after it, misses no committed change.
 
 Always true: rows are pruned from the beginning, so while a row exists, all later ones do.
 
@@ -127,7 +127,7 @@ _WITHOUT_LIMIT = 2**62
 
 
 def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | None:
-    """The rows behind ``last``, ordered by id, at most ``most``.
+    """The rows after ``last``, ordered by id, at most ``most``.
 
     ``None`` means that rows may be missing: row ``last`` does not exist any more, or is another
     one. At the beginning none is missing as long as row 1 exists.

@@ -1,4 +1,4 @@
-"""Keyset pagination: the rows behind a marker, for any number of sort keys.
+"""Keyset pagination: the rows after a marker, for any number of sort keys.
 
 Always true: the last key is unique, so a page begins exactly where the previous one ended.
 """
@@ -27,8 +27,8 @@ def ordered(query: sa.Select[Any], keys: Sequence[SortKey]) -> sa.Select[Any]:
     )
 
 
-def behind(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """The condition for rows behind the row with these ``values`` in the keys' columns.
+def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
+    """The condition for rows after the row with these ``values`` in the keys' columns.
 
     For two keys: ``a >= :a AND (a > :a OR (a = :a AND b > :b))``.
     """

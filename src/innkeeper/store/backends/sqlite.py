@@ -69,16 +69,16 @@ class Sqlite:
         file = _file(sa.make_url(url))
         if file is not None:
             _make(file)
-        made = Engines(
+        pools = Engines(
             reading=_engine(url, readers_max, busy_timeout_s),
             writing=_engine(url, WRITERS_MAX, busy_timeout_s),
         )
-        sa.event.listen(made.reading, "begin", _begin)
+        sa.event.listen(pools.reading, "begin", _begin)
         if file is not None:
-            _queue(made.writing, FileTurns(file, busy_timeout_s))
+            _queue(pools.writing, FileTurns(file, busy_timeout_s))
         # After the queue's listener, so that the write lock follows the turn.
-        sa.event.listen(made.writing, "begin", _begin_writing)
-        return made
+        sa.event.listen(pools.writing, "begin", _begin_writing)
+        return pools
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
         """Nothing to do: the transaction that alters the tables locks out others."""

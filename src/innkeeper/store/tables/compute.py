@@ -167,7 +167,7 @@ servers = numbered_table(
     sa.Column("locked_reason", Name),
     sa.Column("locked_by", sa.String(16)),
     sa.Column("fault", sa.JSON),
-    # The request that made the server.
+    # The request that created the server.
     sa.Column("request_id", sa.String(64)),
     # The scheduler's report of the last placement.
     sa.Column("decision", sa.JSON),

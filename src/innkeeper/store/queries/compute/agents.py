@@ -15,7 +15,7 @@ from innkeeper.store.transactions import Tx
 
 _AGENTS = sa.select(*records.columns(agents, Agent))
 _BY_ID = _AGENTS.where(agents.c.id == sa.bindparam("agent"))
-_BY_NAME = _AGENTS.where(agents.c.name == sa.bindparam("wanted"))
+_BY_NAME = _AGENTS.where(agents.c.name == sa.bindparam("requested"))
 _MARK_SEEN = (
     agents.update()
     .where(agents.c.id == sa.bindparam("agent"))
@@ -53,12 +53,12 @@ def by_id(tx: Tx, agent_id: AgentId) -> Agent | None:
 def by_name(tx: Tx, name: str) -> Agent | None:
     """The agent with exactly this name."""
     # Some databases ignore case in comparisons; two agents may differ in case alone.
-    rows = [Agent(*row) for row in tx.execute(_BY_NAME, {"wanted": name})]
+    rows = [Agent(*row) for row in tx.execute(_BY_NAME, {"requested": name})]
     return next((each for each in rows if each.name == name), None)
 
 
 def page(tx: Tx, after_name: str | None, limit: int) -> list[Agent]:
-    """Agents ordered by name, behind ``after_name``."""
+    """Agents ordered by name, after ``after_name``."""
     query = _AGENTS.order_by(agents.c.name).limit(limit)
     if after_name is not None:
         query = query.where(agents.c.name > after_name)

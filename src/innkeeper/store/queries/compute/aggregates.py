@@ -43,7 +43,7 @@ def metadata_of(tx: Tx, ids: Collection[int] | None) -> dict[int, Mapping[str, s
 
 
 _AGGREGATES = sa.select(*records.columns(aggregates, Aggregate, but=("hosts",)))
-_BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("wanted"))
+_BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("requested"))
 _HOST_NAMES = (
     sa.select(aggregate_hosts.c.aggregate_id, hosts.c.name)
     .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
@@ -81,7 +81,7 @@ def add(
 
 def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
     """The aggregate with this row id."""
-    row = tx.execute(_BY_ROW, {"wanted": aggregate_id}).first()
+    row = tx.execute(_BY_ROW, {"requested": aggregate_id}).first()
     if row is None:
         return None
     names = tx.execute(_HOST_NAMES.where(aggregate_hosts.c.aggregate_id == aggregate_id))

@@ -14,7 +14,7 @@ from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import FlavorSelection
 from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import flavor_projects, flavors
 from innkeeper.store.transactions import Tx
@@ -41,7 +41,7 @@ def is_name_taken(tx: Tx, name: str) -> bool:
 
 
 def page(tx: Tx, selection: FlavorSelection, after: Flavor | None, limit: int) -> list[Flavor]:
-    """At most ``limit`` flavors behind ``after``, in the requested order."""
+    """At most ``limit`` flavors after the flavor ``after``, in the requested order."""
     query = _FLAVORS
     if selection.is_public is not None:
         is_visible = flavors.c.is_public == sa.literal(selection.is_public)
@@ -63,7 +63,7 @@ def page(tx: Tx, selection: FlavorSelection, after: Flavor | None, limit: int) -
     )
     if after is not None:
         value = getattr(after, selection.sort_key)
-        query = query.where(behind(keys, ("" if value is None else value, after.id)))
+        query = query.where(rows_after(keys, ("" if value is None else value, after.id)))
     return [Flavor(*row) for row in tx.execute(ordered(query, keys).limit(limit))]
 
 

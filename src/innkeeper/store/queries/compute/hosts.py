@@ -133,7 +133,7 @@ def page(
     name: str | None = None,
     name_part: str | None = None,
 ) -> list[Host]:
-    """Hosts, oldest first, behind the row ``after_row``."""
+    """Hosts, oldest first, after the row ``after_row``."""
     query = _HOSTS.where(hosts.c.id > after_row).order_by(hosts.c.id)
     if name is not None:
         query = query.where(hosts.c.name == name)

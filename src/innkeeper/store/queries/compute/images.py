@@ -14,7 +14,7 @@ from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import ImageSelection
 from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import images
 from innkeeper.store.transactions import Tx
@@ -38,7 +38,7 @@ def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
 
 
 def page(tx: Tx, selection: ImageSelection, after: Image | None, limit: int) -> list[Image]:
-    """At most ``limit`` images behind ``after``, in the requested order."""
+    """At most ``limit`` images after the image ``after``, in the requested order."""
     accepted: list[Image] = []
     while len(accepted) < limit:
         count = limit if selection.accepts is None else ROWS_PER_LOOK
@@ -65,7 +65,7 @@ def _rows(tx: Tx, selection: ImageSelection, after: Image | None, limit: int) ->
         query = query.where(images.c.size_bytes <= selection.size_bytes_max)
     keys = [SortKey(_sort_column(field), descends) for field, descends in selection.sort]
     if after is not None:
-        query = query.where(behind(keys, [_sort_value(after, f) for f, _ in selection.sort]))
+        query = query.where(rows_after(keys, [_sort_value(after, f) for f, _ in selection.sort]))
     return [_image(row) for row in tx.execute(ordered(query, keys).limit(limit))]
 
 

@@ -28,7 +28,7 @@ def count(tx: Tx, user_id: str) -> int:
 
 
 def page(tx: Tx, user_id: str, after: str | None, limit: int) -> list[Keypair]:
-    """At most ``limit`` keypairs of a user, ordered by name, behind the one named ``after``."""
+    """At most ``limit`` keypairs of a user, ordered by name, after the one named ``after``."""
     query = _KEYPAIRS.where(keypairs.c.user_id == user_id)
     if after is not None:
         query = query.where(keypairs.c.name > after)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.moves import OPEN, Migration, MigrationSelection
 from innkeeper.store import records
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.tables.compute import migrations
 from innkeeper.store.transactions import Tx
 
@@ -95,10 +95,10 @@ def change_status(
 
 
 def page(tx: Tx, selection: MigrationSelection, marker: Migration | None) -> list[Migration]:
-    """The migrations behind ``marker``, newest first, at most ``selection.limit``."""
+    """The migrations after ``marker``, newest first, at most ``selection.limit``."""
     query = _MIGRATIONS.where(*_conditions(selection))
     if marker is not None:
-        query = query.where(behind(_NEWEST_FIRST, (marker.created_at, marker.id)))
+        query = query.where(rows_after(_NEWEST_FIRST, (marker.created_at, marker.id)))
     if selection.limit is not None:
         query = query.limit(selection.limit)
     return [Migration(*row) for row in tx.execute(ordered(query, _NEWEST_FIRST))]

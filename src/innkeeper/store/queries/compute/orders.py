@@ -133,7 +133,7 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
 
 
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
-    """An agent's waiting orders, oldest first, behind the id ``after``."""
+    """An agent's waiting orders, oldest first, after the id ``after``."""
     values = {"agent": agent_id, "after": after, "most": limit}
     return [WorkOrder(*row) for row in tx.execute(_WAITING_FOR, values)]
 
@@ -144,7 +144,7 @@ def newest(tx: Tx) -> int:
 
 
 def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
-    """The agents with orders behind an id, and the newest id of each."""
+    """The agents with orders after an id, and the newest id of each."""
     query = (
         sa.select(work_orders.c.agent_id, sa.func.max(work_orders.c.id))
         .where(work_orders.c.id > after)

@@ -19,7 +19,7 @@ _ACTIONS = sa.select(
     *records.columns(server_actions, Action, but=("events", "counted")),
     server_actions.c.counted_message,
 )
-_DECISION = sa.select(servers.c.decision).where(servers.c.uuid == sa.bindparam("wanted"))
+_DECISION = sa.select(servers.c.decision).where(servers.c.uuid == sa.bindparam("requested"))
 
 
 def add(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, now: datetime) -> None:
@@ -72,7 +72,7 @@ def of_server(tx: Tx, server_uuid: str) -> list[Action]:
 def decision(tx: Tx, server_uuid: str) -> Mapping[str, Any] | None:
     """The record of the last decision about a server, deleted or not; ``None`` without one."""
     # Apart from the queries of servers: lists of servers do not need it.
-    found: Mapping[str, Any] | None = tx.execute(_DECISION, {"wanted": server_uuid}).scalar()
+    found: Mapping[str, Any] | None = tx.execute(_DECISION, {"requested": server_uuid}).scalar()
     return found
 
 

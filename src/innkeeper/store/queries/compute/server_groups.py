@@ -28,14 +28,14 @@ _GROUPS = sa.select(
     server_groups.c.created_at,
     server_groups.c.id,
 )
-_BY_UUID = _GROUPS.where(server_groups.c.uuid == sa.bindparam("wanted"))
+_BY_UUID = _GROUPS.where(server_groups.c.uuid == sa.bindparam("requested"))
 _OF_SERVER = _GROUPS.join(
     server_group_members, server_group_members.c.group_id == server_groups.c.id
-).where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+).where(server_group_members.c.server_uuid == sa.bindparam("requested"))
 _UUID_OF_SERVER = Prepared(
     sa.select(server_groups.c.uuid)
     .join(server_group_members, server_group_members.c.group_id == server_groups.c.id)
-    .where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+    .where(server_group_members.c.server_uuid == sa.bindparam("requested"))
 )
 _IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(None)
 _MEMBERS = (
@@ -45,12 +45,12 @@ _MEMBERS = (
     .order_by(servers.c.id)
 )
 # SELECT host, COUNT(*) FROM server_group_members JOIN servers ...
-#  WHERE group_id = :wanted AND uuid != :but GROUP BY host
+#  WHERE group_id = :requested AND uuid != :but GROUP BY host
 _MEMBERS_BY_HOST = (
     sa.select(servers.c.host, sa.func.count())
     .select_from(server_group_members)
     .join(servers, _IS_MEMBER)
-    .where(server_group_members.c.group_id == sa.bindparam("wanted"))
+    .where(server_group_members.c.group_id == sa.bindparam("requested"))
     .where(servers.c.uuid != sa.bindparam("but"))
     .group_by(servers.c.host)
 )
@@ -59,7 +59,7 @@ _MOVING = (
     .select_from(server_group_members)
     .join(servers, _IS_MEMBER)
     .join(migrations, migrations.c.server_uuid == servers.c.uuid)
-    .where(server_group_members.c.group_id == sa.bindparam("wanted"))
+    .where(server_group_members.c.group_id == sa.bindparam("requested"))
     .where(servers.c.uuid != sa.bindparam("but"))
     .where(migrations.c.status.in_(sorted(MAY_CHANGE_HOSTS)))
 )
@@ -87,19 +87,19 @@ def add(tx: Tx, group: ServerGroup) -> None:
 
 def by_uuid(tx: Tx, uuid: str) -> ServerGroup | None:
     """The group with this uuid."""
-    row = tx.execute(_BY_UUID, {"wanted": uuid}).first()
+    row = tx.execute(_BY_UUID, {"requested": uuid}).first()
     return None if row is None else _group(row)
 
 
 def of_server(tx: Tx, server_uuid: str) -> ServerGroup | None:
     """The group that a server is in, or was in when it was deleted."""
-    row = tx.execute(_OF_SERVER, {"wanted": server_uuid}).first()
+    row = tx.execute(_OF_SERVER, {"requested": server_uuid}).first()
     return None if row is None else _group(row)
 
 
 def uuid_of_server(tx: Tx, server_uuid: str) -> str | None:
     """The uuid of the group that :func:`of_server` returns."""
-    rows = _UUID_OF_SERVER.rows(tx, {"wanted": server_uuid})
+    rows = _UUID_OF_SERVER.rows(tx, {"requested": server_uuid})
     return str(rows[0][0]) if rows else None
 
 
@@ -127,13 +127,13 @@ def members(tx: Tx, group_ids: Collection[int]) -> Members:
 
 def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]:
     """The number of members by host, or on no host, without the server ``but``."""
-    rows = tx.execute(_MEMBERS_BY_HOST, {"wanted": group_id, "but": but})
+    rows = tx.execute(_MEMBERS_BY_HOST, {"requested": group_id, "but": but})
     return {host: number for host, number in rows}
 
 
 def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
     """The other ends of the moves of members, without the server ``but``."""
-    rows = tx.execute(_MOVING, {"wanted": group_id, "but": but})
+    rows = tx.execute(_MOVING, {"requested": group_id, "but": but})
     return [
         other
         for host, source, destination in rows

@@ -1,6 +1,6 @@
 """Servers: inserted in bulk, found, listed by page, and changed by compare-and-update.
 
-Pages begin behind the last row of the page before (keyset pagination), not at an offset. So each
+Pages begin after the last row of the page before (keyset pagination), not at an offset. So each
 page costs the same, and no server is listed twice when others are created or deleted in between.
 
 Always true: a deleted row never changes. Every update names the state that it expects, and reports
@@ -23,7 +23,7 @@ from innkeeper.domain.ids import ProviderId, ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection, StateCondition
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.transactions import Tx
@@ -34,7 +34,7 @@ ESCAPE = "\\"
 EARLIEST = "0001-01-01 00:00:00.000000"
 """The value that a missing timestamp sorts as."""
 
-_BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("wanted"))
+_BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("requested"))
 _ALIVE = _BY_UUID.where(servers.c.deleted_at.is_(None))
 
 
@@ -57,7 +57,7 @@ def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | None:
     """The server with this uuid; a deleted one only on request."""
     query = _BY_UUID if is_deleted_wanted else _ALIVE
-    row = tx.execute(query, {"wanted": uuid}).first()
+    row = tx.execute(query, {"requested": uuid}).first()
     return None if row is None else server(row)
 
 
@@ -184,7 +184,7 @@ _DELETED = _MANY.values(
 )
 _FAULT = (
     servers.update()
-    .where(servers.c.uuid == sa.bindparam("wanted"))
+    .where(servers.c.uuid == sa.bindparam("requested"))
     .values(fault=sa.bindparam("what", type_=sa.JSON))
 )
 
@@ -222,12 +222,12 @@ def _mark(tx: Tx, statement: sa.Update, uuids: Collection[ServerId], now: dateti
 
 def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
     # This transaction has locked the rows, so there is no state to compare.
-    rows = [{"wanted": uuid, "what": dict(fault)} for uuid, fault in faults.items()]
+    rows = [{"requested": uuid, "what": dict(fault)} for uuid, fault in faults.items()]
     tx.execute(_FAULT, rows)
 
 
 def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Server]:
-    """The servers behind ``marker`` in the requested order, at most ``selection.limit``."""
+    """The servers after ``marker`` in the requested order, at most ``selection.limit``."""
     return [server(row) for row in tx.execute(statement(tx, selection, marker))]
 
 
@@ -237,7 +237,7 @@ def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.S
     order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
     query = ROWS.where(*_conditions(selection))
     if marker is not None:
-        query = query.where(behind(order, _key_of(tx, order, marker)))
+        query = query.where(rows_after(order, _key_of(tx, order, marker)))
     return ordered(query, order).limit(selection.limit)
 
 
@@ -269,8 +269,8 @@ def _conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
         yield _is_one_of(servers.c[name], values)
     for name, pattern in selection.like.items():
         # The database lowers both sides: some know only ASCII letters.
-        wanted = sa.func.lower(_like(pattern))
-        yield sa.func.lower(servers.c[name]).like(wanted, escape=ESCAPE)
+        lowered = sa.func.lower(_like(pattern))
+        yield sa.func.lower(servers.c[name]).like(lowered, escape=ESCAPE)
     for name, moment in selection.since.items():
         yield servers.c[name] >= moment
     for name, moment in selection.until.items():
@@ -337,7 +337,7 @@ def _has_tag(tag: str) -> sa.ColumnElement[bool]:
 def _holds(column: sa.Column[Any], opening: str, written: str) -> sa.ColumnElement[bool]:
     """Whether a JSON column's text has ``written`` as an element of its own.
 
-    An unescaped quote behind an opening bracket or a comma begins an element, so no text within a
+    An unescaped quote after an opening bracket or a comma begins an element, so no text within a
     string can match. REPLACE is the only function that is case-sensitive on every database:
     ``length(replace(tags, :element, '')) < length(tags)``.
     """

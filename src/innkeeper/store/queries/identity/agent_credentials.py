@@ -44,7 +44,7 @@ def of_agent(tx: Tx, agent_name: str) -> list[AgentCredential]:
 
 
 def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
-    """Credentials ordered by id, behind ``after_id``."""
+    """Credentials ordered by id, after ``after_id``."""
     query = _CREDENTIALS.order_by(agent_credentials.c.id).limit(limit)
     if after_id is not None:
         query = query.where(agent_credentials.c.id > after_id)

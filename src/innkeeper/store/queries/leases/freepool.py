@@ -63,7 +63,7 @@ def by_host(tx: Tx, host_id: int) -> FreepoolHost | None:
 
 
 def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
-    """The hosts in the freepool ordered by row id, behind the row ``after``."""
+    """The hosts in the freepool ordered by row id, after the row ``after``."""
     query = _HOSTS.where(freepool_hosts.c.host_id > after)
     query = query.order_by(freepool_hosts.c.host_id).limit(limit)
     return [FreepoolHost(*row) for row in tx.execute(query)]

@@ -91,7 +91,7 @@ def by_aggregates(tx: Tx, aggregate_ids: Collection[int]) -> dict[int, HostFlavo
 
 
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
-    """Host flavors ordered by public id, behind the id ``after``."""
+    """Host flavors ordered by public id, after the id ``after``."""
     query = _FLAVORS.order_by(host_flavors.c.flavor_id).limit(limit)
     if after is not None:
         query = query.where(host_flavors.c.flavor_id > after)
@@ -153,7 +153,7 @@ def free_hosts(
 
 
 def pool(tx: Tx, row: int, *, after: int = 0, limit: int | None = None) -> list[PoolHost]:
-    """The hosts of a pool ordered by row id, behind the row ``after``."""
+    """The hosts of a pool ordered by row id, after the row ``after``."""
     query = _POOLED.where(pool_hosts.c.host_flavor_id == row)
     query = query.where(pool_hosts.c.host_id > after).order_by(pool_hosts.c.host_id)
     if limit is not None:

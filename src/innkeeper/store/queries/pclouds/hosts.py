@@ -55,7 +55,7 @@ _PERIODS = sa.select(*records.columns(billing_periods, BillingPeriod))
 def of_pcloud(
     tx: Tx, pcloud: int, *, after: str | None = None, limit: int | None = None
 ) -> list[PcloudHost]:
-    """The hosts of a pcloud ordered by name, behind the name ``after``."""
+    """The hosts of a pcloud ordered by name, after the name ``after``."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud).order_by(pcloud_hosts.c.name)
     if after is not None:
         query = query.where(pcloud_hosts.c.name > after)
@@ -95,7 +95,7 @@ def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
-    """The row ids of a pcloud's hosts behind a row, sorted."""
+    """The row ids of a pcloud's hosts after a row, sorted."""
     query = sa.select(pcloud_hosts.c.host_id).where(
         pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row
     )
@@ -104,7 +104,7 @@ def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
 
 
 def count_behind(tx: Tx, pcloud: int, row: int) -> int:
-    """The number of a pcloud's hosts behind a row."""
+    """The number of a pcloud's hosts after a row."""
     query = sa.select(sa.func.count()).select_from(pcloud_hosts)
     query = query.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row)
     return int(tx.execute(query).scalar_one())
@@ -204,7 +204,7 @@ def rename_run(tx: Tx, host_id: int, name: str) -> None:
 def periods(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """The billing periods that overlap a window, ordered by row id, behind the row ``after``."""
+    """The billing periods that overlap a window, ordered by row id, after the row ``after``."""
     query = _PERIODS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
     query = query.where(billing_periods.c.started_at < stop)
     query = query.where(billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start))

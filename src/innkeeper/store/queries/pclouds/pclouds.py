@@ -77,7 +77,7 @@ def page(
     project_id: str | None = None,
     name: str | None = None,
 ) -> list[Pcloud]:
-    """Pclouds, oldest first, behind the row ``after``.
+    """Pclouds, oldest first, after the row ``after``.
 
     A ``viewer`` is a project, which sees the pclouds that it owns or may use; ``None`` sees all.
     """
