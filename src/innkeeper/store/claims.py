@@ -116,7 +116,7 @@ class _Writing:
     new_rows: list[dict[str, Any]] = field(default_factory=list)
     moved_rows: list[dict[str, Any]] = field(default_factory=list)
     allocation_rows: list[dict[str, Any]] = field(default_factory=list)
-    doubtful: set[ProviderId] = field(default_factory=set)
+    rejected: set[ProviderId] = field(default_factory=set)
 
 
 def commit_together(
@@ -149,7 +149,7 @@ def commit_together(
     for claim in claims:
         outcomes.append(_accept(writing, claim, now))
         if outcomes[-1] is not None:
-            writing.doubtful |= claim.seen.keys()
+            writing.rejected |= claim.seen.keys()
     _write(tx, writing, given_back, now)
     return outcomes
 
@@ -193,9 +193,9 @@ def _seen_consumers(claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
 
 def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
     for provider_id, seen in claim.seen.items():
-        is_doubtful = provider_id in writing.doubtful
-        is_elsewhere = writing.is_guarded and writing.generations.get(provider_id) != seen
-        if is_doubtful or is_elsewhere:
+        is_rejected = provider_id in writing.rejected
+        is_changed = writing.is_guarded and writing.generations.get(provider_id) != seen
+        if is_rejected or is_changed:
             return ProviderChanged(provider_id, seen)
     for each in claim.consumers:
         # If a consumer occurs twice in a batch, the second claimant cannot have seen the first.
@@ -263,50 +263,50 @@ def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime
     # The generations first, so that a conflict is found before anything else is written.
     advanced = {pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()}
     _move(tx, advanced, now)
-    gains = overfull.gains_of(
+    gains = overfull.net_gains(
         (
             (row["resource_provider_id"], row["resource_class_id"], row["used"])
             for row in writing.allocation_rows
         ),
-        _parts(_held(tx, writing.replaced)),
+        _amounts(_held(tx, writing.replaced)),
     )
     # ``given_back`` is already in the change feed.
     _add_changes(tx, advanced, gains, now)
     by_ids.run(tx, _DELETE_ALLOCATIONS, writing.replaced)
     by_ids.run(tx, _DELETE_CONSUMERS, writing.gone)
     if writing.moved_rows:
-        _must_touch(tx, _ADVANCE_CONSUMER, writing.moved_rows)
+        _update_all(tx, _ADVANCE_CONSUMER, writing.moved_rows)
     if writing.new_rows:
         _ADD_CONSUMERS.run(tx, writing.new_rows)
     if writing.allocation_rows:
         _ADD_ALLOCATIONS.run(tx, writing.allocation_rows)
         if guards_of(tx).capacity:
-            _check_capacity(tx, overfull.less(gains, _parts(given_back)))
+            _check_capacity(tx, overfull.subtract(gains, _amounts(given_back)))
 
 
-def _parts(freed: Iterable[Freed]) -> Iterator[tuple[ProviderId, ClassId, int]]:
+def _amounts(freed: Iterable[Freed]) -> Iterator[tuple[ProviderId, ClassId, int]]:
     return ((each.provider_id, each.class_id, each.used) for each in freed)
 
 
 def _add_changes(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
     taken: dict[ProviderId, dict[ClassId, int]] = {pid: {} for pid in sorted(moves)}
-    elsewhere = {provider_id for provider_id, _ in gains} - taken.keys()
+    unclaimed = {provider_id for provider_id, _ in gains} - taken.keys()
     for (provider_id, class_id), amount in gains.items():
-        if amount and provider_id not in elsewhere:
+        if amount and provider_id not in unclaimed:
             taken[provider_id][class_id] = amount
     # A provider that only loses an allocation is not in ``seen``, so no generation shows it.
-    changes.add_always_read(tx, sorted(elsewhere), now)
+    changes.add_always_read(tx, sorted(unclaimed), now)
     changes.add_claimed(
         tx, [changes.Claimed(pid, *moves[pid], amounts) for pid, amounts in taken.items()], now
     )
 
 
 def _check_capacity(tx: Tx, gains: Gains) -> None:
-    found = overfull.by_gains(tx, gains)
+    found = overfull.exceeded(tx, gains)
     if found:
         # Normally never: the check of the generations finds such claims before any write.
         LOG.error("claims_beyond_capacity", providers_and_classes=found)
-        raise Overtaken("A resource provider has less left than was counted on.")
+        raise Overtaken("A resource provider has less capacity left than expected.")
 
 
 def advance(
@@ -337,19 +337,19 @@ def _move(tx: Tx, moves: Moves, now: datetime) -> None:
             {"provider": pid, "seen": moves[pid][0], "new": moves[pid][1], "now": now}
             for pid in ids
         ]
-        _must_touch(tx, _ADVANCE, rows)
+        _update_all(tx, _ADVANCE, rows)
     else:
         _ADVANCE_UNGUARDED.run(
             tx, [{"provider": pid, "new": moves[pid][1], "now": now} for pid in ids]
         )
 
 
-def _must_touch(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None:
+def _update_all(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None:
     if tx.dialect.supports_sane_multi_rowcount:
-        touched = statement.run(tx, rows)
+        changed = statement.run(tx, rows)
     else:
-        touched = sum(statement.run(tx, [row]) for row in rows)
-    if touched != len(rows):
+        changed = sum(statement.run(tx, [row]) for row in rows)
+    if changed != len(rows):
         # The driver reports no row, only that not all of them matched.
         raise Overtaken("Another transaction changed the same rows in between.")
 

@@ -50,14 +50,14 @@ _OVERFULL = PreparedForIds(
 )
 
 
-def by_gains(tx: Tx, gains: Gains) -> list[tuple[ProviderId, ClassId]]:
+def exceeded(tx: Tx, gains: Gains) -> list[tuple[ProviderId, ClassId]]:
     """The inventories that gain and now exceed their capacity; normally none."""
     gained = {key for key, amount in gains.items() if amount > 0}
     found = _OVERFULL.rows(tx, sorted({provider_id for provider_id, _ in gained}))
     return sorted({(provider_id, class_id) for provider_id, class_id in found} & gained)
 
 
-def gains_of(
+def net_gains(
     added: Iterable[tuple[ProviderId, ClassId, int]],
     released: Iterable[tuple[ProviderId, ClassId, int]],
 ) -> Gains:
@@ -66,10 +66,10 @@ def gains_of(
     for provider_id, class_id, used in added:
         key = (provider_id, class_id)
         sums[key] = sums.get(key, 0) + used
-    return less(sums, released)
+    return subtract(sums, released)
 
 
-def less(gains: Gains, released: Iterable[tuple[ProviderId, ClassId, int]]) -> Gains:
+def subtract(gains: Gains, released: Iterable[tuple[ProviderId, ClassId, int]]) -> Gains:
     """Subtract released amounts."""
     sums = dict(gains)
     for provider_id, class_id, used in released:

@@ -38,8 +38,7 @@ DRIVER = "mariadb+pymysql"
 COLLATION = "utf8mb4_nopad_bin"
 ANSWER_WITHIN_S = 10
 """How long a statement may take beyond its wait for locks. Only this timeout detects a node that
-was
-stopped, since its connections stay open."""
+was stopped, since its connections stay open."""
 UPGRADE_LOCK = "CONCAT('innkeeper.upgrade.', MD5(DATABASE()))"
 """A server shares its named locks between all of its databases."""
 UPGRADE_WAIT_S = 600
@@ -54,8 +53,7 @@ READ_ONLY = frozenset({1290, 1792, 1836})
 GONE = frozenset({1047, 1053, 1180, 1927, 2002, 2003, 2005, 2006, 2013, 2014, 2055, 4031})
 """Errors that need another connection: a node without its cluster, a server that shuts down, a
 commit of unknown outcome, a lost connection. From 2000 on they are the driver's own numbers for a
-server that
-cannot be reached."""
+server that cannot be reached."""
 TROUBLES = {
     DEADLOCK: Trouble.COLLISION,
     RECORD_CHANGED: Trouble.COLLISION,

@@ -13,8 +13,7 @@ branch_labels = None
 depends_on = None
 compatible_since = "0006"
 """Older programs may run, but would place any servers on dedicated hosts. None is dedicated before
-an
-operator does so with a newer program."""
+an operator does so with a newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)

@@ -14,8 +14,7 @@ depends_on = None
 compatible_since = "0006"
 """Older programs may run. Those that know pclouds place no server on a host with an unknown
 dedication; earlier ones would. No host is dedicated to leases before an operator does so with a
-newer
-program."""
+newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)
