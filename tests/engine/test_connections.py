@@ -19,7 +19,7 @@ from innkeeper.engine.readers import ReaderThreads
 from innkeeper.engine.search import SearchThread
 from innkeeper.engine.writer import Writer
 from innkeeper.store import schema
-from innkeeper.store.transactions import Store, Tx, greet
+from innkeeper.store.transactions import Store, Tx, ping
 from tests.support.clouds import NOW, cloud_in
 
 WITHIN_S = 20.0
@@ -47,7 +47,7 @@ class LongRead:
         self.end = threading.Event()
 
     def __call__(self, tx: Tx, *_: Any) -> None:
-        greet(tx)
+        ping(tx)
         self.inside.release()
         assert self.end.wait(WITHIN_S)
 
@@ -78,7 +78,7 @@ def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: 
             for _ in range(READERS + 1 + len(others)):
                 assert await asyncio.to_thread(long_read.inside.acquire, timeout=WITHIN_S / 4)
             started_s = time.perf_counter()
-            await writer.submit(Write(greet))
+            await writer.submit(Write(ping))
             return time.perf_counter() - started_s
         finally:
             long_read.end.set()
@@ -113,7 +113,7 @@ def test_a_write_succeeds_while_more_threads_read_than_connections_exist(store: 
                 assert long_read.inside.acquire(timeout=WITHIN_S)
             started_s = time.perf_counter()
             with store.write() as tx:
-                greet(tx)
+                ping(tx)
             assert time.perf_counter() - started_s < AT_ONCE_S
         finally:
             long_read.end.set()

@@ -16,7 +16,7 @@ from innkeeper import wiring
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
 from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.engine.search import WAIT_S, GoesOn, SearchThread
-from innkeeper.store.transactions import Tx, greet
+from innkeeper.store.transactions import Tx, ping
 from tests.support.clouds import Cloud, cloud_in
 
 WITHIN_S = 20.0
@@ -33,13 +33,13 @@ class Puzzler:
         self.is_broken = False
 
     def load(self, tx: Tx) -> None:
-        greet(tx)
+        ping(tx)
         self.loads += 1
         if self.is_broken:
             raise RuntimeError("No providers can be read.")
 
     def follow(self, tx: Tx, query: CandidateQuery) -> Any:
-        greet(tx)
+        ping(tx)
         if not query.groups:
             raise Invalid("Nothing is asked for.")
         return query

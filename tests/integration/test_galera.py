@@ -20,8 +20,8 @@ from tests.scenarios.stories import read, tell
 from tests.simulation.programs import wait_until
 from tests.store.test_claims import (  # noqa: F401 - told again, in a cluster
     cloud,
-    test_every_claim_and_release_is_told,
-    test_writers_that_race_sell_nothing_twice,
+    test_every_claim_and_release_is_in_the_feed,
+    test_racing_writers_do_not_overcommit,
 )
 from tests.support.running import running
 from tests.support.servers import galera

@@ -16,7 +16,7 @@ from innkeeper.engine import readers
 from innkeeper.engine.readers import ReaderThreads
 from innkeeper.entrypoints.api.connections import REFUSED_MAX
 from innkeeper.entrypoints.api.identity.routes import LOGIN_BYTES_MAX
-from innkeeper.store.transactions import Store, Tx, greet
+from innkeeper.store.transactions import Store, Tx, ping
 from tests.support.databases import open_store
 from tests.support.running import Running, running
 from tests.support.trust import NOBODY
@@ -170,16 +170,16 @@ def test_more_reads_than_may_wait_are_refused(tmp_path: Path) -> None:
         loop = asyncio.get_running_loop()
 
         def wait(tx: Tx) -> None:
-            greet(tx)
+            ping(tx)
             asyncio.run_coroutine_threadsafe(let_go.wait(), loop).result()
 
         waiting = [asyncio.ensure_future(threads.run(wait))]
         waiting += [
-            asyncio.ensure_future(threads.run(greet)) for _ in range(readers.WAITING_MAX - 1)
+            asyncio.ensure_future(threads.run(ping)) for _ in range(readers.WAITING_MAX - 1)
         ]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable):
-            await threads.run(greet)
+            await threads.run(ping)
         let_go.set()
         return list(await asyncio.gather(*waiting))
 

@@ -1,4 +1,4 @@
-"""Many ids: more than one statement takes, none at all, and each group once."""
+"""Queries for many ids: more than one statement accepts, none, and each group once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from innkeeper.store.transactions import Store
 FOUND = sa.select(traits.c.id).where(traits.c.id.in_(IDS))
 
 
-def test_more_ids_than_a_statement_takes(store: Store) -> None:
+def test_more_ids_than_fit_into_a_statement(store: Store) -> None:
     with store.read() as tx:
         there = set(names.trait_ids(tx).values())
         found = by_ids.rows(tx, FOUND, range(5 * IDS_PER_QUERY))
@@ -23,7 +23,7 @@ def test_more_ids_than_a_statement_takes(store: Store) -> None:
         assert {row_id for (row_id,) in found} == there
 
 
-def test_no_ids_ask_nothing(store: Store) -> None:
+def test_no_ids_need_no_query(store: Store) -> None:
     with store.read() as tx:
         assert by_ids.rows(tx, FOUND, []) == []
         assert names.trait_ids(tx, []) == {}
@@ -47,7 +47,7 @@ def test_a_prepared_query_finds_the_same(store: Store, count: int) -> None:
 
 
 def test_a_prepared_query_counts_nothing_twice(store: Store) -> None:
-    """Lists are filled up with ids that are in them already."""
+    """Lists are padded with ids that they already contain."""
     count = PreparedForIds(sa.select(sa.func.count()).where(traits.c.id.in_(IDS)))
     with store.read() as tx:
         assert count.rows(tx, [1, 2, 3]) == [(3,)]

@@ -1,4 +1,4 @@
-"""Pages of flavors and images begin where the last one ended, in every order."""
+"""Pages of flavors and images continue where the last one ended, in every order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from innkeeper.store.queries.compute import flavors, images, keypairs, quotas
 from innkeeper.store.queries.compute.flavors import SORT_COLUMNS
 from innkeeper.store.transactions import Store
 
-NOW = datetime(2030, 1, 1)  # noqa: DTZ001 - the house's times have no zone
+NOW = datetime(2030, 1, 1)  # noqa: DTZ001 - all timestamps are naive
 COUNT = 7
 
 
 def flavor(number: int) -> Flavor:
-    """Flavors that share most of their values, so that ties have to be settled."""
+    """Flavors that share most of their values, so that ties must be broken."""
     return Flavor(
         id=0,
         flavor_id=f"id-{number}",
@@ -88,7 +88,7 @@ def test_private_flavors_come_with_their_project(store: Store) -> None:
         assert flavors.projects_of(tx, made[1].id) == []
 
 
-def test_extra_specs_are_replaced_as_they_were_read(store: Store) -> None:
+def test_extra_specs_are_replaced_by_compare_and_update(store: Store) -> None:
     with store.write() as tx:
         made = flavors.insert(tx, flavor(0), NOW)
         flavors.replace_extra_specs(tx, made, {"a": "b"}, NOW + timedelta(seconds=1))
@@ -98,7 +98,7 @@ def test_extra_specs_are_replaced_as_they_were_read(store: Store) -> None:
     assert found["id-0"].extra_specs == {"a": "b"}
 
 
-def test_an_id_that_came_in_between_is_a_conflict(store: Store) -> None:
+def test_an_id_inserted_in_between_is_a_conflict(store: Store) -> None:
     with store.write() as tx:
         flavors.insert(tx, flavor(0), NOW)
         images.insert(tx, image(0))
@@ -132,7 +132,7 @@ def test_images_in_pages(store: Store, key: str, is_descending: bool) -> None:
         assert whole
 
 
-def test_who_sees_which_image(store: Store) -> None:
+def test_projects_see_their_own_and_shared_images(store: Store) -> None:
     with store.write() as tx:
         for number in range(COUNT):
             images.insert(tx, image(number))
@@ -142,9 +142,9 @@ def test_who_sees_which_image(store: Store) -> None:
             return {each.id[-1] for each in images.page(tx, selection, None, COUNT)}
 
     assert seen(ImageSelection()) == set("0123456")
-    # Public ones (1, 4) and one's own (0, 2, 4, 6).
+    # Public images (1, 4) and the project's own (0, 2, 4, 6).
     assert seen(ImageSelection(viewer="project-0")) == set("01246")
-    # Others' community images (5) by asking for such.
+    # Other projects' community images (5) on request.
     assert seen(ImageSelection(viewer="project-0", with_community=True)) == set("012456")
     assert seen(ImageSelection(exact={"owner": ("project-1",)})) == set("135")
     assert seen(ImageSelection(size_bytes_min=2, size_bytes_max=4)) == set("24")

@@ -32,7 +32,7 @@ def consumer(number: int) -> ConsumerUuid:
 def claim_of(
     number: int, amounts: Mapping[ProviderId, Mapping[ClassId, int]], seen: int | None = None
 ) -> ConsumerClaim:
-    """What a consumer is to hold."""
+    """A consumer's requested allocations."""
     generation = None if seen is None else Generation(seen)
     return ConsumerClaim(consumer(number), "project", "user", amounts, generation)
 
@@ -54,17 +54,17 @@ class Cloud:
         return made.id
 
     def seen(self, *ids: ProviderId) -> dict[ProviderId, Generation]:
-        """The generations now."""
+        """The current generations."""
         with self.store.read() as tx:
             return {pid: view.generation for pid, view in capacity.views(tx, ids).items()}
 
     def used(self, provider_id: ProviderId) -> int:
-        """How many VCPU are held."""
+        """The allocated VCPU."""
         with self.store.read() as tx:
             return capacity.views(tx, [provider_id])[provider_id].used.get(self.vcpu, 0)
 
     def replace(self, *wanted: ConsumerClaim) -> None:
-        """Look, check and commit."""
+        """Read, check and commit."""
         with self.store.write() as tx:
             claims.replace(tx, wanted, NOW)
 
@@ -75,7 +75,7 @@ def cloud(store: Store) -> Cloud:
     return Cloud(store)
 
 
-def test_a_claim_moves_its_providers_one_generation(cloud: Cloud) -> None:
+def test_a_claim_advances_its_providers_by_one_generation(cloud: Cloud) -> None:
     before = cloud.seen(cloud.a, cloud.b)
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
     assert cloud.used(cloud.a) == 3
@@ -92,14 +92,14 @@ def test_a_stale_generation_writes_nothing(cloud: Cloud) -> None:
     assert cloud.used(cloud.a) == 3
 
 
-def test_only_the_claimed_provider_moves(cloud: Cloud) -> None:
-    """The seed's statement lacks the id: it would move all providers at one generation."""
+def test_only_the_claimed_provider_advances(cloud: Cloud) -> None:
+    """The seed's statement lacks the id: it would advance all providers at one generation."""
     assert len(set(cloud.seen(cloud.a, cloud.b).values())) == 1
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 1}}))
     assert len(set(cloud.seen(cloud.a, cloud.b).values())) == 2
 
 
-def test_claims_of_one_batch_stand_or_fall_alone(cloud: Cloud) -> None:
+def test_claims_of_one_batch_succeed_or_fail_independently(cloud: Cloud) -> None:
     seen = cloud.seen(cloud.a, cloud.b)
     batch = [
         Claim((claim_of(1, {cloud.a: {cloud.vcpu: 2}}),), {cloud.a: seen[cloud.a]}),
@@ -120,7 +120,7 @@ def test_a_claim_of_many_is_all_or_nothing(cloud: Cloud) -> None:
     assert (cloud.used(cloud.a), cloud.used(cloud.b)) == (0, 0)
 
 
-def test_consumers_swap_what_they_hold(cloud: Cloud) -> None:
+def test_consumers_swap_their_allocations(cloud: Cloud) -> None:
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 8}}), claim_of(2, {cloud.b: {cloud.vcpu: 8}}))
     cloud.replace(
         claim_of(1, {cloud.b: {cloud.vcpu: 8}}, 1), claim_of(2, {cloud.a: {cloud.vcpu: 8}}, 1)
@@ -131,14 +131,14 @@ def test_consumers_swap_what_they_hold(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("seen", [None, 7])
-def test_a_consumer_at_another_generation_is_left_alone(cloud: Cloud, seen: int | None) -> None:
+def test_a_consumer_at_another_generation_is_not_changed(cloud: Cloud, seen: int | None) -> None:
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
     with pytest.raises(ConcurrentUpdate):
         cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 4}}, seen))
     assert cloud.used(cloud.a) == 3
 
 
-def test_a_consumer_goes_with_its_last_allocation(cloud: Cloud) -> None:
+def test_a_consumer_is_deleted_with_its_last_allocation(cloud: Cloud) -> None:
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
     cloud.replace(claim_of(1, {}, 1))
     with cloud.store.read() as tx:
@@ -146,7 +146,7 @@ def test_a_consumer_goes_with_its_last_allocation(cloud: Cloud) -> None:
     assert cloud.used(cloud.a) == 0
 
 
-def test_a_release_frees_once_and_moves_no_generation(cloud: Cloud) -> None:
+def test_a_release_frees_once_and_advances_no_generation(cloud: Cloud) -> None:
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
     before = cloud.seen(cloud.a)
     with cloud.store.write() as tx:
@@ -157,7 +157,7 @@ def test_a_release_frees_once_and_moves_no_generation(cloud: Cloud) -> None:
     assert cloud.seen(cloud.a) == before
 
 
-def test_an_undone_step_leaves_the_others(cloud: Cloud) -> None:
+def test_a_step_that_is_rolled_back_leaves_the_others(cloud: Cloud) -> None:
     with cloud.store.write() as tx:
         with step(tx):
             claims.replace(tx, [claim_of(1, {cloud.a: {cloud.vcpu: 2}})], NOW)
@@ -167,7 +167,7 @@ def test_an_undone_step_leaves_the_others(cloud: Cloud) -> None:
     assert cloud.used(cloud.a) == 2
 
 
-def test_a_shrunk_inventory_takes_what_makes_it_no_worse(cloud: Cloud) -> None:
+def test_a_shrunk_inventory_accepts_claims_without_a_gain(cloud: Cloud) -> None:
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 8}}))
     with cloud.store.write() as tx:
         seen = providers.get(tx, PROVIDER).generation
@@ -192,7 +192,7 @@ def test_the_smallest_amount_need_not_be_a_step(cloud: Cloud, amount: int, is_gi
             cloud.replace(wanted)
 
 
-def test_every_claim_and_release_is_told(cloud: Cloud) -> None:
+def test_every_claim_and_release_is_in_the_feed(cloud: Cloud) -> None:
     with cloud.store.read() as tx:
         before = changes.newest(tx)
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
@@ -202,9 +202,7 @@ def test_every_claim_and_release_is_told(cloud: Cloud) -> None:
         assert told_since(tx, before) == [(cloud.a, 2), (cloud.a, changes.ALWAYS_READ)]
 
 
-def test_what_was_committed_is_there_for_the_next_process(
-    cloud: Cloud, opened: Callable[[], Store]
-) -> None:
+def test_commits_are_visible_to_the_next_process(cloud: Cloud, opened: Callable[[], Store]) -> None:
     cloud.replace(claim_of(1, {cloud.a: {cloud.vcpu: 3}}))
     with pytest.raises(RuntimeError, match="dies"), cloud.store.write() as tx:
         claims.replace(tx, [claim_of(2, {cloud.a: {cloud.vcpu: 3}})], NOW)
@@ -216,8 +214,8 @@ def test_what_was_committed_is_there_for_the_next_process(
     assert (view.used, view.generation) == ({cloud.vcpu: 3}, 2)
 
 
-def test_writers_that_race_sell_nothing_twice(cloud: Cloud, opened: Callable[[], Store]) -> None:
-    """Twelve claims of one unit each, by writers who know nothing of each other, for eight."""
+def test_racing_writers_do_not_overcommit(cloud: Cloud, opened: Callable[[], Store]) -> None:
+    """Twelve independent claims of one unit each, for eight units."""
 
     def race(number: int) -> bool:
         try:

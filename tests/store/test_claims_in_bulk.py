@@ -13,10 +13,10 @@ from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, inventories
 
 PARAMETERS_MAX = 32_766
-"""What SQLite takes in one statement, unless a distribution allows it more."""
+"""SQLite's default limit of parameters per statement."""
 MANY = PARAMETERS_MAX + 1000
 LESS = 17_000
-"""A limit that is reached sooner; the longest lists of ids are below it."""
+"""A lower limit, above the longest lists of ids."""
 NOW = datetime(2026, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
 
 
@@ -26,7 +26,7 @@ def limit(tx: Tx, parameters_max: int) -> None:
         driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, parameters_max)
 
 
-def test_a_batch_can_claim_of_more_providers_than_a_statement_has_parameters(store: Store) -> None:
+def test_a_batch_can_have_more_providers_than_a_statement_has_parameters(store: Store) -> None:
     with store.write() as tx:
         limit(tx, PARAMETERS_MAX)
         new = [(f"30000000-0000-4000-8000-{n:012}", f"host {n}") for n in range(MANY)]
@@ -38,7 +38,7 @@ def test_a_batch_can_claim_of_more_providers_than_a_statement_has_parameters(sto
     assert (len(ids), moved) == (MANY, {1})
 
 
-def test_more_consumers_than_a_statement_has_parameters_are_written_and_let_go(
+def test_more_consumers_than_a_statement_has_parameters_are_claimed_and_released(
     store: Store,
 ) -> None:
     uuids = [ConsumerUuid(f"c0000000-0000-4000-8000-{n:012}") for n in range(LESS + 1)]

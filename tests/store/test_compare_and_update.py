@@ -1,8 +1,8 @@
-"""The update of a generation stops the later of two writers by itself, on every backend.
+"""The update of a generation alone rejects the later of two writers, on every backend.
 
-Before that statement a writer waits for its turn and reads the generations, and behind it the
-amounts are counted again. Here there is no turn, no reading and no counting. What then stops
-the later writer is the comparison in the statement, and the look at how many rows it touched.
+Usually a writer waits for its turn and reads the generations before that statement, and the
+capacity is checked after it. These tests switch all of that off. Only the comparison in the
+statement, and the check of its row count, can reject the later writer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MEETING = pytest.mark.parametrize("meet", ["behind the commit", "before the comm
 
 
 class Rivals:
-    """Two processes on one database, with two providers that give 8 VCPU each."""
+    """Two processes on one database with two providers of 8 VCPU each."""
 
     def __init__(self, open_store: Callable[[], Store]) -> None:
         self.store = open_store()
@@ -56,7 +56,7 @@ class Rivals:
     def claim(
         self, number: int, amounts: Mapping[ProviderId, int], seen: int | None = None
     ) -> Claim:
-        """A claim that goes by the generations at the start."""
+        """A claim at the generations of the start."""
         taken = {provider_id: {self.vcpu: used} for provider_id, used in amounts.items()}
         consumer = ConsumerClaim(
             consumer_uuid(number), "p", "u", taken, None if seen is None else Generation(seen)
@@ -64,7 +64,7 @@ class Rivals:
         return Claim((consumer,), {provider_id: self.seen[provider_id] for provider_id in taken})
 
     def meet(self, first: Claim, second: Claim, meet: str) -> None:
-        """Commit one, and have the other come to its update behind or before that commit."""
+        """Commit one claim, while the other reaches its update before or after that commit."""
         comes = threading.Event()
 
         def come_second() -> None:
@@ -76,7 +76,7 @@ class Rivals:
             with self.near.write() as tx:
                 write(tx, first)
                 if meet == "before the commit":
-                    # Its update waits for this transaction, or comes behind it after all.
+                    # Its update waits for this transaction, or follows it.
                     later = pool.submit(come_second)
                     assert comes.wait(WITHIN_S)
             if meet == "behind the commit":
@@ -84,19 +84,19 @@ class Rivals:
             later.result(WITHIN_S)
 
     def generations(self) -> dict[ProviderId, int]:
-        """By how much the providers have moved."""
+        """How far the providers' generations have advanced."""
         with self.store.read() as tx:
             views = capacity.views(tx, [self.a, self.b])
         return {each: views[each].generation - self.seen[each] for each in (self.a, self.b)}
 
     def held(self, *numbers: int) -> list[tuple[ConsumerUuid, ProviderId, int]]:
-        """What these consumers hold."""
+        """The allocations of these consumers."""
         with self.store.read() as tx:
             found = allocations.of_consumers(tx, [consumer_uuid(each) for each in numbers])
         return [(each.consumer_uuid, each.provider_id, each.used) for each in found]
 
     def consumers(self, *numbers: int) -> dict[ConsumerUuid, int]:
-        """The generations of those of these consumers that are there."""
+        """The generations of those of these consumers that exist."""
         with self.store.read() as tx:
             found = allocations.consumers_by_uuid(tx, [consumer_uuid(each) for each in numbers])
         return {uuid: each.generation for uuid, each in found.items()}
@@ -108,7 +108,7 @@ def consumer_uuid(number: int) -> ConsumerUuid:
 
 
 def write(tx: Tx, claim: Claim) -> None:
-    """Write a claim, which is taken to go by what this transaction has read."""
+    """Write a claim as if this transaction had read its generations."""
     assert claims.commit_together(tx, [claim], NOW, are_read_here=True) == [None]
 
 
@@ -119,7 +119,7 @@ def rivals(opened: Callable[[], Store]) -> Rivals:
 
 
 @MEETING
-def test_of_two_that_saw_one_generation_the_first_gets_it(rivals: Rivals, meet: str) -> None:
+def test_of_two_claims_at_one_generation_the_first_succeeds(rivals: Rivals, meet: str) -> None:
     first, second = (rivals.claim(number, {rivals.a: 6}) for number in (1, 2))
     with pytest.raises(Overtaken):
         rivals.meet(first, second, meet)
@@ -130,7 +130,9 @@ def test_of_two_that_saw_one_generation_the_first_gets_it(rivals: Rivals, meet: 
 
 @MEETING
 @pytest.mark.parametrize("taken", ["a", "b"])
-def test_one_of_several_that_has_moved_is_enough(rivals: Rivals, meet: str, taken: str) -> None:
+def test_one_changed_provider_of_several_rejects_the_claim(
+    rivals: Rivals, meet: str, taken: str
+) -> None:
     provider_id = {"a": rivals.a, "b": rivals.b}[taken]
     first = rivals.claim(1, {provider_id: 6})
     second = rivals.claim(2, {rivals.a: 6, rivals.b: 6})
@@ -141,11 +143,11 @@ def test_one_of_several_that_has_moved_is_enough(rivals: Rivals, meet: str, take
 
 
 @MEETING
-def test_of_two_that_saw_one_consumer_the_first_replaces_it(rivals: Rivals, meet: str) -> None:
+def test_of_two_claims_of_one_consumer_the_first_succeeds(rivals: Rivals, meet: str) -> None:
     with rivals.near.write() as tx:
         write(tx, rivals.claim(1, {rivals.a: 1}))
     rivals.seen[rivals.a] = Generation(rivals.seen[rivals.a] + 1)
-    # They name different providers, so these stop neither of them.
+    # They name different providers, whose generations reject neither.
     first, second = (rivals.claim(1, {each: 6}, seen=1) for each in (rivals.a, rivals.b))
     with pytest.raises(Overtaken):
         rivals.meet(first, second, meet)

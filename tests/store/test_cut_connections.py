@@ -1,4 +1,4 @@
-"""Connections to database servers that end at the worst moments, before and after a commit."""
+"""Connections to database servers that are lost before and after a commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from innkeeper.store import periodic, schema
 from innkeeper.store.backends import catalogue
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.tables.ordering import periodic_tasks
-from innkeeper.store.transactions import Store, Tx, greet
+from innkeeper.store.transactions import Store, Tx, ping
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from tests.simulation.many_writers.cutting import Wire
 from tests.support.audited import furnish
@@ -41,18 +41,18 @@ FEW_READ_ONLY = {
 
 
 class Next(Random):
-    """Dice that hit once for each time they are loaded."""
+    """Chance that hits once for each time it is armed."""
 
     hits = 0
 
     def random(self) -> float:
-        """Below a half if it is a hit."""
+        """Below a half for a hit."""
         self.hits -= 1
         return float(self.hits < 0)
 
 
 class Frayed(NamedTuple):
-    """A store behind a wire that can be cut, and a desk on it."""
+    """A store behind a connection that can be cut, and a writer on it."""
 
     store: Store
     dice: Next
@@ -60,7 +60,7 @@ class Frayed(NamedTuple):
     ids: Numbers
 
     def cut_next_commit(self) -> None:
-        """Keep back the answer to the next commit, and end its connection."""
+        """Withhold the answer to the next commit, and cut its connection."""
         self.dice.hits = 1
 
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
@@ -83,16 +83,16 @@ class Frayed(NamedTuple):
         )
 
     def marked(self) -> list[str]:
-        """The names of the marks that are there."""
+        """The names of the existing marks."""
         with self.store.read() as tx:
             return sorted(tx.execute(sa.select(periodic_tasks.c.name)).scalars())
 
 
 def mark(name: str) -> Callable[[Tx], str]:
-    """A step that leaves a mark."""
+    """A step that writes a mark."""
 
     def write(tx: Tx) -> str:
-        periodic.leave_mark(tx, name, NOW)
+        periodic.mark_done(tx, name, NOW)
         return name
 
     return write
@@ -119,7 +119,7 @@ def frayed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frayed]:
     wire.close()
 
 
-def test_a_commit_that_is_not_answered_is_in_doubt(frayed: Frayed) -> None:
+def test_an_unanswered_commit_raises_doubtful(frayed: Frayed) -> None:
     frayed.cut_next_commit()
     with pytest.raises(Doubtful), frayed.store.write() as tx:
         mark("first")(tx)
@@ -128,7 +128,7 @@ def test_a_commit_that_is_not_answered_is_in_doubt(frayed: Frayed) -> None:
     assert frayed.marked() == ["first", "second"]
 
 
-def test_a_boot_in_doubt_is_found_and_nothing_is_done_twice(frayed: Frayed) -> None:
+def test_a_doubtful_boot_is_found_and_not_repeated(frayed: Frayed) -> None:
     frayed.cut_next_commit()
     request = frayed.request()
     booted, marked = frayed.carry_out(("boot", request), ("write", mark("x")))
@@ -139,7 +139,7 @@ def test_a_boot_in_doubt_is_found_and_nothing_is_done_twice(frayed: Frayed) -> N
         assert len(servers.alive(tx, request.server_ids)) == 1
 
 
-def test_a_connection_that_ends_before_the_commit_is_replaced_unseen(frayed: Frayed) -> None:
+def test_a_connection_lost_before_the_commit_is_replaced(frayed: Frayed) -> None:
     attempts: list[str] = []
 
     def write(tx: Tx) -> str:
@@ -147,7 +147,7 @@ def test_a_connection_that_ends_before_the_commit_is_replaced_unseen(frayed: Fra
         mark("x")(tx)
         if len(attempts) == 1:
             tx.exec_driver_sql(KILL[frayed.store.backend.name])
-            greet(tx)
+            ping(tx)
         return "written"
 
     request = frayed.request()
@@ -159,7 +159,7 @@ def test_a_connection_that_ends_before_the_commit_is_replaced_unseen(frayed: Fra
     assert frayed.store.trouble is None
 
 
-def test_a_connection_that_only_reads_is_thrown_away(frayed: Frayed) -> None:
+def test_a_lost_reading_connection_is_invalidated(frayed: Frayed) -> None:
     seen: list[object] = []
 
     def write(tx: Tx) -> None:
@@ -174,7 +174,7 @@ def test_a_connection_that_only_reads_is_thrown_away(frayed: Frayed) -> None:
     assert frayed.marked() == ["x"]
 
 
-def test_who_finds_nobody_there_is_told_to_come_back(frayed: Frayed) -> None:
+def test_an_unreachable_database_raises_unreachable(frayed: Frayed) -> None:
     backend = frayed.store.backend
     nowhere = frayed.store.engines.writing.url.set(port=1)
     away = Store(
@@ -195,7 +195,7 @@ def test_who_finds_nobody_there_is_told_to_come_back(frayed: Frayed) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KILL))
-def test_who_falls_asleep_with_the_turn_loses_it(name: str, tmp_path: Path) -> None:
+def test_an_idle_transaction_loses_its_turn(name: str, tmp_path: Path) -> None:
     url = DATABASES[name](tmp_path)
     backend = catalogue.of_url(url)
     asleep, awake = (
@@ -205,7 +205,7 @@ def test_who_falls_asleep_with_the_turn_loses_it(name: str, tmp_path: Path) -> N
     schema.upgrade(awake, NOW)
     with pytest.raises(Unreachable), asleep.write() as tx:
         mark("asleep")(tx)
-        # Waits until the server has ended the other's transaction.
+        # Waits until the server has ended the other transaction.
         with awake.write() as other:
             mark("awake")(other)
         mark("asleep again")(tx)

@@ -1,4 +1,4 @@
-"""What is told about databases that have programs of their own for saving: it works as told."""
+"""The backup commands of other databases work as printed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def carry_out(command: str) -> None:
         (mariadb_url, "mariadb-dump", "mariadb-client"),
     ],
 )
-def test_the_commands_for_other_databases_do_it(
+def test_the_commands_of_other_databases_save_and_restore(
     tmp_path: Path, fresh: Callable[[Path], str], program: str, package: str
 ) -> None:
     packages.find(program, package)
@@ -66,7 +66,7 @@ def test_the_commands_for_other_databases_do_it(
         again.dispose()
 
 
-def test_passwords_are_not_told() -> None:
+def test_commands_contain_no_password() -> None:
     for url in (
         "postgresql://ann:secret@db:5/x",
         "postgresql://ann@db:5/x?password=secret&sslpassword=secret&sslmode=require",
@@ -84,7 +84,7 @@ def test_parameters_of_a_url_are_kept() -> None:
 @pytest.mark.parametrize(
     "url", ["nonsense", "oracle://db/x", "postgresql://ann:secret", "sqlite://"]
 )
-def test_a_database_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
+def test_a_file_that_is_not_a_database_is_rejected(tmp_path: Path, url: str) -> None:
     file, told = tmp_path / "f", Told()
     with pytest.raises(Conflict) as refused:
         saving.backup(url, file, told.append, may_overwrite=False)

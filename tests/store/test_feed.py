@@ -1,4 +1,4 @@
-"""Following the feed: row by row while that is less work, and everything anew beyond that."""
+"""Following the feed: row by row while that is cheaper, otherwise a full reload."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def table_of(cloud: Cloud) -> ProviderTable:
-    """The providers there are, in columns."""
+    """The table of the existing providers."""
     with cloud.store.read() as tx:
         return provider_follower.load_all(tx)
 
 
 def tell(cloud: Cloud, times: int) -> None:
-    """Have the feed tell so often of the one provider."""
+    """Add so many changes of one provider to the feed."""
 
     def write(tx: Tx) -> None:
         changes.add_always_read(tx, [ProviderId(1)] * times, NOW)
@@ -50,14 +50,14 @@ def tell(cloud: Cloud, times: int) -> None:
 
 
 def take(cloud: Cloud, table: ProviderTable) -> set[ProviderId] | None:
-    """What of the table must be read again; None is all of it."""
+    """The rows that must be read again; None means all."""
     with cloud.store.read() as tx:
         taken = feed.take(tx, table)
         return None if taken is None else taken.stale
 
 
 def claim(cloud: Cloud, number: int, pid: ProviderId, vcpus: int, seen: int | None) -> None:
-    """Have a consumer hold processors of a provider, instead of what it held."""
+    """Replace a consumer's allocation of processors."""
     uuid = ConsumerUuid(f"20000000-0000-4000-8000-{number:012}")
     generation = None if seen is None else Generation(seen)
     with cloud.store.write() as tx:
@@ -66,7 +66,7 @@ def claim(cloud: Cloud, number: int, pid: ProviderId, vcpus: int, seen: int | No
         claims.replace(tx, [wanted], NOW)
 
 
-def test_a_table_that_is_far_behind_is_read_anew(cloud: Cloud) -> None:
+def test_a_table_that_is_far_behind_is_reloaded(cloud: Cloud) -> None:
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     table = table_of(cloud)
     before = table.change_id
@@ -79,18 +79,18 @@ def test_a_table_that_is_far_behind_is_read_anew(cloud: Cloud) -> None:
     assert table.change_id == before + most - 1, "who reads everything says from where on"
 
 
-def test_rows_of_the_feed_are_given_in_order_and_no_more_than_are_asked_for(cloud: Cloud) -> None:
+def test_the_feed_returns_rows_in_order_up_to_the_limit(cloud: Cloud) -> None:
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     tell(cloud, 5)
     with cloud.store.read() as tx:
         every = changes.after(tx, BEGINNING)
         assert every is not None
         assert changes.after(tx, BEGINNING, 3) == every[:3]
-        assert changes.after(tx, Bookmark(every[2].id, every[2].told_at)) == every[3:]
+        assert changes.after(tx, Bookmark(every[2].id, every[2].written_at)) == every[3:]
 
 
-def test_what_is_pruned_is_pruned_from_the_beginning_on(cloud: Cloud) -> None:
-    """Even after a clock was set back: who stands before a hole is to find out."""
+def test_rows_are_pruned_from_the_beginning(cloud: Cloud) -> None:
+    """Even after a clock was set back: a reader before a gap must detect it."""
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     behind = table_of(cloud)
     for moment in (NOW + HOUR, NOW, NOW + HOUR):
@@ -101,7 +101,7 @@ def test_what_is_pruned_is_pruned_from_the_beginning_on(cloud: Cloud) -> None:
     assert take(cloud, table_of(cloud)) == set()
 
 
-def test_no_more_is_kept_than_is_asked_for(cloud: Cloud) -> None:
+def test_pruning_keeps_at_most_the_given_number(cloud: Cloud) -> None:
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     tell(cloud, 7)
     early = table_of(cloud)
@@ -117,7 +117,7 @@ def test_no_more_is_kept_than_is_asked_for(cloud: Cloud) -> None:
 
 
 def test_a_bookmark_is_found_again(store: Store) -> None:
-    """On every database: one that cut moments short would have everything read anew."""
+    """On every database: truncated timestamps would cause full reloads."""
     odd = NOW + timedelta(microseconds=123_457)
     with store.write() as tx:
         changes.add_always_read(tx, [ProviderId(1)], odd)
@@ -127,12 +127,12 @@ def test_a_bookmark_is_found_again(store: Store) -> None:
         assert told is not None
         first, second = told
         assert changes.newest(tx) == (second.id, odd)
-        assert changes.after(tx, Bookmark(first.id, first.told_at)) == [second]
+        assert changes.after(tx, Bookmark(first.id, first.written_at)) == [second]
         assert changes.after(tx, changes.newest(tx)) == []
 
 
-def test_another_change_of_the_same_number_is_found_out(cloud: Cloud) -> None:
-    """A database that was brought back from a copy goes on counting from there."""
+def test_another_change_with_the_same_id_is_detected(cloud: Cloud) -> None:
+    """A restored database reuses the ids after its backup."""
     file = cloud.folder / FILE
     cloud.write(lambda tx: providers.create(tx, ONE, "one", None, now=NOW))
     with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(":memory:")) as copy:
@@ -148,7 +148,7 @@ def test_another_change_of_the_same_number_is_found_out(cloud: Cloud) -> None:
     assert take(cloud, behind) == {1}
 
 
-def test_claims_are_taken_over_without_reading_the_providers(cloud: Cloud) -> None:
+def test_claims_are_applied_without_reading_the_providers(cloud: Cloud) -> None:
     cloud.report(reported("a", vcpus=8, memory_mb=1024))
     table = table_of(cloud)
     (pid,) = table.index_of
@@ -162,11 +162,11 @@ def test_claims_are_taken_over_without_reading_the_providers(cloud: Cloud) -> No
     assert take(cloud, table) == set()
 
 
-def test_claims_behind_something_that_was_missed_are_read(cloud: Cloud) -> None:
+def test_claims_after_a_missed_change_are_read(cloud: Cloud) -> None:
     cloud.report(reported("a", vcpus=8, memory_mb=1024))
     table = table_of(cloud)
     (pid,) = table.index_of
     cloud.report(reported("a", vcpus=9, memory_mb=1024))
     claim(cloud, 1, pid, 3, None)
     assert take(cloud, table) == {pid}
-    assert table.used["VCPU"][0] == 0, "reading is left to who asked"
+    assert table.used["VCPU"][0] == 0, "the caller reads the rows"

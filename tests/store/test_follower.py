@@ -1,4 +1,4 @@
-"""The follower beside a real feed: what it reads again, what it need not, and when all."""
+"""The follower of a real feed: what it reads again, what it skips, and when it reloads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def behind(cloud: Cloud) -> Iterator[Cloud]:
-    """Another process, which knows what was there when the test began."""
+    """Another process, which has read the state at the start of the test."""
     other = cloud.beside()
     yield other
     other.reread()
@@ -45,23 +45,23 @@ def behind(cloud: Cloud) -> Iterator[Cloud]:
 
 
 def free(cloud: Cloud, name: str) -> float:
-    """What the host table shows free of a host's vcpus."""
+    """A host's free VCPU in the host table."""
     return float(cloud.table.free["VCPU"][cloud.table.index_by_name[name]])
 
 
 def follow(cloud: Cloud) -> None:
-    """Catch up from a transaction that only reads."""
+    """Catch up in a read transaction."""
     with cloud.store.read() as tx:
         cloud.executor.follow(tx)
 
 
 def prune(cloud: Cloud) -> int:
-    """Forget all of the feed but its newest row."""
+    """Prune all of the feed but its newest row."""
     dropped: int = cloud.write(lambda tx: changes.prune(tx, LATER, 0))
     return dropped
 
 
-def test_what_others_write_is_seen_after_catching_up(cloud: Cloud, behind: Cloud) -> None:
+def test_writes_of_other_processes_are_seen_after_catching_up(cloud: Cloud, behind: Cloud) -> None:
     cloud.report(reported("b", vcpus=9), reported("d", vcpus=2, availability_zone="north"))
     assert free(behind, "b") == 4
     follow(behind)
@@ -77,8 +77,8 @@ def test_catching_up_with_nothing_changes_nothing(behind: Cloud) -> None:
     assert behind.table.change_id == before
 
 
-def test_ones_own_claims_are_not_read_again(cloud: Cloud) -> None:
-    """The row already shows the generation, so catching up leaves it alone."""
+def test_own_claims_are_not_read_again(cloud: Cloud) -> None:
+    """The row already shows the generation, so catching up skips it."""
     cloud.boot(cloud.request(forced_host="a", is_admin=True))
     index = cloud.table.index_by_name["a"]
     cloud.table.used["DISK_GB"][index] = 77
@@ -88,7 +88,7 @@ def test_ones_own_claims_are_not_read_again(cloud: Cloud) -> None:
     cloud.table.used["DISK_GB"][index] = 10
 
 
-def test_a_host_that_goes_leaves_the_table_and_may_come_back(cloud: Cloud, behind: Cloud) -> None:
+def test_a_removed_host_leaves_the_table_and_may_return(cloud: Cloud, behind: Cloud) -> None:
     cloud.write(lambda tx: hosts.remove_service(tx, hosts.by_name(tx, "b"), NOW))
     follow(behind)
     assert sorted(behind.table.names) == ["a", "c"]
@@ -97,7 +97,7 @@ def test_a_host_that_goes_leaves_the_table_and_may_come_back(cloud: Cloud, behin
     assert free(behind, "b") == 7
 
 
-def test_providers_that_are_no_hosts_have_no_row(cloud: Cloud, behind: Cloud) -> None:
+def test_providers_without_a_host_have_no_row(cloud: Cloud, behind: Cloud) -> None:
     def share(tx: Tx) -> None:
         providers.create(tx, SHARED, "shared", None, now=NOW)
         inventories.replace(tx, SHARED, 0, {"DISK_GB": Inventory(1000)}, NOW)
@@ -107,7 +107,7 @@ def test_providers_that_are_no_hosts_have_no_row(cloud: Cloud, behind: Cloud) ->
     assert sorted(behind.table.names) == ["a", "b", "c"]
 
 
-def test_a_feed_that_was_cut_behind_us_has_everything_read(cloud: Cloud, behind: Cloud) -> None:
+def test_a_feed_pruned_past_the_follower_makes_it_reload(cloud: Cloud, behind: Cloud) -> None:
     for size in (5, 6, 7):
         cloud.report(reported("a", vcpus=size), reported("b", vcpus=size))
     assert prune(cloud) > 0
@@ -115,7 +115,7 @@ def test_a_feed_that_was_cut_behind_us_has_everything_read(cloud: Cloud, behind:
     assert (free(behind, "a"), free(behind, "b")) == (7, 7)
 
 
-def test_a_feed_that_was_cut_before_us_is_followed_on(cloud: Cloud, behind: Cloud) -> None:
+def test_a_feed_pruned_before_the_follower_is_followed(cloud: Cloud, behind: Cloud) -> None:
     cloud.report(reported("a", vcpus=5))
     follow(behind)
     prune(cloud)
@@ -126,11 +126,8 @@ def test_a_feed_that_was_cut_before_us_is_followed_on(cloud: Cloud, behind: Clou
     assert behind.table is table, "nothing had to be read whole"
 
 
-def test_what_a_failed_transaction_cut_and_read_whole_is_forgotten(
-    cloud: Cloud, behind: Cloud
-) -> None:
-    """The whole table was read inside a transaction that then did not come to be, and of
-    what it had written there is no change row left to tell of it."""
+def test_a_reload_in_a_failed_transaction_is_discarded(cloud: Cloud, behind: Cloud) -> None:
+    """The table was reloaded inside a transaction that was rolled back, without changes left."""
     for size in (5, 6):
         cloud.report(reported("a", vcpus=size), reported("b", vcpus=size))
     table = behind.table
@@ -166,7 +163,7 @@ def test_rows_of_a_failed_transaction_are_read_again(cloud: Cloud) -> None:
     assert cloud.table.used["VCPU"].sum() == 0
 
 
-def test_failing_again_and_again_does_not_wear_the_table_out(cloud: Cloud) -> None:
+def test_repeated_failures_do_not_grow_the_table(cloud: Cloud) -> None:
     for _ in range(4):
         with pytest.raises(RuntimeError), cloud.store.write() as tx:
             cloud.executor.begin(tx)
@@ -177,14 +174,14 @@ def test_failing_again_and_again_does_not_wear_the_table_out(cloud: Cloud) -> No
     cloud.judge()
 
 
-def test_a_failure_before_anything_was_done_costs_nothing(cloud: Cloud) -> None:
+def test_a_failure_before_any_change_costs_nothing(cloud: Cloud) -> None:
     table, last = cloud.table, cloud.table.change_id
     cloud.executor.forget()
     cloud.reread()
     assert (cloud.table, cloud.table.change_id) == (table, last)
 
 
-def test_a_fresh_follower_that_must_forget_does_not_go_back_to_the_beginning(cloud: Cloud) -> None:
+def test_a_new_follower_that_discards_rows_does_not_start_over(cloud: Cloud) -> None:
     follower = Follower()
     with cloud.store.read() as tx:
         follower.load(tx)
@@ -195,29 +192,29 @@ def test_a_fresh_follower_that_must_forget_does_not_go_back_to_the_beginning(clo
     prune(cloud)
 
 
-# -- agents ----------------------------------------------------------------------------------
+# -- agents
 
 
 def heard_at(cloud: Cloud, moment: datetime, agent_id: AgentId = AGENT.id) -> None:
-    """Have an agent speak."""
-    cloud.write(lambda tx: agents.heard(tx, agent_id, moment))
+    """Record a heartbeat of an agent."""
+    cloud.write(lambda tx: agents.mark_seen(tx, agent_id, moment))
 
 
 def hear(cloud: Cloud, now: datetime = LATER) -> float:
-    """Have the table take over the heartbeats; give the agent's moment there."""
+    """Apply the heartbeats to the table; return the agent's timestamp in it."""
     with cloud.store.read() as tx:
         cloud.executor.follower.read_heartbeats(tx, now)
     table = cloud.table
     return float(table.agent_seen_s[table.agents[AGENT.id]])
 
 
-def test_heartbeats_are_taken_over_when_asked_for(cloud: Cloud, behind: Cloud) -> None:
+def test_heartbeats_are_read_on_request(cloud: Cloud, behind: Cloud) -> None:
     moment = NOW + timedelta(seconds=30)
     heard_at(cloud, moment)
     assert hear(behind) == seconds(moment)
 
 
-def test_one_clock_that_is_ahead_silences_nobody_else(cloud: Cloud, behind: Cloud) -> None:
+def test_a_clock_that_is_ahead_hides_no_other_agent(cloud: Cloud, behind: Cloud) -> None:
     other = AgentId("b0000000-0000-4000-8000-000000000002")
     made = type(AGENT)(other, "other", "fake", None, NOW, NOW)
     cloud.write(lambda tx: agents.add(tx, made))
@@ -239,7 +236,7 @@ def test_a_heartbeat_that_became_visible_late_is_not_missed(cloud: Cloud, behind
     assert hear(behind) == seconds(late)
 
 
-def test_an_agent_of_a_host_that_is_new_counts_as_heard_from_its_first_boot_on(
+def test_the_agent_of_a_new_host_counts_as_seen_from_its_first_boot(
     cloud: Cloud, behind: Cloud
 ) -> None:
     moment = NOW + timedelta(seconds=100)

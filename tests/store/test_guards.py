@@ -1,4 +1,4 @@
-"""A claim that no generation stops is stopped by the count, and each guard is seen to work."""
+"""The capacity check rejects claims that pass the generations; each guard is needed."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class House:
             self.vcpu: ClassId = names.class_ids(tx)["VCPU"]
 
     def shrink(self, total: int) -> None:
-        """The operator takes something away, whatever is held of it."""
+        """The operator shrinks the inventory, whatever its usage."""
         with self.store.write() as tx:
             seen = providers.get(tx, PROVIDER).generation
             inventories.change(tx, PROVIDER, "VCPU", seen, Inventory(total), NOW)
 
     def claim(self, seen: int, wanted: Mapping[int, int]) -> None:
-        """Commit at a generation what is wanted by consumer; 0 lets go of all."""
+        """Commit amounts by consumer at a generation; 0 releases all."""
         with self.store.write() as tx:
             uuids = {number: consumer(number) for number in wanted}
             known = allocations.consumers_by_uuid(tx, uuids.values())
@@ -64,13 +64,13 @@ class House:
 
     @property
     def used(self) -> int:
-        """How much is held."""
+        """The usage."""
         with self.store.read() as tx:
             return capacity.views(tx, [self.provider])[self.provider].used.get(self.vcpu, 0)
 
     @property
     def generation(self) -> int:
-        """Where the provider is."""
+        """The provider's generation."""
         with self.store.read() as tx:
             return providers.get(tx, PROVIDER).generation
 
@@ -80,7 +80,7 @@ def consumer(number: int) -> ConsumerUuid:
     return ConsumerUuid(f"b0000000-0000-0000-0000-{number:012}")
 
 
-def test_a_claim_that_saw_too_little_is_stopped_by_its_generation(store: Store) -> None:
+def test_a_stale_claim_is_rejected_by_its_generation(store: Store) -> None:
     house = House(store, Guards())
     house.claim(1, {1: 3})
     with pytest.raises(ProviderChanged):
@@ -88,7 +88,7 @@ def test_a_claim_that_saw_too_little_is_stopped_by_its_generation(store: Store) 
     assert house.used == 3
 
 
-def test_without_generations_it_is_stopped_by_the_count(store: Store) -> None:
+def test_without_generations_the_capacity_check_rejects_it(store: Store) -> None:
     house = House(store, ONLY_THE_COUNT)
     house.claim(1, {1: 3})
     with capture_logs() as logs, pytest.raises(Overtaken):
@@ -100,14 +100,14 @@ def test_without_generations_it_is_stopped_by_the_count(store: Store) -> None:
     assert house.used == TOTAL
 
 
-def test_without_any_guard_the_same_is_sold_twice(store: Store) -> None:
+def test_without_guards_a_provider_is_overcommitted(store: Store) -> None:
     house = House(store, NO_GUARDS)
     house.claim(1, {1: 3})
     house.claim(1, {2: 3})
     assert house.used == 6
 
 
-def test_who_is_over_capacity_may_keep_and_lose_and_not_gain(store: Store) -> None:
+def test_a_provider_over_capacity_may_keep_and_lose_allocations_but_not_gain(store: Store) -> None:
     house = House(store, ONLY_THE_COUNT)
     house.claim(1, {1: 3, 2: 1})
     house.shrink(2)
@@ -122,7 +122,7 @@ def test_who_is_over_capacity_may_keep_and_lose_and_not_gain(store: Store) -> No
     assert house.used == 3
 
 
-def test_what_is_no_longer_given_out_is_not_claimed(store: Store) -> None:
+def test_a_removed_inventory_cannot_be_claimed(store: Store) -> None:
     house = House(store, ONLY_THE_COUNT)
     with store.write() as tx:
         inventories.remove(tx, PROVIDER, "VCPU", NOW)
@@ -131,7 +131,7 @@ def test_what_is_no_longer_given_out_is_not_claimed(store: Store) -> None:
     assert house.used == 0
 
 
-def test_more_than_is_there_may_be_passed_on_and_repaired(store: Store) -> None:
+def test_an_overcommitted_allocation_may_be_moved_and_repaired(store: Store) -> None:
     house = House(store, Guards())
     house.claim(1, {1: 3, 2: 1})
     house.shrink(1)

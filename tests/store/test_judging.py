@@ -1,4 +1,4 @@
-"""What a measured run leaves behind is judged alike on every database."""
+"""The checks of a measured run give the same result on every database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLAIM = str(uuid.UUID(int=1, version=4))
 
 @pytest.fixture
 def filled(store: Store) -> Store:
-    """Two hosts, what others hold of them, and one claim."""
+    """Two hosts with allocations, and one claim."""
     fleet.fill(store, Fleet(2, allocations=6), NOW)
     held = {"resource_provider_id": 1, "consumer_id": CLAIM, "used": 1, "created_at": NOW}
     with store.write() as tx:
@@ -32,24 +32,24 @@ def filled(store: Store) -> Store:
 
 
 def found(store: Store, *claims: str) -> list[str]:
-    """What the judge finds if these were acknowledged."""
+    """The problems that are found if these were acknowledged."""
     return list(judging.problems(store, {judging.SERVERS: [], judging.CONSUMERS: claims}))
 
 
-def test_what_was_acknowledged_and_is_there_is_no_problem(filled: Store) -> None:
+def test_acknowledged_and_present_is_no_problem(filled: Store) -> None:
     assert found(filled, CLAIM) == []
 
 
-def test_what_is_there_and_was_not_acknowledged_is_found(filled: Store) -> None:
+def test_present_and_not_acknowledged_is_found(filled: Store) -> None:
     assert found(filled) == ["1 consumers are there that nobody was told of."]
 
 
-def test_what_was_acknowledged_and_is_not_there_is_found(filled: Store) -> None:
+def test_acknowledged_and_missing_is_found(filled: Store) -> None:
     lost = str(uuid.UUID(int=2, version=4))
     assert found(filled, CLAIM, lost) == [f"The consumer {lost} was acknowledged, and holds None."]
 
 
-def test_what_is_held_only_in_part_is_found(filled: Store) -> None:
+def test_a_partial_claim_is_found(filled: Store) -> None:
     with filled.write() as tx:
         mine = placement.allocations.c.consumer_id == CLAIM
         first = tx.execute(sa.select(sa.func.min(placement.allocations.c.id)).where(mine))
@@ -58,7 +58,7 @@ def test_what_is_held_only_in_part_is_found(filled: Store) -> None:
     assert found(filled, CLAIM) == [f"The consumer {CLAIM} was acknowledged, and holds (2, 1)."]
 
 
-def test_what_is_sold_twice_is_found(filled: Store) -> None:
+def test_an_overcommitted_provider_is_found(filled: Store) -> None:
     with filled.write() as tx:
         mine = placement.allocations.c.consumer_id == CLAIM
         tx.execute(placement.allocations.update().where(mine).values(used=10_000_000))

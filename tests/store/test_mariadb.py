@@ -1,4 +1,4 @@
-"""What a MariaDB server must be like, and what is told of one that is not."""
+"""The requirements for MariaDB servers, and the errors of servers that do not meet them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 def opened(url: str) -> Store:
-    """A store, whose connections are made later."""
+    """A store without connections yet."""
     backend = Mariadb()
     return Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
 
@@ -44,11 +44,11 @@ def store(url: str) -> Iterator[Store]:
 
 
 def test_every_table_has_a_primary_key() -> None:
-    # Galera deletes no row of a table without one, and certifies none.
+    # Galera neither deletes nor certifies rows of a table without one.
     assert [each.name for each in METADATA.tables.values() if not each.primary_key.columns] == []
 
 
-def test_a_database_that_takes_different_names_for_one_is_refused(store: Store) -> None:
+def test_a_collation_that_ignores_case_is_rejected(store: Store) -> None:
     schema.upgrade(store, NOW)
     with store.write() as tx:
         tx.exec_driver_sql(
@@ -58,7 +58,7 @@ def test_a_database_that_takes_different_names_for_one_is_refused(store: Store) 
         schema.upgrade(store, NOW)
 
 
-def test_unsafe_settings_of_a_server_are_told_once(store: Store) -> None:
+def test_unsafe_settings_of_a_server_are_logged_once(store: Store) -> None:
     with structlog.testing.capture_logs() as told:
         for _ in range(2):
             with store.read():
@@ -69,7 +69,7 @@ def test_unsafe_settings_of_a_server_are_told_once(store: Store) -> None:
     assert len(told) == len(unsafe)
 
 
-def test_several_addresses_of_no_cluster_are_refused(url: str) -> None:
+def test_several_addresses_without_a_cluster_are_rejected(url: str) -> None:
     port = mariadb.shared().port
     store = opened(url.replace(f"127.0.0.1:{port}", f"127.0.0.1:{port},localhost:{port}"))
     with pytest.raises(Unavailable, match="belongs to none"), store.read():
@@ -77,8 +77,8 @@ def test_several_addresses_of_no_cluster_are_refused(url: str) -> None:
     store.dispose()
 
 
-def test_a_collision_within_a_step_is_called_so(store: Store) -> None:
-    """The server ends the whole transaction then, and knows of no savepoint any more."""
+def test_a_deadlock_within_a_step_is_a_collision(store: Store) -> None:
+    """The server has rolled back the whole transaction with its savepoints."""
     schema.upgrade(store, NOW)
     touch = "UPDATE traits SET updated_at = NOW() WHERE id "
 
@@ -87,7 +87,7 @@ def test_a_collision_within_a_step_is_called_so(store: Store) -> None:
         other.rollback()
 
     with store.engines.reading.connect() as other, ThreadPoolExecutor() as beside:
-        # It has changed more, and so is not the one whom the server lets go.
+        # It has changed more rows, so the server does not pick it as the victim.
         other.exec_driver_sql(touch + "BETWEEN 10 AND 60")
         with pytest.raises(Collided), store.write() as tx, step(tx):
             tx.exec_driver_sql(touch + "= 1")
@@ -96,14 +96,14 @@ def test_a_collision_within_a_step_is_called_so(store: Store) -> None:
         crossed.result()
 
 
-def test_an_upgrade_is_over_when_it_is_committed(store: Store, url: str) -> None:
-    """Who looked between its end and its commit would take its last step once more."""
+def test_an_upgrade_is_locked_until_it_is_committed(store: Store, url: str) -> None:
+    """A program that looked between its end and its commit would repeat its last step."""
     schema.upgrade(store, NOW)
     other = opened(url)
     try:
         with store.write() as tx:
             store.backend.begin_upgrade(tx)
-            # As every step that alters a table, it ends the turn of whoever writes.
+            # Like every step that alters a table, it ends the writer's turn.
             tx.exec_driver_sql("CREATE TABLE altered (id INTEGER PRIMARY KEY)")
             store.backend.end_upgrade(tx)
             with pytest.raises(Busy), other.write() as waiting:
@@ -116,7 +116,7 @@ def test_an_upgrade_is_over_when_it_is_committed(store: Store, url: str) -> None
 
 @pytest.fixture
 def encrypting(tmp_path: Path) -> Iterator[tuple[mariadb.Mariadb, Authority]]:
-    """A server that offers TLS, and the authority that vouches for it."""
+    """A server that offers TLS, and its certificate authority."""
     server = mariadb.Mariadb(**mariadb.FAST)
     try:
         authority = Authority(tmp_path)
@@ -132,12 +132,12 @@ def encrypting(tmp_path: Path) -> Iterator[tuple[mariadb.Mariadb, Authority]]:
 
 
 def cipher(store: Store) -> str:
-    """How a connection is encrypted; empty if it is not."""
+    """The cipher of a connection; empty without encryption."""
     with store.read() as tx:
         return str(tx.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()[1])
 
 
-def test_a_server_that_offers_encryption_is_spoken_to_so(
+def test_connections_are_encrypted_if_the_server_offers_tls(
     encrypting: tuple[mariadb.Mariadb, Authority], tmp_path: Path
 ) -> None:
     server, authority = encrypting
@@ -155,8 +155,8 @@ def test_a_server_that_offers_encryption_is_spoken_to_so(
             each.dispose()
 
 
-def test_connections_that_ask_nothing_of_encryption_know_nobody() -> None:
-    """To read whom the system trusts takes longer than to connect, and nobody is looked at."""
+def test_connections_without_tls_settings_verify_no_certificate() -> None:
+    """Reading the system's certificates takes longer than to connect, and none is verified."""
     first, second = (vars(NodeConnection(defer_connect=True))["ctx"] for _ in range(2))
     assert first is second
     assert first.get_ca_certs() == []

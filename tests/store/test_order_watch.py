@@ -1,4 +1,4 @@
-"""Agents that wait at one process hear of orders that others commit, and nobody else does."""
+"""Commits of orders in other processes wake the agents that wait for them, and no others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def other(opened: Callable[[], Store]) -> Store:
 
 @pytest.fixture
 def wakeups(opened: Callable[[], Store]) -> Iterator[Wakeups]:
-    """Wake-ups that a watch sends."""
+    """The wake-ups of a watch."""
     made = Wakeups()
     watch = OrderWatch(opened(), made)
     watch.start()
@@ -45,13 +45,13 @@ def order(store: Store) -> None:
         orders.add(tx, [NewOrder(AGENT.id, "host", SERVER, "build")], NOW)
 
 
-def test_an_order_of_another_process_rings(other: Store, wakeups: Wakeups) -> None:
+def test_an_order_of_another_process_wakes_the_agent(other: Store, wakeups: Wakeups) -> None:
     async def story() -> None:
         with (
             wakeups.listen(orders.TOPIC, AGENT.id) as mine,
             wakeups.listen(orders.TOPIC, AgentId("somebody else")) as theirs,
         ):
-            # The first look rings for all: it may be later than the one of who listens.
+            # The first poll wakes all agents: an order may be older than the poll.
             await asyncio.wait_for(asyncio.gather(mine.wait(), theirs.wait()), WITHIN_S)
             for _ in range(3):
                 mine.clear()
@@ -67,7 +67,7 @@ def test_an_order_of_another_process_rings(other: Store, wakeups: Wakeups) -> No
     asyncio.run(story())
 
 
-def test_nothing_is_asked_while_nobody_waits(wakeups: Wakeups) -> None:
+def test_nothing_is_polled_without_waiters(wakeups: Wakeups) -> None:
     assert not wakeups.has_listener(orders.TOPIC)
     wakeups.stop()
     begun_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Turns at periodic work, and news: processes on one database agree."""
+"""Periodic tasks and cache invalidation between processes on one database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def test_one_of_several_has_the_turn(opened: Callable[[], Store]) -> None:
+def test_one_of_several_processes_gets_the_turn(opened: Callable[[], Store]) -> None:
     stores = [opened() for _ in range(4)]
     for number in range(3):
         moment = at(number * PERIOD_S)
@@ -40,17 +40,17 @@ def test_one_of_several_has_the_turn(opened: Callable[[], Store]) -> None:
 def test_a_turn_comes_after_a_period(store: Store) -> None:
     assert asks(store, at(0))
     assert not asks(store, at(PERIOD_S / 2))
-    # The clock of who had it last may be a little behind.
+    # The clock of the last process may be a little behind.
     assert asks(store, at(PERIOD_S - 0.01))
 
 
-def test_a_clock_that_was_ahead_stops_nobody(store: Store) -> None:
+def test_a_clock_that_was_ahead_blocks_no_process(store: Store) -> None:
     assert asks(store, at(3600))
     assert asks(store, at(0))
     assert not asks(store, at(1))
 
 
-def test_work_that_fails_leaves_the_turn(store: Store) -> None:
+def test_failed_work_does_not_take_the_turn(store: Store) -> None:
     assert asks(store, at(0))
     with pytest.raises(Conflict), store.write() as tx:
         assert periodic.take_turn(tx, TASK, PERIOD_S, at(PERIOD_S))
@@ -63,38 +63,38 @@ def number(store: Store) -> int:
         return invalidations.number(tx, invalidations.IDENTITY)
 
 
-def test_news_come_with_the_commit(opened: Callable[[], Store]) -> None:
+def test_an_invalidation_is_visible_with_the_commit(opened: Callable[[], Store]) -> None:
     store, other = opened(), opened()
     before = number(other)
     with store.write() as tx:
-        invalidations.tell(tx, invalidations.IDENTITY)
+        invalidations.invalidate(tx, invalidations.IDENTITY)
         assert number(other) == before
     assert number(other) == before + 1
     with pytest.raises(Conflict), store.write() as tx:
-        invalidations.tell(tx, invalidations.IDENTITY)
+        invalidations.invalidate(tx, invalidations.IDENTITY)
         raise Conflict("It failed.")
     assert number(other) == before + 1
 
 
-def test_who_listens_hears_of_each(opened: Callable[[], Store]) -> None:
+def test_a_listener_sees_each_invalidation(opened: Callable[[], Store]) -> None:
     store, other = opened(), opened()
     listener = invalidations.Listener(store, invalidations.IDENTITY)
     before = listener.number()
     for count in range(1, 4):
         with other.write() as tx:
-            invalidations.tell(tx, invalidations.IDENTITY)
+            invalidations.invalidate(tx, invalidations.IDENTITY)
         assert listener.number() == before + count
     listener.close()
 
 
-def test_whoever_answers_after_a_loss_may_count_anew(opened: Callable[[], Store]) -> None:
-    """What was known before is no proof of what is so now, though the number is the same."""
+def test_a_lost_connection_yields_a_new_number(opened: Callable[[], Store]) -> None:
+    """Cached values may be stale even if the counter is the same."""
     store = opened()
     lines: list[Any] = []
     sa.event.listen(store.engines.reading, "connect", lambda raw, _: lines.append(raw))
     listener = invalidations.Listener(store, invalidations.IDENTITY)
     before = listener.number()
-    # As when its server is restarted: what it asks by is gone.
+    # As after a restart of the server: its connection is lost.
     for each in lines:
         each.close()
     store.engines.reading.dispose()

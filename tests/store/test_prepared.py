@@ -1,4 +1,4 @@
-"""Prepared statements write, read and fail as all others do."""
+"""Prepared statements write, read and fail as all other statements do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLAVOR = {
 }
 
 
-def test_a_broken_rule_is_sqlalchemys_error(store: Store) -> None:
+def test_a_constraint_violation_is_sqlalchemys_error(store: Store) -> None:
     with pytest.raises(sa.exc.IntegrityError) as raised, store.write() as tx:
         ADD_TRAITS.run(tx, [TRAIT, TRAIT])
     assert "CUSTOM_TWICE" not in str(raised.value)
@@ -60,7 +60,7 @@ def test_moments_are_written_as_any_other_statement_writes_them(store: Store) ->
         assert tx.execute(found).scalars().all() == [NOW, NOW]
 
 
-def test_what_is_read_is_as_any_other_statement_gives_it(store: Store) -> None:
+def test_values_are_read_as_any_other_statement_reads_them(store: Store) -> None:
     query = sa.select(
         flavors.c.name, flavors.c.is_public, flavors.c.extra_specs, flavors.c.created_at
     )
@@ -76,9 +76,7 @@ def test_what_is_read_is_as_any_other_statement_gives_it(store: Store) -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, {}, [], {"a": None}, [[]], False, 0, ""])
-def test_little_json_is_written_as_any_other_statement_writes_it(
-    store: Store, nothing: Any
-) -> None:
+def test_empty_json_is_written_as_any_other_statement_writes_it(store: Store, nothing: Any) -> None:
     with store.write() as tx:
         Prepared(flavors.insert()).run(tx, [{**FLAVOR, "extra_specs": nothing}])
         other = {**FLAVOR, "flavor_id": "2", "name": "b", "extra_specs": nothing}

@@ -1,4 +1,4 @@
-"""The migrations make exactly the tables that the program speaks of, on every database."""
+"""The migrations create exactly the program's tables, on every database."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from innkeeper.store.tables import compute, identity, ordering, placement
 from innkeeper.store.tables.metadata import METADATA
 from innkeeper.store.transactions import Store
 
-NOW = datetime(2030, 1, 1)  # noqa: DTZ001 - the store's moments are naive, in UTC
+NOW = datetime(2030, 1, 1)  # noqa: DTZ001 - the store's timestamps are naive, in UTC
 NAME_MAX = 63
-"""Octets of a name in PostgreSQL; MariaDB takes one more."""
+"""Bytes of a name in PostgreSQL; MariaDB allows one more."""
 ROOMS = (compute, identity, placement)
 
 
@@ -34,7 +34,7 @@ def empty(tmp_path: Path) -> Store:
     return Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5))
 
 
-def test_migrations_make_what_the_tables_say(empty: Store) -> None:
+def test_migrations_create_the_schema_of_the_tables(empty: Store) -> None:
     assert schema.upgrade(empty, NOW)
     with empty.read() as tx:
         context = MigrationContext.configure(tx, opts={"compare_type": True})
@@ -47,7 +47,7 @@ def test_a_second_upgrade_changes_nothing(empty: Store) -> None:
     assert not schema.upgrade(empty, NOW)
 
 
-def test_down_to_nothing_and_up_again(empty: Store) -> None:
+def test_downgrade_to_an_empty_schema_and_upgrade_again(empty: Store) -> None:
     schema.upgrade(empty, NOW)
     with empty.write() as tx:
         alembic.command.downgrade(schema.config(tx), "base")
@@ -55,7 +55,7 @@ def test_down_to_nothing_and_up_again(empty: Store) -> None:
     assert schema.upgrade(empty, NOW)
 
 
-def test_standard_names_are_there(empty: Store) -> None:
+def test_standard_names_are_inserted(empty: Store) -> None:
     schema.upgrade(empty, NOW)
     with empty.read() as tx:
         classes = set(tx.execute(sa.select(placement.resource_classes.c.name)).scalars())
@@ -65,7 +65,7 @@ def test_standard_names_are_there(empty: Store) -> None:
 
 
 def made_by_a_newer_program(store: Store, compatible_since: str | None) -> None:
-    """Have the database say that it is at a revision that this program does not know."""
+    """Set the database to a revision that this program does not know."""
     with store.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
         tx.execute(ordering.schema_promises.delete())
@@ -75,7 +75,7 @@ def made_by_a_newer_program(store: Store, compatible_since: str | None) -> None:
 
 
 @pytest.mark.parametrize("promise", ["9999", "9998", None])
-def test_the_database_of_a_newer_program_is_left_alone(empty: Store, promise: str | None) -> None:
+def test_the_database_of_a_newer_program_is_not_changed(empty: Store, promise: str | None) -> None:
     schema.upgrade(empty, NOW)
     made_by_a_newer_program(empty, promise)
     with pytest.raises(Conflict, match="9999"):
@@ -84,7 +84,7 @@ def test_the_database_of_a_newer_program_is_left_alone(empty: Store, promise: st
         assert not schema.is_usable(tx)
 
 
-def test_a_newer_schema_may_promise_that_this_program_can_go_on(empty: Store) -> None:
+def test_a_newer_schema_may_be_compatible_with_this_program(empty: Store) -> None:
     schema.upgrade(empty, NOW)
     made_by_a_newer_program(empty, schema.newest_revision())
     assert not schema.upgrade(empty, NOW)
@@ -93,7 +93,7 @@ def test_a_newer_schema_may_promise_that_this_program_can_go_on(empty: Store) ->
         assert schema.revision(tx) == "9999"
 
 
-def test_an_upgrade_keeps_what_the_strictest_step_promises(empty: Store) -> None:
+def test_an_upgrade_stores_the_strictest_compatibility(empty: Store) -> None:
     schema.upgrade(empty, NOW)
     with empty.read() as tx:
         kept = tx.execute(sa.select(ordering.schema_promises.c.compatible_since)).scalars()
@@ -103,7 +103,7 @@ def test_an_upgrade_keeps_what_the_strictest_step_promises(empty: Store) -> None
     assert schema.compatible_since([strict, loose]) == "0011"
 
 
-def test_every_step_since_the_promises_says_what_it_promises() -> None:
+def test_every_newer_step_names_its_compatibility() -> None:
     scripts = ScriptDirectory.from_config(schema.config()).walk_revisions()
     silent = [
         each.revision

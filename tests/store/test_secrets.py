@@ -1,4 +1,4 @@
-"""What the store holds is nobody else's: not by way of a log, nor of a file."""
+"""The store leaks no data, neither in logs nor by permissions of files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def log() -> Iterator[io.StringIO]:
         pytest.param("other", {SECRET: object()}, id="refused by the driver"),
     ],
 )
-def test_a_failed_write_tells_nobody_what_was_to_be_written(
+def test_the_error_of_a_write_contains_no_values(
     store: Store, log: io.StringIO, name: str, text: str
 ) -> None:
     with store.write() as tx:
@@ -66,7 +66,7 @@ ADDRESSES = {
 
 @pytest.fixture(params=[0o022, 0o000])
 def permissive(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What processes get that ask for nothing: files that everybody may read, or write."""
+    """A permissive umask, under which files are open to all users."""
     before = os.umask(request.param)
     yield
     os.umask(before)
@@ -74,7 +74,7 @@ def permissive(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("permissive")
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES.keys())
-def test_the_files_of_a_database_are_for_their_owner(tmp_path: Path, address: str | None) -> None:
+def test_the_files_of_a_database_are_private(tmp_path: Path, address: str | None) -> None:
     folder = tmp_path / "data"
     if address is not None:
         folder.mkdir()
@@ -93,7 +93,7 @@ def test_the_files_of_a_database_are_for_their_owner(tmp_path: Path, address: st
     assert set(modes.values()) == {stat.S_IRUSR | stat.S_IWUSR}, modes
 
 
-def test_a_file_that_is_there_keeps_its_permissions(tmp_path: Path) -> None:
+def test_an_existing_file_keeps_its_permissions(tmp_path: Path) -> None:
     file = tmp_path / "named.db"
     file.touch()
     file.chmod(0o640)
@@ -102,7 +102,7 @@ def test_a_file_that_is_there_keeps_its_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP
 
 
-def test_a_file_that_cannot_be_made_stops_the_start(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_stops_the_start(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/nowhere/named.db"
     with pytest.raises(SettingsError, match="Cannot use the database"):
         wiring.connect(load(None, environ={}, overrides={"database_url": url}))

@@ -1,4 +1,4 @@
-"""What a transaction that fails tells those who began it."""
+"""The errors of failed transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.store.transactions import Store
 from tests.support.stores import NOW
 
 
-def test_what_the_database_refuses_for_good_is_told_as_it_is(store: Store) -> None:
+def test_permanent_errors_of_the_database_are_raised_unchanged(store: Store) -> None:
     with store.write() as tx:
         identity.add_secret(tx, "signing", "x", NOW)
     with pytest.raises(sa.exc.IntegrityError) as caught, store.write() as tx:
@@ -26,7 +26,7 @@ OUT_OF_ORDER = {
 }
 
 
-def test_what_may_be_otherwise_later_has_its_reason(store: Store) -> None:
+def test_temporary_errors_have_their_reason(store: Store) -> None:
     with pytest.raises(Unavailable) as caught, store.write() as tx:
         tx.exec_driver_sql(OUT_OF_ORDER[store.backend.name])
     assert isinstance(caught.value.__cause__, sa.exc.OperationalError)

@@ -1,4 +1,4 @@
-"""The queue of processes that write one SQLite file: who waits comes next."""
+"""The queue of processes that write one SQLite file: a waiter comes next."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from innkeeper.store import schema
 from innkeeper.store.backends.sqlite import Sqlite
 from innkeeper.store.backends.turns import NEXT, FileTurns
 from innkeeper.store.guards import NO_GUARDS
-from innkeeper.store.transactions import Store, greet
+from innkeeper.store.transactions import Store, ping
 from tests.support.databases import open_store
 from tests.support.stores import NOW
 
@@ -35,7 +35,7 @@ time.sleep(600)
 
 
 def is_next_waited_for(database: Path) -> bool:
-    """Whether somebody is next in line."""
+    """Whether a process is next in line."""
     with database.with_name(database.name + NEXT).open("r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -51,7 +51,7 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_who_lets_go_and_asks_again_comes_behind_who_waited(tmp_path: Path) -> None:
+def test_a_process_that_releases_its_turn_queues_behind_waiters(tmp_path: Path) -> None:
     database = tmp_path / "x"
     database.touch()
     near, far = FileTurns(database, WITHIN_S), FileTurns(database, WITHIN_S)
@@ -75,7 +75,7 @@ def test_who_lets_go_and_asks_again_comes_behind_who_waited(tmp_path: Path) -> N
     far.close()
 
 
-def test_who_waits_too_long_is_told_so_and_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_waiter_that_times_out_gets_busy_and_blocks_no_other(tmp_path: Path) -> None:
     database = tmp_path / "x"
     database.touch()
     near, far = FileTurns(database, WITHIN_S), FileTurns(database, 0.01)
@@ -106,28 +106,28 @@ def test_a_process_that_is_killed_has_no_turn(tmp_path: Path) -> None:
     turns.close()
 
 
-def test_a_folder_that_takes_no_files_keeps_nobody_from_asking(tmp_path: Path) -> None:
+def test_a_read_only_folder_needs_no_turn(tmp_path: Path) -> None:
     turns = FileTurns(tmp_path / "nowhere" / "x", WITHIN_S)
     turns.take()
     turns.give_back()
 
 
-def test_a_transaction_has_its_turn_to_its_end(tmp_path: Path) -> None:
+def test_a_transaction_keeps_its_turn_until_its_end(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     schema.upgrade(store, NOW)
     backend = Sqlite()
     url = str(store.engines.writing.url)
     other = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=0.01))
     with store.write() as tx:
-        greet(tx)
+        ping(tx)
         with pytest.raises(Busy), other.write():
             pass
-        # Without its turn, and up to the write that it does not get.
+        # Without its turn, up to the write lock that it does not get.
         with Store(backend, other.engines, NO_GUARDS).write() as careless:
-            greet(careless)
+            ping(careless)
     with pytest.raises(ZeroDivisionError), store.write():
         raise ZeroDivisionError
     with other.write() as tx:
-        greet(tx)
+        ping(tx)
     store.dispose()
     other.dispose()

@@ -1,7 +1,7 @@
-"""A database of an older program, with all that was in it, becomes one of this program.
+"""The upgrade of an older program's database keeps its data.
 
-``data/revision_0005.json`` was written by the program of that revision: servers in several
-states, one that is being moved and one that may go back, orders that wait, users and roles.
+``data/revision_0005.json`` was written by the program of that revision. It has servers in several
+states, one in a migration and one that may be reverted, waiting orders, users and roles.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.support.moves import OTHER
 REVISION = "0005"
 DATA = Path(__file__).parent / "data" / f"revision_{REVISION}.json"
 STRIDE = 7
-"""How much further each attempt gets; not all statements of a step are tried, but in all."""
+"""How many more statements each attempt executes; over all steps, every statement is tried."""
 Rows = Mapping[str, list[dict[str, Any]]]
 
 
@@ -46,7 +46,7 @@ def rows() -> Rows:
 
 @pytest.fixture(params=DATABASES)
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """A database as the older program left it."""
+    """A database of the older program."""
     url = DATABASES[request.param](tmp_path)
     backend = catalogue.of_url(url)
     store = Store(backend, backend.engines(url, readers_max=2, busy_timeout_s=5.0))
@@ -62,7 +62,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def fill(tx: Tx) -> None:
-    """Write the rows into the tables as they were, which only the database knows by now."""
+    """Insert the rows into the old tables, which are reflected from the database."""
     there = sa.MetaData()
     there.reflect(tx)
     kept = rows()
@@ -80,7 +80,7 @@ def _written(table: sa.Table, row: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(kind, sa.DateTime) and value is not None:
             made[name] = datetime.fromisoformat(value)
         elif isinstance(value, (dict, list)) and not isinstance(kind, sa.JSON):
-            # What MariaDB calls JSON is a text.
+            # MariaDB stores JSON as text.
             made[name] = json.dumps(value)
         else:
             made[name] = value
@@ -88,7 +88,7 @@ def _written(table: sa.Table, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count_on(tx: Tx, table: sa.Table) -> None:
-    """The program had its ids from the database, which knows of none that are given to it."""
+    """Advance the database's sequences, which explicit ids do not do."""
     if tx.dialect.name == "postgresql" and "id" in table.c:
         counter = sa.func.pg_get_serial_sequence(table.name, "id")
         if tx.execute(sa.select(counter)).scalar() is not None:
@@ -97,7 +97,7 @@ def _count_on(tx: Tx, table: sa.Table) -> None:
 
 
 def contents(store: Store, names: Mapping[str, Any]) -> dict[str, set[str]]:
-    """What is in these tables, by columns that there were."""
+    """The rows of these tables, with the old columns."""
     there = sa.MetaData()
     found: dict[str, set[str]] = {}
     with store.read() as tx:
@@ -108,7 +108,7 @@ def contents(store: Store, names: Mapping[str, Any]) -> dict[str, set[str]]:
     return found
 
 
-def test_what_was_there_is_there_and_nothing_is_wrong_with_it(old: Store) -> None:
+def test_an_upgrade_keeps_the_data_and_passes_the_audit(old: Store) -> None:
     kept = rows()
     before = contents(old, kept)
     told: list[str] = []
@@ -119,7 +119,7 @@ def test_what_was_there_is_there_and_nothing_is_wrong_with_it(old: Store) -> Non
     assert upgrading.check(Database(old), told.append) == upgrading.DONE
     after = contents(old, kept)
     for name in kept:
-        # Names that came to be standard since are added.
+        # Newer standard names are added.
         assert before[name] <= after[name], name
         if name not in ("resource_classes", "traits"):
             assert before[name] == after[name]
@@ -127,7 +127,7 @@ def test_what_was_there_is_there_and_nothing_is_wrong_with_it(old: Store) -> Non
 
 
 def _columns(store: Store) -> dict[str, list[Any]]:
-    """What tables and indexes there are, in words."""
+    """The tables and indexes as texts."""
     there = sa.MetaData()
     with store.read() as tx:
         there.reflect(tx)
@@ -141,8 +141,8 @@ def _columns(store: Store) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", DATABASES)
-def test_an_upgrade_that_is_killed_at_any_statement_goes_on(kind: str, tmp_path: Path) -> None:
-    """Each attempt gets one statement further than the last, and dies."""
+def test_an_upgrade_killed_at_any_statement_resumes(kind: str, tmp_path: Path) -> None:
+    """Each attempt executes more statements than the last before it is killed."""
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
     whole, store = (
@@ -177,7 +177,7 @@ def test_an_upgrade_that_is_killed_at_any_statement_goes_on(kind: str, tmp_path:
     store.dispose()
 
 
-def test_what_was_under_way_goes_on(old: Store) -> None:
+def test_work_in_progress_continues_after_an_upgrade(old: Store) -> None:
     schema.upgrade(old, NOW)
     later = NOW + timedelta(minutes=1)
     for _ in range(10):
@@ -200,11 +200,11 @@ def test_what_was_under_way_goes_on(old: Store) -> None:
 
 
 UNREFERENCED = ("work_orders", "server_actions", "quotas", "changes", "secrets")
-"""Tables whose rows no other names, so that one can go and come again."""
+"""Tables without references to their rows, so that a row can be deleted and inserted again."""
 
 
-def test_what_the_older_program_writes_still_fits(old: Store) -> None:
-    """No step since demands or takes away anything, as they promise."""
+def test_an_older_program_can_still_write(old: Store) -> None:
+    """All steps are compatible, as they declare."""
     schema.upgrade(old, NOW)
     assert schema.compatible_since(schema.steps_from(REVISION)) <= "0006"
     kept = rows()

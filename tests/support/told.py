@@ -18,5 +18,5 @@ def bookmark_before(tx: Tx, number: int) -> Bookmark:
     """The bookmark of who has read everything before a row; the feed was never cut."""
     rows = changes.after(tx, BEGINNING)
     assert rows is not None, "the feed was cut"
-    earlier = [Bookmark(each.id, each.told_at) for each in rows if each.id < number]
+    earlier = [Bookmark(each.id, each.written_at) for each in rows if each.id < number]
     return earlier[-1] if earlier else BEGINNING

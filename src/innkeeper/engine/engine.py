@@ -28,7 +28,7 @@ from innkeeper.engine.readers import ReaderThreads
 from innkeeper.engine.search import SearchThread
 from innkeeper.engine.wakeups import Wakeups
 from innkeeper.engine.writer import Writer
-from innkeeper.store.transactions import Store, greet
+from innkeeper.store.transactions import Store, ping
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.placement.candidates import CandidateSearcher
@@ -90,7 +90,7 @@ class Engine:
 
     async def ping(self) -> None:
         """Check that the database answers."""
-        await self._readers.run(greet)
+        await self._readers.run(ping)
 
     async def write(self, work: Work[T], lines: int = 1) -> T:
         """Run ``work`` in the next group commit; its refusal is raised here.

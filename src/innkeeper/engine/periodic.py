@@ -188,7 +188,7 @@ class PeriodicTasks:
         """Write something if nothing was written lately: reads do not notice a full disk."""
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
-        mark = partial(periodic.leave_mark, name=PROBE, now=self._clock())
+        mark = partial(periodic.mark_done, name=PROBE, now=self._clock())
         self._write(mark)
         return 0
 

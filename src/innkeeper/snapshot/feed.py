@@ -46,7 +46,7 @@ def take(tx: Tx, table: AmountTable) -> Taken | None:
         else:
             taken.stale.add(each.provider_id)
     if rows:
-        table.bookmark = Bookmark(rows[-1].id, rows[-1].told_at)
+        table.bookmark = Bookmark(rows[-1].id, rows[-1].written_at)
     return taken
 
 

@@ -1,8 +1,8 @@
-"""Many ids in one statement: as many at once as every database takes."""
+"""Queries for many ids, split so that every database accepts each statement."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -10,24 +10,27 @@ import sqlalchemy as sa
 from innkeeper.store.transactions import Tx
 
 T = TypeVar("T")
+Rows = list[sa.Row[*tuple[Any, ...]]]
+Only = Collection[Any] | None
+"""The ids to look at; ``None`` means all rows."""
 
 IDS_PER_QUERY = 10_000
 """Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
-"""Stands in a query for the ids: ``column.in_(IDS)``."""
+"""The placeholder for the ids in a query: ``column.in_(IDS)``."""
 
 
 def parts(ids: Iterable[T]) -> Iterator[list[T]]:
-    """The ids in groups that fit into one statement each; no group is empty."""
-    wanted = list(ids)
-    for start in range(0, len(wanted), IDS_PER_QUERY):
-        yield wanted[start : start + IDS_PER_QUERY]
+    """Split ids into groups that fit into one statement; no group is empty."""
+    remaining = list(ids)
+    for start in range(0, len(remaining), IDS_PER_QUERY):
+        yield remaining[start : start + IDS_PER_QUERY]
 
 
 def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
-    """All rows of a query in which :data:`IDS` stands for these ids; none for no ids.
+    """All rows of a query for these ids in place of :data:`IDS`; none for no ids.
 
-    A query that sorts or adds up does so for each group of ids by itself.
+    A query that sorts or aggregates does so within each group of ids.
     """
     found: list[Any] = []
     for part in parts(ids):
@@ -35,7 +38,14 @@ def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
     return found
 
 
+def narrowed(tx: Tx, query: sa.Select[Any], column: sa.ColumnElement[Any], only: Only) -> Rows:
+    """The rows of a query whose ``column`` is among ``only``."""
+    if only is None:
+        return list(tx.execute(query))
+    return rows(tx, query.where(column.in_(IDS)), only)
+
+
 def run(tx: Tx, statement: sa.Update | sa.Delete, ids: Iterable[Any]) -> None:
-    """Change all rows that a statement finds by these ids, for which :data:`IDS` stands."""
+    """Execute a statement for these ids in place of :data:`IDS`."""
     for part in parts(ids):
         tx.execute(statement, {"ids": part})

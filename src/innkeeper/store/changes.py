@@ -1,19 +1,16 @@
 """The change feed: every capacity write adds a numbered row in the same transaction.
 
-Always true: numbers are given in the order of commits. A database gives them before the commit,
-and would show row 6 while the transaction of row 5 is still open, which nobody who has read 6
-would ever see. So all who write, of all processes, take turns (ADR 0021): the next number is
-given when the last one is there to read. Who has applied all rows up to a number, and reads the
-ones after it, misses no change that was committed before he began to read.
+Always true: ids grow in the order of commits. A database assigns ids before the commit, so row 6
+could be visible while the transaction of row 5 is still open, and a reader would miss row 5.
+Therefore write transactions of all processes run one after the other (ADR 0021). A reader that has
+applied all rows up to an id, and reads the rows after it, misses no committed change.
 
-Always true: while a row is there, so are all after it. What is pruned is pruned from the
-beginning on, whatever clocks said.
+Always true: rows are pruned from the beginning, so while a row exists, all later ones do.
 
-Always true: the row of a number is the one that was read if its moment is the same as well. A
-database that was brought back from a copy, or whose standby took over without the last commits,
-gives the same numbers a second time, to other changes.
+Always true: a row is the one that was read if its timestamp matches as well. A restored database,
+or a standby that took over without the last commits, reuses ids for other changes.
 
-May be false: that the numbers have no gaps.
+May be false: that the ids have no gaps.
 """
 
 from __future__ import annotations
@@ -31,21 +28,21 @@ from innkeeper.store.tables.placement import changes
 from innkeeper.store.transactions import Tx
 
 ALWAYS_READ = -1
-"""In place of a generation: whatever one knows of the provider, it must be read again."""
+"""A marker instead of a generation: readers must read the provider again in any case."""
 
 SERVERS_ONLY = -2
-"""In place of a generation: nothing that the provider has or gives changed, only what its
-servers are busy with. Who does not count servers has nothing to read."""
+"""A marker instead of a generation: only the task states of the provider's servers changed. A
+reader that does not count servers may skip it."""
 
 PRUNED_MAX = 50_000
-"""Numbers that are pruned in one transaction, which others wait for."""
+"""Ids that one transaction prunes, while other writers wait."""
 
 
 class Change(NamedTuple):
     """One row of the feed.
 
-    Where claims alone moved the provider, ``seen`` is the generation before them, and ``taken``
-    what they took in all, to be read by :func:`amounts`. Else both are ``None``.
+    If claims alone changed the provider, ``seen`` is the generation before them, and ``taken`` the
+    sum of their amounts for :func:`amounts`. Otherwise both are ``None``.
     """
 
     id: ChangeId
@@ -53,14 +50,11 @@ class Change(NamedTuple):
     generation: Generation
     seen: Generation | None
     taken: str | None
-    told_at: datetime
+    written_at: datetime
 
 
 class Claimed(NamedTuple):
-    """What claims did to one provider: its generation before and after, and what they took.
-
-    Amounts are negative where more was given back than taken.
-    """
+    """The effect of claims on one provider; released amounts are negative."""
 
     provider_id: ProviderId
     seen: Generation
@@ -72,24 +66,20 @@ _ADD = Prepared(changes.insert())
 
 
 def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
-    """Tell that these providers changed, with the generation each has now."""
+    """Add a change for each of these providers, with its new generation."""
     _add(tx, [(provider_id, generation, None, None) for provider_id, generation in moved], now)
 
 
 def add_claimed(tx: Tx, claimed: Iterable[Claimed], now: datetime) -> None:
-    """Tell what claims took, so that nobody need read the providers for that."""
-    _add(
-        tx,
-        [
-            (each.provider_id, each.generation, each.seen, json.dumps(each.taken))
-            for each in claimed
-        ],
-        now,
-    )
+    """Add changes with the amounts of claims, so that readers need not read the providers."""
+    changed = [
+        (each.provider_id, each.generation, each.seen, json.dumps(each.taken)) for each in claimed
+    ]
+    _add(tx, changed, now)
 
 
 def _add(
-    tx: Tx, told: Sequence[tuple[ProviderId, int, int | None, str | None]], now: datetime
+    tx: Tx, changed: Sequence[tuple[ProviderId, int, int | None, str | None]], now: datetime
 ) -> None:
     rows = [
         {
@@ -99,24 +89,24 @@ def _add(
             "taken": taken,
             "created_at": now,
         }
-        for provider_id, generation, seen, taken in told
+        for provider_id, generation, seen, taken in changed
     ]
     if rows:
         _ADD.run(tx, rows)
 
 
 def add_always_read(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
-    """Tell that something about these providers changed that no generation counts."""
+    """Add a change without a generation, so that readers read these providers again."""
     add(tx, ((provider_id, ALWAYS_READ) for provider_id in providers), now)
 
 
 def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
-    """Tell that the servers of these providers are busy with something else than before."""
+    """Add a change of the task states of these providers' servers."""
     add(tx, ((provider_id, SERVERS_ONLY) for provider_id in providers), now)
 
 
 def amounts(taken: str) -> dict[ClassId, int]:
-    """What :attr:`Change.taken` says."""
+    """Parse :attr:`Change.taken`."""
     return {ClassId(int(class_id)): amount for class_id, amount in json.loads(taken).items()}
 
 
@@ -137,16 +127,16 @@ _WITHOUT_LIMIT = 2**62
 
 
 def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | None:
-    """Give the rows behind ``last``, in order, at most so many.
+    """The rows after ``last``, ordered by id, at most ``most``.
 
-    ``None`` says that some of them may be gone: row ``last`` is not there any more, or it is
-    another one. At the beginning nothing is gone as long as row 1 is there.
+    ``None`` means that rows may be missing: row ``last`` does not exist any more, or is another
+    one. At the beginning none is missing as long as row 1 exists.
     """
     rows = [Change(*row) for row in _FROM.rows(tx, {"first": last.id, "most": most + 1})]
     if last == BEGINNING:
         is_whole = not rows or rows[0].id == 1
         return rows[:most] if is_whole else None
-    if not rows or (rows[0].id, rows[0].told_at) != last:
+    if not rows or (rows[0].id, rows[0].written_at) != last:
         return None
     return rows[1:]
 
@@ -155,16 +145,16 @@ _NEWEST = sa.select(changes.c.id, changes.c.created_at).order_by(changes.c.id.de
 
 
 def newest(tx: Tx) -> Bookmark:
-    """The bookmark of who has read everything."""
+    """The bookmark of a reader that has read everything."""
     row = tx.execute(_NEWEST).first()
     return BEGINNING if row is None else Bookmark(ChangeId(row[0]), row[1])
 
 
 def prune(tx: Tx, before: datetime, kept_max: int) -> int:
-    """Drop rows from the beginning on; give how many.
+    """Delete rows from the beginning; return their number.
 
-    All up to the last one written before a moment go, and more until ``kept_max`` are left, but
-    not the newest, nor many at once.
+    That is all rows up to the last one from before a moment, and more until ``kept_max`` remain,
+    but never the newest, and at most :data:`PRUNED_MAX`.
     """
     ends = tx.execute(sa.select(sa.func.min(changes.c.id), sa.func.max(changes.c.id))).one()
     if ends[0] is None:

@@ -1,21 +1,20 @@
 """The compare-and-update: the only code that writes allocations and advances generations.
 
 Source: the seed *Resource Providers*, "compare and update". The seed's statement lacks
-``id = ?``; as printed it would move every provider that happens to be at that generation.
+``id = ?``; as printed it would update every provider that happens to be at that generation.
 
-Always true: allocations are inserted only in a transaction that also moves every provider
-they are on from the generation at which the claimant checked capacity to the next. Two
-transactions cannot move a provider from the same generation: the later one touches no row, or
-its commit fails. And whatever the generations say, no claim that gains something of a provider
-leaves it with more than it gives: that is counted once more after all is written. By then the
-rows of the providers are locked by the update, so nobody's claims are left out of the count.
+Always true: allocations are inserted only in a transaction that also advances each of their
+providers from the generation at which the claimant checked capacity. Two transactions cannot
+advance a provider from the same generation: the later one updates no row, or its commit fails. And
+no claim leaves a provider over its capacity: the sums are checked again after all writes. By then
+the update has locked the rows of the providers, so the sums include all other claims.
 
-May be false: that a claim whose generations this transaction reads as they should be is
-written. Writers queue for the whole database, so nobody commits between that reading and the
-update, except around a fail-over, when two may believe to have their turn.
+May be false: that a claim is written whose generations matched when this transaction read them.
+Write transactions run one after the other, so none commits between that read and the update, except
+around a fail-over, when two may run at once.
 
-Both guards can be switched off for one store, by its constructor alone (:mod:`.guards`): a
-checker that never failed has proved nothing.
+A test can switch both guards off by the store's constructor (:mod:`.guards`), to prove that the
+checks fail without them.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from innkeeper.store.transactions import Tx, guards_of
 LOG = structlog.get_logger("innkeeper.store")
 
 Moves = Mapping[ProviderId, tuple[Generation, Generation]]
-"""From which generation to which providers are moved."""
+"""The generations of providers before and after."""
 
 _GENERATIONS = PreparedForIds(
     sa.select(resource_providers.c.id, resource_providers.c.generation).where(
@@ -54,8 +53,8 @@ _CONSUMERS = PreparedForIds(
 # UPDATE resource_providers SET generation = :new, updated_at = :now
 #  WHERE id = :provider AND generation = :seen
 #
-# Not SELECT ... FOR UPDATE: a Galera node does not tell its peers about row locks. Two nodes
-# may both pass this UPDATE; certification then fails one COMMIT.
+# Not SELECT ... FOR UPDATE: Galera nodes do not share row locks. Two nodes may both pass this
+# UPDATE; certification then fails one COMMIT.
 _ADVANCE = Prepared(
     resource_providers.update()
     .where(resource_providers.c.id == sa.bindparam("provider"))
@@ -95,7 +94,7 @@ _HELD = sa.select(
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """One allocation that a release gave back."""
+    """An allocation that was released."""
 
     consumer_uuid: ConsumerUuid
     provider_id: ProviderId
@@ -105,7 +104,7 @@ class Freed:
 
 @dataclass(slots=True)
 class _Writing:
-    """What the accepted claims of one batch add up to."""
+    """The writes of the accepted claims of one batch."""
 
     generations: dict[ProviderId, Generation]
     is_guarded: bool
@@ -117,7 +116,7 @@ class _Writing:
     new_rows: list[dict[str, Any]] = field(default_factory=list)
     moved_rows: list[dict[str, Any]] = field(default_factory=list)
     allocation_rows: list[dict[str, Any]] = field(default_factory=list)
-    doubtful: set[ProviderId] = field(default_factory=set)
+    rejected: set[ProviderId] = field(default_factory=set)
 
 
 def commit_together(
@@ -128,33 +127,29 @@ def commit_together(
     are_read_here: bool = False,
     given_back: Sequence[Freed] = (),
 ) -> list[Refusal | None]:
-    """Write many claims in one transaction, each of which stands or falls alone.
+    """Write many claims in one transaction; each succeeds or fails independently.
 
-    Gives for each claim ``None`` if it is written, or why it is not: :class:`ProviderChanged`
-    (look again, repeat), or :class:`ConcurrentUpdate` for a consumer that is not at the
-    generation its claim names. A claim sees what the accepted ones before it did, so its
-    ``seen`` counts from there. Behind a refused claim nobody else gets anything of the
-    providers that it names: whoever counted on it has seen a generation that never was, and
-    another writer may have made one of the same number.
+    Returns for each claim ``None`` if it is written, or the reason if not: :class:`ProviderChanged`
+    (read again and retry), or :class:`ConcurrentUpdate` for a consumer that is not at the
+    generation in its claim. The ``seen`` of a claim includes the accepted claims before it. After a
+    rejected claim, later claims on its providers are rejected too: they assume a generation that
+    was never written, and that another writer may reuse.
 
-    ``are_read_here`` promises that the generations of providers and consumers come from this
-    very transaction, which need not read them a second time. ``given_back`` is what this
-    transaction has released for these claims: as much may be taken again even of a provider
-    that is over its capacity.
+    ``are_read_here`` promises that this transaction read the generations of providers and
+    consumers, so that they need not be read again. ``given_back`` is what this transaction has
+    released for these claims: they may take that much even if a provider is over its capacity.
 
-    Raises :class:`Overtaken` if another transaction came between, or if a provider would have
-    given more than it has, which comes to the same: somebody counted on what is not so. It is
-    for nobody here to catch: some rows are written by then, and allocations beside a stale
-    generation could overcommit a provider. It ends the whole transaction (or the savepoint of
-    its step), and who shared that is repeated alone, looking again; a client who is told of it
-    does the same.
+    Raises :class:`Overtaken` if another transaction came between, or if a provider would exceed its
+    capacity. The caller must not catch it: some rows are written, and allocations with a stale
+    generation could overcommit a provider. It rolls back the whole transaction, or the savepoint of
+    its step. The other claims of the batch are retried one by one.
     """
     writing = _begin(tx, claims, are_read_here=are_read_here)
     outcomes: list[Refusal | None] = []
     for claim in claims:
         outcomes.append(_accept(writing, claim, now))
         if outcomes[-1] is not None:
-            writing.doubtful |= claim.seen.keys()
+            writing.rejected |= claim.seen.keys()
     _write(tx, writing, given_back, now)
     return outcomes
 
@@ -170,16 +165,16 @@ def _begin(tx: Tx, claims: Sequence[Claim], *, are_read_here: bool) -> _Writing:
 
 
 def _read_generations(tx: Tx, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
-    return {pid: generation for pid, generation in _GENERATIONS.rows(tx, ids)}
+    return dict(_GENERATIONS.rows(tx, ids))
 
 
 def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
-    wanted = [each.uuid for claim in claims for each in claim.consumers if not each.is_new_id]
-    return {uuid: generation for uuid, generation in _CONSUMERS.rows(tx, wanted)}
+    known = [each.uuid for claim in claims for each in claim.consumers if not each.is_new_id]
+    return dict(_CONSUMERS.rows(tx, known))
 
 
 def _seen_generations(claims: Sequence[Claim]) -> dict[ProviderId, Generation]:
-    """Where the providers stand before the first claim that names them."""
+    """The generation of each provider before the first claim on it."""
     found: dict[ProviderId, Generation] = {}
     for claim in claims:
         for provider_id, seen in claim.seen.items():
@@ -198,12 +193,12 @@ def _seen_consumers(claims: Sequence[Claim]) -> dict[ConsumerUuid, Generation]:
 
 def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
     for provider_id, seen in claim.seen.items():
-        is_doubtful = provider_id in writing.doubtful
-        is_elsewhere = writing.is_guarded and writing.generations.get(provider_id) != seen
-        if is_doubtful or is_elsewhere:
+        is_rejected = provider_id in writing.rejected
+        is_changed = writing.is_guarded and writing.generations.get(provider_id) != seen
+        if is_rejected or is_changed:
             return ProviderChanged(provider_id, seen)
     for each in claim.consumers:
-        # A consumer twice in one batch: the second claimant cannot have seen the first.
+        # If a consumer occurs twice in a batch, the second claimant cannot have seen the first.
         if each.uuid in writing.touched or writing.consumers.get(each.uuid) != each.seen:
             return ConcurrentUpdate(
                 f"Consumer {each.uuid} is not at generation {each.seen}, as was expected."
@@ -265,64 +260,62 @@ def _add_consumer(writing: _Writing, each: ConsumerClaim, now: datetime) -> None
 
 
 def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime) -> None:
-    # The generations first: who came too late finds out before anything else is written.
+    # The generations first, so that a conflict is found before anything else is written.
     advanced = {pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()}
     _move(tx, advanced, now)
-    gains = overfull.gains_of(
+    gains = overfull.net_gains(
         (
             (row["resource_provider_id"], row["resource_class_id"], row["used"])
             for row in writing.allocation_rows
         ),
-        _parts(_held(tx, writing.replaced)),
+        _amounts(_held(tx, writing.replaced)),
     )
-    # What was given back beside the claims has been told where it was.
-    _tell_claimed(tx, advanced, gains, now)
+    # ``given_back`` is already in the change feed.
+    _add_changes(tx, advanced, gains, now)
     by_ids.run(tx, _DELETE_ALLOCATIONS, writing.replaced)
     by_ids.run(tx, _DELETE_CONSUMERS, writing.gone)
     if writing.moved_rows:
-        _must_touch(tx, _ADVANCE_CONSUMER, writing.moved_rows)
+        _update_all(tx, _ADVANCE_CONSUMER, writing.moved_rows)
     if writing.new_rows:
         _ADD_CONSUMERS.run(tx, writing.new_rows)
     if writing.allocation_rows:
         _ADD_ALLOCATIONS.run(tx, writing.allocation_rows)
         if guards_of(tx).capacity:
-            _count_again(tx, overfull.less(gains, _parts(given_back)))
+            _check_capacity(tx, overfull.subtract(gains, _amounts(given_back)))
 
 
-def _parts(freed: Iterable[Freed]) -> Iterator[tuple[ProviderId, ClassId, int]]:
+def _amounts(freed: Iterable[Freed]) -> Iterator[tuple[ProviderId, ClassId, int]]:
     return ((each.provider_id, each.class_id, each.used) for each in freed)
 
 
-def _tell_claimed(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
+def _add_changes(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
     taken: dict[ProviderId, dict[ClassId, int]] = {pid: {} for pid in sorted(moves)}
-    elsewhere = {provider_id for provider_id, _ in gains} - taken.keys()
+    unclaimed = {provider_id for provider_id, _ in gains} - taken.keys()
     for (provider_id, class_id), amount in gains.items():
-        if amount and provider_id not in elsewhere:
+        if amount and provider_id not in unclaimed:
             taken[provider_id][class_id] = amount
-    # Where something was let go of and the claim did not name it, no generation says so.
-    changes.add_always_read(tx, sorted(elsewhere), now)
+    # A provider that only loses an allocation is not in ``seen``, so no generation shows it.
+    changes.add_always_read(tx, sorted(unclaimed), now)
     changes.add_claimed(
         tx, [changes.Claimed(pid, *moves[pid], amounts) for pid, amounts in taken.items()], now
     )
 
 
-def _count_again(tx: Tx, gains: Gains) -> None:
-    """See that nobody gained what is not there."""
-    found = overfull.by_gains(tx, gains)
+def _check_capacity(tx: Tx, gains: Gains) -> None:
+    found = overfull.exceeded(tx, gains)
     if found:
-        # Never in healthy days: generations say the same, and before anything is written.
+        # Normally never: the check of the generations finds such claims before any write.
         LOG.error("claims_beyond_capacity", providers_and_classes=found)
-        raise Overtaken("A resource provider has less left than was counted on.")
+        raise Overtaken("A resource provider has less capacity left than expected.")
 
 
 def advance(
     tx: Tx, seen: Mapping[ProviderId, Generation], now: datetime
 ) -> dict[ProviderId, Generation]:
-    """Move every provider in ``seen`` one generation on, and give the new generations.
+    """Advance the generation of each provider in ``seen``; return the new generations.
 
-    For writes that change what a provider has, without any claim: inventories, traits,
-    aggregates. Raises :class:`ProviderChanged` for the first one that is elsewhere already;
-    the caller rolls back.
+    For writes without a claim: inventories, traits, aggregates. Raises :class:`ProviderChanged` for
+    the first provider at another generation; the caller rolls back.
     """
     current = _read_generations(tx, seen)
     for provider_id, generation in seen.items():
@@ -335,38 +328,38 @@ def advance(
 
 
 def _move(tx: Tx, moves: Moves, now: datetime) -> None:
-    # In id order: transactions that share providers then queue instead of deadlocking.
-    rows = [
-        {"provider": pid, "seen": moves[pid][0], "new": moves[pid][1], "now": now}
-        for pid in sorted(moves)
-    ]
-    if rows:
-        if guards_of(tx).generations:
-            _must_touch(tx, _ADVANCE, rows)
-        else:
-            _ADVANCE_UNGUARDED.run(tx, [_without_seen(row) for row in rows])
-
-
-def _without_seen(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "seen"}
-
-
-def _must_touch(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None:
-    if tx.dialect.supports_sane_multi_rowcount:
-        touched = statement.run(tx, rows)
+    # In id order, so that transactions on the same providers queue instead of deadlocking.
+    if not moves:
+        return
+    ids = sorted(moves)
+    if guards_of(tx).generations:
+        rows = [
+            {"provider": pid, "seen": moves[pid][0], "new": moves[pid][1], "now": now}
+            for pid in ids
+        ]
+        _update_all(tx, _ADVANCE, rows)
     else:
-        touched = sum(statement.run(tx, [row]) for row in rows)
-    if touched != len(rows):
-        # Which of them moved is not known, only that all were as expected when they were read.
+        _ADVANCE_UNGUARDED.run(
+            tx, [{"provider": pid, "new": moves[pid][1], "now": now} for pid in ids]
+        )
+
+
+def _update_all(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None:
+    if tx.dialect.supports_sane_multi_rowcount:
+        changed = statement.run(tx, rows)
+    else:
+        changed = sum(statement.run(tx, [row]) for row in rows)
+    if changed != len(rows):
+        # The driver reports no row, only that not all of them matched.
         raise Overtaken("Another transaction changed the same rows in between.")
 
 
 def release(tx: Tx, uuids: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
-    """Remove these consumers with all they hold, and tell what that was.
+    """Delete these consumers with their allocations, and return the allocations.
 
-    Consumers that do not exist are passed over: releasing twice frees once. Generations do
-    not move, as with Placement's ``DELETE /allocations``: a claim decided before this one saw
-    less free capacity than there is, never more.
+    Unknown consumers are ignored, so a second release frees nothing. Generations do not advance, as
+    with Placement's ``DELETE /allocations``: a claim that was decided before has seen less free
+    capacity than there is, never more.
     """
     freed = _held(tx, uuids)
     by_ids.run(tx, _DELETE_ALLOCATIONS, uuids)

@@ -1,10 +1,9 @@
-"""Whole copies of a SQLite database: made while it is used, and put back while it is not.
+"""Backups of a SQLite database: made while it is in use, and restored while it is not.
 
-Always true: a copy is one moment of the database, and what was being written at that moment is
-in it whole or not at all. Putting one back is one transaction of SQLite's: whoever comes after
-a crash finds the database as it was before, or as it is to be.
+Always true: a copy is a consistent snapshot. A restore is one transaction of SQLite: after a crash
+the database is as before or fully restored.
 
-Other databases have programs of their own for this; see :mod:`innkeeper.store.dumping`.
+Other databases have their own programs for backups; see :mod:`innkeeper.store.dumping`.
 """
 
 from __future__ import annotations
@@ -21,32 +20,31 @@ from innkeeper.domain.errors import Conflict, InUse
 
 PARTIAL = ".partial"
 BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a file; of another database, it would spoil the one that came."""
+"""SQLite's files beside a database; those of another database would corrupt it."""
 LOCK_WAIT_S = 2.0
 HEAD = b"SQLite format 3\0"
-"""How each database of SQLite's begins."""
+"""The first bytes of every SQLite database."""
 SPOILT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 PRIMARY = 0xFF
-"""The part of an error's number that is the same for all of its kind."""
+"""Masks the primary part of an extended error code."""
 LOCKED_FROM, LOCKED_BYTES = 0x40000000, 512
-"""Where in the file SQLite's locks are; whoever has it open in the log's mode holds one."""
+"""The range of SQLite's locks in the file; in WAL mode every open connection holds one."""
 
 
 def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
-    """Copy the database in ``source`` into the new file ``target``, for its owner alone.
+    """Copy the database ``source`` to ``target``, readable by its owner alone.
 
-    ``look`` is given the copy before it is there under its name, and may raise. So there is a
-    whole copy or what was there before. Raises :class:`Conflict` for a database that is
-    damaged.
+    ``look`` is called with the finished copy before it replaces ``target``, and may raise, which
+    leaves ``target`` as it was. Raises :class:`Conflict` for a damaged database.
     """
     partial = target.with_name(target.name + PARTIAL)
     _remove(partial)
     try:
         _make_private(partial)
-        with _opened(source, is_read=True) as have, _opened(partial) as made:
-            # All pages at once: in parts, it would begin anew with each write in between.
-            have.backup(made)
-            demand_whole(made, target)
+        with _opened(source, is_read=True) as original, _opened(partial) as copy:
+            # All pages at once: a copy in steps would restart after each write in between.
+            original.backup(copy)
+            demand_whole(copy, target)
         look(partial)
         _flush(partial)
         for name in BESIDE:
@@ -58,31 +56,31 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
 
 
 def demand_earlier(target: Path) -> None:
-    """Raise :class:`Conflict` for a file that a backup should not take the place of."""
+    """Raise :class:`Conflict` for a file that a backup must not replace."""
     if not _is_database(target):
-        raise Conflict(f"{target} is no earlier backup, and stays as it is.")
+        raise Conflict(f"{target} is not an earlier backup and is left unchanged.")
 
 
 def demand_whole(connection: sqlite3.Connection, name: Path) -> None:
-    """Raise :class:`Conflict` unless SQLite finds the database as it should be."""
-    told = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
-    if told != ["ok"]:
-        raise Conflict(f"The database {name} is damaged: {'; '.join(told)}.")
+    """Raise :class:`Conflict` unless the database passes SQLite's integrity check."""
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
+    if found != ["ok"]:
+        raise Conflict(f"The database {name} is damaged: {'; '.join(found)}.")
 
 
 def check(file: Path) -> None:
-    """Raise :class:`Conflict` unless a file is a whole SQLite database."""
+    """Raise :class:`Conflict` unless a file is an undamaged SQLite database."""
     with _opened(file, is_read=True) as connection:
         demand_whole(connection, file)
 
 
 def revision(file: Path) -> str | None:
-    """The revision of the schema in a file. Raises :class:`Conflict` for another's database."""
+    """The schema's revision in a file. Raises :class:`Conflict` for another program's database."""
     with _opened(file, is_read=True) as connection:
         try:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         except sqlite3.OperationalError as error:
-            raise Conflict(f"{file} is no database of Innkeeper's.") from error
+            raise Conflict(f"{file} is not an Innkeeper database.") from error
     return None if row is None else str(row[0])
 
 
@@ -95,40 +93,36 @@ def demand_tables(file: Path, names: Collection[str]) -> None:
         raise Conflict(f"{file} lacks tables: {', '.join(missing)}.")
 
 
-def put_back(source: Path, target: Path, kept: Path) -> bool:
-    """Make the database in ``target`` what ``source`` is; gives whether there was one.
+def restore(source: Path, target: Path, kept: Path) -> bool:
+    """Restore ``source`` into ``target``; return whether ``target`` existed.
 
-    What was there is in ``kept`` then. Raises :class:`InUse` while any process has it open.
+    Its former content is saved in ``kept``. Raises :class:`InUse` while any process has it open.
     """
     if not target.exists():
-        save(source, target, _nothing_more)
+        save(source, target, lambda _: None)
         return False
     is_kept = False
     try:
-        with _opened(target) as there:
-            _take_alone(there, target)
+        with _opened(target) as current:
+            _lock_exclusively(current, target)
             _make_private(kept)
             with _opened(kept) as old:
-                there.backup(old)
+                current.backup(old)
             _flush(kept)
             is_kept = True
-            with _opened(source, is_read=True) as have:
-                have.backup(there)
+            with _opened(source, is_read=True) as backup:
+                backup.backup(current)
         _flush(target)
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if is_kept:
             raise
         _remove(kept)
-        if not _tells_of_damage(error):
+        if not _shows_damage(error):
             raise
-        # Of this, nothing can be copied, and SQLite does not tell who uses it.
+        # A damaged file cannot be copied, and SQLite does not show whether it is in use.
         with _locked(target):
             save(source, target, lambda _: _move(target, kept))
     return True
-
-
-def _nothing_more(_: Path) -> None:
-    """What one looks at in a copy of what was looked at before."""
 
 
 def _is_database(file: Path) -> bool:
@@ -138,16 +132,16 @@ def _is_database(file: Path) -> bool:
         return opened.read(len(HEAD)) == HEAD
 
 
-def _tells_of_damage(error: Exception) -> bool:
+def _shows_damage(error: Exception) -> bool:
     if isinstance(error, UnicodeDecodeError):
-        # SQLite quotes what is damaged, which need not be text.
+        # SQLite's message quotes the damaged bytes.
         return True
     return getattr(error, "sqlite_errorcode", 0) & PRIMARY in SPOILT
 
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Have a damaged database alone. Raises :class:`InUse` while any process has it open."""
+    """Lock a damaged database. Raises :class:`InUse` while any process has it open."""
     with file.open("r+b") as opened:
         try:
             fcntl.lockf(
@@ -162,11 +156,11 @@ def _in_use(name: Path) -> InUse:
     return InUse(f"The database {name} is in use. Stop the service first.")
 
 
-def _take_alone(connection: sqlite3.Connection, name: Path) -> None:
-    """Be the only one who uses a database, until the connection is closed."""
+def _lock_exclusively(connection: sqlite3.Connection, name: Path) -> None:
+    """Lock a database until the connection is closed, or raise :class:`InUse`."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
-        # Whoever has it open reads by way of the log; it ends only with the last of them.
+        # SQLite cannot leave WAL mode while another connection is open.
         (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("COMMIT")
@@ -182,7 +176,7 @@ def _take_alone(connection: sqlite3.Connection, name: Path) -> None:
 def _opened(file: Path, *, is_read: bool = False) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(file.absolute()))}?mode={'ro' if is_read else 'rw'}"
     if is_read and not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK):
-        # Nothing can be made beside it, and nothing is there that would have to be read.
+        # SQLite cannot create files beside it, and there is no log to read.
         uri += "&immutable=1"
     connection = sqlite3.connect(uri, uri=True, timeout=LOCK_WAIT_S, isolation_level=None)
     with closing(connection):
@@ -190,7 +184,7 @@ def _opened(file: Path, *, is_read: bool = False) -> Iterator[sqlite3.Connection
 
 
 def _make_private(file: Path) -> None:
-    # It holds password hashes and the key that signs tokens.
+    # It contains password hashes and the key that signs tokens.
     os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 

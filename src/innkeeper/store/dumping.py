@@ -1,7 +1,7 @@
-"""How databases are saved and put back that have programs of their own for that.
+"""The backup and restore commands of databases that have their own programs for them.
 
-Always true: the commands are whole and can be run as they stand; a password is not in them.
-It is asked for, or taken from where the programs look for it themselves.
+Always true: the commands are complete and contain no password. The programs prompt for it, or find
+it where they usually do.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from innkeeper.store.backends import addresses
 
 POSTGRESQL, MARIADB = "postgresql", "mariadb"
 SECRETS = frozenset({"password", "sslpassword"})
-"""What may follow the question mark of a URL, and is for nobody else."""
+"""Secret parameters of a URL."""
 
 
 class Commands(NamedTuple):
-    """What to run, for the one database, and for a whole server with all that ran since."""
+    """Commands for one database, and for a base backup of the whole server."""
 
     save: str
     restore: str
@@ -28,8 +28,8 @@ class Commands(NamedTuple):
 
 
 def commands(url: str, file: str) -> Commands:
-    """The commands that save the database at ``url`` into ``file``, and put it back."""
-    # Of several servers, the first: what is in one of them is, or will be, in all.
+    """The commands that dump the database at ``url`` into ``file``, and restore it."""
+    # Of several servers the first: all of them hold the same data.
     at, _ = addresses.split(url)
     if at.get_backend_name() == POSTGRESQL:
         return _postgresql(at, file)
@@ -37,7 +37,7 @@ def commands(url: str, file: str) -> Commands:
 
 
 def sqlite_file(url: str) -> Path | None:
-    """The file of a SQLite database; ``None`` if it is none, or has no file."""
+    """The file of a SQLite database; ``None`` for other databases, or without a file."""
     at, _ = addresses.split(url)
     if at.get_backend_name() != "sqlite" or at.database in (None, "", ":memory:"):
         return None
@@ -49,7 +49,7 @@ def _postgresql(at: sa.URL, file: str) -> Commands:
     plain = sa.URL.create(
         POSTGRESQL, at.username, None, at.host, at.port, at.database, query
     ).render_as_string(hide_password=False)
-    # A plus is a plus for those programs, and a space for SQLAlchemy, which writes none itself.
+    # SQLAlchemy writes a space as a plus, which those programs read as a plus.
     where = f"--dbname={plain.replace('+', '%20')}"
     return Commands(
         _line("pg_dump", "--format=custom", f"--file={file}", where),
@@ -67,7 +67,7 @@ def _mariadb(at: sa.URL, file: str) -> Commands:
     where += [f"--user={at.username}"] if at.username else []
     where += ["--password"] if at.password else []
     database = at.database or ""
-    # One moment of it, without keeping anybody from writing.
+    # A consistent snapshot, without blocking writers.
     dump = _line("mariadb-dump", *where, "--single-transaction", "--quick", database)
     load = _line("mariadb", *where, "--default-character-set=utf8mb4", database)
     return Commands(

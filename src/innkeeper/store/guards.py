@@ -1,9 +1,7 @@
-"""What stands between a claim and a double sale; all of it, always, except in one test.
+"""The guards that keep claims from overcommitting a provider; tests alone switch them off.
 
-The simulation of many writers is worth something only if it fails when a guard is missing. Its
-service is made of a :class:`Store` with other guards than these; no setting leads here.
-
-Always true: a store has all guards unless whoever makes it says otherwise.
+The simulation of many writers must fail without a guard, so it builds a :class:`Store` with fewer
+guards. No setting does.
 """
 
 from __future__ import annotations
@@ -13,12 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Which guards a store's transactions have: ``Store(backend, engines, Guards(...))``.
+    """The guards of a store's transactions: ``Store(backend, engines, Guards(...))``.
 
-    ``turns``: who writes waits for all who write (see the backends). ``generations``: a claim
-    is written only where the generations of its providers are as the claimant saw them, which
-    is compared when it is taken in and again by the update. ``capacity``: no claim that gains
-    something leaves a provider with more than it gives.
+    ``turns``: write transactions run one after the other (see the backends). ``generations``: a
+    claim is written only if its providers are at the generations that the claimant saw.
+    ``capacity``: no claim leaves a provider over its capacity.
     """
 
     turns: bool = True
@@ -27,7 +24,7 @@ class Guards:
 
 
 NO_GUARDS = Guards(turns=False, generations=False, capacity=False)
-"""For the proof that the proof can fail."""
+"""For tests which prove that the guards are needed."""
 
 WITHOUT_TURN = "innkeeper_without_turn"
-"""The option of a connection whose transactions write without waiting for their turn."""
+"""The execution option of a connection that writes without waiting for its turn."""

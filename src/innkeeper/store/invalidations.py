@@ -1,7 +1,7 @@
-"""Numbers that are counted up when something was written that a process may remember otherwise.
+"""Cache invalidation between processes: a counter per topic, incremented with each write.
 
-Always true: the number moves in the transaction of the write itself. So whoever asks for it
-after the write was acknowledged finds another number than before, and forgets.
+Always true: the counter changes in the transaction of the write. So a process that polls it after
+the write was acknowledged sees another number, and drops its cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.store.tables.ordering import invalidations
 from innkeeper.store.transactions import Store, Tx
 
 IDENTITY = "identity"
-"""The topic of all that a token or a credential stands for."""
+"""The topic of everything that the meaning of a token or a credential depends on."""
 
 _COUNT = (
     invalidations.update()
@@ -23,32 +23,30 @@ _COUNT = (
     .values(number=invalidations.c.number + 1)
 )
 FAR = 2**40
-"""More news than there ever will be."""
+"""More than a counter ever reaches."""
 _NUMBER = Prepared(
     sa.select(invalidations.c.number).where(invalidations.c.topic == sa.bindparam("named"))
 )
 
 
-def tell(tx: Tx, topic: str) -> None:
-    """Have everybody forget what is remembered of a topic."""
+def invalidate(tx: Tx, topic: str) -> None:
+    """Invalidate the caches of a topic in all processes."""
     tx.execute(_COUNT, {"named": topic})
 
 
 def number(tx: Tx, topic: str) -> int:
-    """How often there was news of a topic."""
+    """The counter of a topic."""
     found: int = _NUMBER.rows(tx, {"named": topic})[0][0]
     return found
 
 
 class Listener:
-    """Asks for the number of one topic again and again; used by one thread.
+    """Polls the counter of one topic; used by one thread.
 
-    It keeps a connection, and asks without a transaction around the question: that is one way
-    to the database and back in place of four.
+    It keeps a connection in autocommit mode: one round trip to the database instead of four.
 
-    Always true: behind a connection that was lost, no number is one that was given before. What
-    answers there may have been brought back from a copy, or lack the last commits; it has
-    counted less then, and comes to the same number by other news.
+    Always true: after a lost connection it returns only new numbers. The database may have been
+    restored, or may lack the last commits; its counter would then reach old values again.
     """
 
     def __init__(self, store: Store, topic: str) -> None:
@@ -58,20 +56,20 @@ class Listener:
         self._ahead = 0
 
     def number(self) -> int:
-        """Another number than before, if there was news or may have been.
+        """Another number than before, if there was or may have been a write.
 
-        Refused as any other read where the database does not answer.
+        Raises the errors of :meth:`Store.read`.
         """
         if self._connection is not None:
             try:
                 return self._ahead + number(self._connection, self._topic)
             except sa.exc.SQLAlchemyError:
-                # Its server was restarted, say. Whatever it was, the long way tells.
+                # The server may have been restarted. A read on a new connection shows it.
                 self.close()
                 self._ahead += FAR
         with self._store.read() as tx:
             found = number(tx, self._topic)
-        # Where there is no connection to spare, the next question goes the long way too.
+        # Without a spare connection, the next poll reads through the pool as well.
         with suppress(sa.exc.SQLAlchemyError):
             self._connection = self._store.engines.reading.connect().execution_options(
                 isolation_level="AUTOCOMMIT"
@@ -79,7 +77,7 @@ class Listener:
         return self._ahead + found
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         if self._connection is not None:
             with suppress(sa.exc.SQLAlchemyError):
                 self._connection.invalidate()

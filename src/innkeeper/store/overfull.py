@@ -1,11 +1,11 @@
-"""The second guard of capacity: what was just claimed is counted once more, by the database.
+"""The second guard of capacity: the database sums the allocations again after the claims.
 
-The first guard is the generation, at which the claimant checked what is left. This one trusts
-nobody: it adds up what is held after all was written, in the same transaction. How long that
-takes goes by the providers that were touched, not by how many there are.
+The first guard is the generation at which the claimant checked capacity. This one sums all
+allocations of the claimed providers after the writes, in the same transaction. Its time depends on
+the number of those providers alone.
 
-Always true: only what a batch of claims adds to is looked at. A provider that is over its
-capacity because its operator shrank it goes on passing on what it holds, and losing it.
+Always true: only inventories that a batch adds to are checked. If an operator shrank an inventory
+below its usage, allocations of it can still be moved between consumers and released.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from innkeeper.store.tables.placement import allocations, inventories
 from innkeeper.store.transactions import Tx
 
 Gains = Mapping[tuple[ProviderId, ClassId], int]
-"""By how much more is held of a provider's class; what is let go counts against it."""
+"""The net amount that a batch adds to a provider's class."""
 
-# Added up before the join: the sums come out of the index, each inventory is looked up once.
+# Summed before the join: the sums come from the index, and each inventory is read once.
 _SUMS = (
     sa.select(
         allocations.c.resource_provider_id,
@@ -50,29 +50,29 @@ _OVERFULL = PreparedForIds(
 )
 
 
-def by_gains(tx: Tx, gains: Gains) -> list[tuple[ProviderId, ClassId]]:
-    """What is gained of, and is held by now beyond its capacity; in healthy days nothing."""
+def exceeded(tx: Tx, gains: Gains) -> list[tuple[ProviderId, ClassId]]:
+    """The inventories that gain and now exceed their capacity; normally none."""
     gained = {key for key, amount in gains.items() if amount > 0}
     found = _OVERFULL.rows(tx, sorted({provider_id for provider_id, _ in gained}))
     return sorted({(provider_id, class_id) for provider_id, class_id in found} & gained)
 
 
-def gains_of(
+def net_gains(
     added: Iterable[tuple[ProviderId, ClassId, int]],
-    let_go: Iterable[tuple[ProviderId, ClassId, int]],
+    released: Iterable[tuple[ProviderId, ClassId, int]],
 ) -> Gains:
-    """Add up what comes and what goes."""
+    """The sums of the added minus the released amounts."""
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for provider_id, class_id, used in added:
         key = (provider_id, class_id)
         sums[key] = sums.get(key, 0) + used
-    return less(sums, let_go)
+    return subtract(sums, released)
 
 
-def less(gains: Gains, let_go: Iterable[tuple[ProviderId, ClassId, int]]) -> Gains:
-    """Count as well what is let go beside them."""
+def subtract(gains: Gains, released: Iterable[tuple[ProviderId, ClassId, int]]) -> Gains:
+    """Subtract released amounts."""
     sums = dict(gains)
-    for provider_id, class_id, used in let_go:
+    for provider_id, class_id, used in released:
         key = (provider_id, class_id)
         sums[key] = sums.get(key, 0) - used
     return sums

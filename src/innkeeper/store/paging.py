@@ -1,6 +1,6 @@
-"""Pages of an ordered list: what comes behind a marker, for any number of sort keys.
+"""Keyset pagination: the rows after a marker, for any number of sort keys.
 
-Always true: the last key is unique, so a page begins exactly where the one before ended.
+Always true: the last key is unique, so a page begins exactly where the previous one ended.
 """
 
 from __future__ import annotations
@@ -14,34 +14,33 @@ import sqlalchemy as sa
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One column of an order. A column that can be NULL comes wrapped in ``coalesce``,
-    because databases disagree on which end of the order NULL belongs to."""
+    """One sort column. Wrap a nullable one in ``coalesce``: databases sort NULL differently."""
 
     column: sa.ColumnElement[Any]
     is_descending: bool = False
 
 
 def ordered(query: sa.Select[Any], keys: Sequence[SortKey]) -> sa.Select[Any]:
-    """Sort a query."""
+    """Sort a query by these keys."""
     return query.order_by(
         *(sa.desc(key.column) if key.is_descending else sa.asc(key.column) for key in keys)
     )
 
 
-def behind(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """What comes behind the row that has these ``values`` in the keys' columns.
+def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
+    """The condition for rows after the row with these ``values`` in the keys' columns.
 
     For two keys: ``a >= :a AND (a > :a OR (a = :a AND b > :b))``.
     """
     ways: list[sa.ColumnElement[bool]] = []
     equal: list[sa.ColumnElement[bool]] = []
     for key, value in zip(keys, values, strict=True):
-        mine = sa.literal(value, key.column.type)
-        further = key.column < mine if key.is_descending else key.column > mine
+        bound = sa.literal(value, key.column.type)
+        further = key.column < bound if key.is_descending else key.column > bound
         ways.append(sa.and_(*equal, further))
-        equal.append(key.column == mine)
-    # This follows from the rest, and lets the first key's index find the place.
+        equal.append(key.column == bound)
+    # Implied by the rest; it lets the database use the index of the first key.
     first = keys[0]
-    mine = sa.literal(values[0], first.column.type)
-    bound = first.column <= mine if first.is_descending else first.column >= mine
-    return sa.and_(bound, sa.or_(*ways))
+    bound = sa.literal(values[0], first.column.type)
+    is_near = first.column <= bound if first.is_descending else first.column >= bound
+    return sa.and_(is_near, sa.or_(*ways))

@@ -1,7 +1,7 @@
-"""Turns at periodic work that all processes of a database do, and only one of them each time.
+"""Periodic tasks that the processes on a database share: each time, exactly one does the work.
 
-Always true: the turn is taken in the transaction of the work itself, so work that fails leaves
-the turn to the next who asks.
+Always true: a process takes its turn in the transaction of the work, so if the work fails, the next
+process takes the turn.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.transactions import Tx
 
 EARLY = 0.9
-"""How much of the period must be over. Who had the last turn asks again after one period by its
-own clock, and a millisecond less must not make that two."""
+"""The part of the period that must have passed. A process asks once a period by its own clock, and
+must not skip a turn because it is a millisecond early."""
 
 _LAST = sa.select(periodic_tasks.c.last_at).where(periodic_tasks.c.name == sa.bindparam("named"))
 _TAKE = (
@@ -32,10 +32,9 @@ _MARK = (
 
 
 def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
-    """Whether it is time for a task, and this transaction the one that does it.
+    """Whether a task is due, and this transaction is the one to do it.
 
-    A last time that lies further ahead than a period is a clock's mistake, and counts for
-    nothing.
+    A last time more than a period in the future is the error of a clock, and is ignored.
     """
     last = tx.execute(_LAST, {"named": name}).scalar()
     if last is None:
@@ -43,12 +42,12 @@ def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
         return True
     if abs(now - last) < timedelta(seconds=EARLY * period_s):
         return False
-    # Compared once more: who believes wrongly to be the only writer has no turn.
+    # Compare-and-update, in case two transactions write at once around a fail-over.
     return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
 
 
-def leave_mark(tx: Tx, name: str, now: datetime) -> None:
-    """Write that something was done, whoever did it last."""
+def mark_done(tx: Tx, name: str, now: datetime) -> None:
+    """Record that a task was done now."""
     written = tx.execute(_MARK, {"named": name, "now": now}).rowcount
     if not written and tx.execute(_LAST, {"named": name}).scalar() is None:
         tx.execute(periodic_tasks.insert().values(name=name, last_at=now))

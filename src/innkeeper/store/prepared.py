@@ -1,11 +1,9 @@
-"""Statements of the busiest path, compiled once and handed to the driver as text.
+"""Statements of the hot path, compiled once and executed by the driver as text.
 
-SQLAlchemy looks a statement up in its cache, checks and converts its parameters, and makes
-ready for any kind of result anew at every execution; for one small statement that takes several
-times as long as the database needs. The text, the order of the parameters and the conversions
-of what is written and read are the same every time, so they are worked out once per dialect,
-and the driver is asked directly. The statements themselves, the transaction around them and the
-errors stay SQLAlchemy's.
+At each execution SQLAlchemy looks up its cache, processes the parameters and prepares the result;
+for a small statement that takes several times as long as the database. Here the text, the order of
+the parameters and the type conversions are computed once per dialect, and the driver is called
+directly. The statements, transactions and errors remain SQLAlchemy's.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ T = TypeVar("T")
 Kind = sa.types.TypeEngine[Any]
 Convert = Callable[[Any], Any]
 Conversions = tuple[tuple[Convert, tuple[int, ...]], ...]
-"""What is done to the values in some places of every row."""
+"""Conversion functions, each with the positions in a row that it applies to."""
 
 
 class _Text(NamedTuple):
-    """A statement for one dialect, and how to make its parameters of a mapping."""
+    """A statement for one dialect, and how to build its parameters from a mapping."""
 
     text: str
     names: tuple[str, ...]
@@ -39,48 +37,49 @@ class _Text(NamedTuple):
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     written: Conversions
     kinds: tuple[Kind, ...]
-    """Of the columns that are read."""
+    """The types of the selected columns."""
 
 
 class Prepared:
-    """One statement without expanding parameters; every execution names the same ones."""
+    """A statement without expanding parameters; every execution passes the same names."""
 
     def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
         self._texts: dict[Any, _Text] = {}
 
     def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Execute the statement, once for each mapping of parameters; there is at least one.
+        """Execute the statement once for each mapping of parameters, of which there is at least
+        one.
 
-        Gives the number of rows that were changed, as far as the driver knows it.
+        Returns the number of changed rows, if the driver knows it.
         """
-        return self._execute(tx, self._made(tx, rows[0]), rows).rowcount
+        return self._execute(tx, self._text(tx, rows[0]), rows).rowcount
 
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
-        """All rows that a query finds."""
-        made = self._made(tx, parameters)
-        return _fetched(tx, made.kinds, self._execute(tx, made, [parameters]))
+        """All rows of a query."""
+        text = self._text(tx, parameters)
+        return _fetched(tx, text.kinds, self._execute(tx, text, [parameters]))
 
-    def _made(self, tx: Tx, names: Mapping[str, Any]) -> _Text:
+    def _text(self, tx: Tx, names: Mapping[str, Any]) -> _Text:
         key = (tx.dialect.name, tx.dialect.driver)
-        made = self._texts.get(key)
-        if made is None:
-            made = self._texts[key] = self._compile(tx.dialect, names.keys())
-        return made
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self._compile(tx.dialect, names.keys())
+        return text
 
-    def _execute(self, tx: Tx, made: _Text, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
-        if made.constants:
-            rows = [{**made.constants, **row} for row in rows]
-        values: list[Any] = _converted(made.written, list(map(made.values, rows)))
+    def _execute(self, tx: Tx, text: _Text, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
+        if text.constants:
+            rows = [{**text.constants, **row} for row in rows]
+        values: list[Any] = _converted(text.written, list(map(text.values, rows)))
         if not tx.dialect.positional:
-            values = [dict(zip(made.names, each, strict=True)) for each in values]
-        return _execute(tx, made.text, values)
+            values = [dict(zip(text.names, each, strict=True)) for each in values]
+        return _execute(tx, text.text, values)
 
     def _compile(self, dialect: sa.Dialect, names: Any) -> _Text:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
         order = compiled.positiontup if dialect.positional else list(compiled.binds)
         assert order is not None
-        # Some dialects add parameters of their own: SQLite has no LIMIT without an OFFSET.
+        # Some dialects add parameters: SQLite has no LIMIT without an OFFSET.
         return _Text(
             str(compiled),
             tuple(order),
@@ -98,7 +97,7 @@ def _converted(conversions: Conversions, rows: Sequence[Sequence[Any]]) -> list[
         return list(rows)
     columns: list[Any] = list(zip(*rows, strict=True))
     for convert, places in conversions:
-        # Rows that are written together have much in common: the moment, to begin with.
+        # Rows of one batch share many values, such as the timestamp.
         known: dict[int, Any] = {}
         for i in places:
             column = columns[i]
@@ -110,11 +109,11 @@ def _converted(conversions: Conversions, rows: Sequence[Sequence[Any]]) -> list[
 
 
 class PreparedForIds:
-    """A query in which :data:`IDS` stands for any number of ids, and nothing else is left open.
+    """A query whose only parameter is :data:`IDS`, for any number of ids.
 
-    The text is made for 1, 2, 4, 8 ... ids. A list in between is filled up with its last id,
-    which finds no row twice. A query that sorts or adds up does so for each group of ids by
-    itself, as :func:`by_ids.rows` does.
+    It is compiled for 1, 2, 4, 8 ... ids. A list in between is padded with its last id, which
+    matches no row twice. A query that sorts or aggregates does so within each group of ids, as in
+    :func:`by_ids.rows`.
     """
 
     def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
@@ -136,20 +135,20 @@ class PreparedForIds:
 
     def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str]]:
         key = (dialect.name, dialect.driver, count)
-        made = self._texts.get(key)
-        if made is None:
+        text = self._texts.get(key)
+        if text is None:
             compiled = self._query.compile(dialect=dialect)
             state = compiled.construct_expanded_state({**compiled.params, IDS.key: [0] * count})
-            assert len(state.parameters) == count, "constants are written into the text"
-            made = self._texts[key] = (state.statement, list(state.parameters))
-        return made
+            assert len(state.parameters) == count, "constants must be part of the text"
+            text = self._texts[key] = (state.statement, list(state.parameters))
+        return text
 
 
 def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
-    """Execute a statement once for each of the values; errors are as SQLAlchemy has them."""
+    """Execute a statement once for each of the values; errors are raised as SQLAlchemy's."""
     raw = tx.connection
     try:
-        # A connection that is known to be closed gives no cursor, either.
+        # A closed connection already fails here.
         cursor = raw.cursor()
         if len(values) > 1:
             cursor.executemany(text, values)
@@ -157,26 +156,26 @@ def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
             cursor.execute(text, values[0])
     except tx.dialect.loaded_dbapi.Error as error:
         if tx.dialect.is_disconnect(error, raw.dbapi_connection, None):
-            # Nobody is to get this one out of the pool again.
+            # It must not return to the pool.
             tx.invalidate(error)
         raise _as_known(error, text) from error
     return cursor
 
 
 def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
-    """A driver's error as SQLAlchemy's: its kinds have the names of the drivers' standard."""
+    """A driver's error as SQLAlchemy's, whose classes have the names of the DB-API."""
     names = (kind.__name__ for kind in type(error).__mro__)
     kinds = (getattr(sa.exc, name, None) for name in names)
     known: type[sa.exc.DBAPIError] = next(
         (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, _ANY_ERROR)),
         _ANY_ERROR,
     )
-    # What was to be written can hold secrets, and errors get into logs.
+    # Parameters can contain secrets, and errors are logged.
     return known(text, None, error, hide_parameters=True)
 
 
 def _fetched(tx: Tx, kinds: tuple[Kind, ...], cursor: DBAPICursor) -> list[Any]:
-    # What the driver calls the columns' types decides about conversions as well.
+    # Conversions also depend on the driver's type codes.
     codes = tuple(column[1] for column in cursor.description)
     return _converted(_reading(tx.dialect, kinds, codes), cursor.fetchall())
 
@@ -190,12 +189,12 @@ def _reading(dialect: sa.Dialect, kinds: tuple[Kind, ...], codes: tuple[Any, ...
 
 
 def _conversions(kinds: Iterable[T], way: Callable[[T], Convert | None]) -> Conversions:
-    """What is done to values of these kinds, in their order, on the way in or out."""
+    """The conversions of values of these types, in their order."""
     places: dict[T, list[int]] = {}
     for i, kind in enumerate(kinds):
         places.setdefault(kind, []).append(i)
-    made = ((way(kind), tuple(where)) for kind, where in places.items())
-    return tuple((convert, where) for convert, where in made if convert is not None)
+    found = ((way(kind), tuple(where)) for kind, where in places.items())
+    return tuple((convert, where) for convert, where in found if convert is not None)
 
 
 def _kinds(statement: sa.ClauseElement) -> tuple[Kind, ...]:
@@ -204,19 +203,19 @@ def _kinds(statement: sa.ClauseElement) -> tuple[Kind, ...]:
 
 
 def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:
-    made: Convert | None = kind.dialect_impl(dialect).bind_processor(dialect)
-    return _Json(made) if made is not None and isinstance(kind, sa.JSON) else made
+    convert: Convert | None = kind.dialect_impl(dialect).bind_processor(dialect)
+    return _Json(convert) if convert is not None and isinstance(kind, sa.JSON) else convert
 
 
 class _Json:
-    """Knows how nothing is written: most servers have no metadata, no tags and no hints."""
+    """Caches the JSON of empty values: most servers have no metadata, tags or hints."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
-        nothing: tuple[Any, ...] = (None, {}, [])
-        self._nothing = {type(each): convert(each) for each in nothing}
+        empty: tuple[Any, ...] = (None, {}, [])
+        self._empty = {type(each): convert(each) for each in empty}
 
     def __call__(self, value: Any) -> Any:
-        if not value and type(value) in self._nothing:
-            return self._nothing[type(value)]
+        if not value and type(value) in self._empty:
+            return self._empty[type(value)]
         return self._convert(value)

@@ -1,9 +1,8 @@
-"""Bring a database to the newest schema, and fill in the standard names.
+"""Schema upgrades, and the standard names of resource classes and traits.
 
-Always true: no program changes a schema that is newer than itself, and none uses it whose steps
-do not promise that it may. Each step says which programs may go on beside it
-(``compatible_since``); the strictest of them is kept in the database, for those programs that
-do not have the step.
+Always true: a program never changes a schema that is newer than itself, and uses one only if the
+schema allows it. Each step names the oldest compatible programs (``compatible_since``). The
+database keeps the strictest of these, for programs that do not know the step.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import os_traits
 import sqlalchemy as sa
 import structlog
 from alembic.runtime.migration import MigrationContext
-from alembic.script import Script, ScriptDirectory
+from alembic.script import ScriptDirectory
 
 from innkeeper.domain.errors import Busy, Conflict, Unreachable
 from innkeeper.store.tables.ordering import schema_promises
@@ -33,8 +32,8 @@ from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.store")
 UPGRADE_WITHIN_S = 600.0
-"""How long one program waits for another that brings the schema up. To alter a table with a
-million rows takes minutes."""
+"""How long a program waits for another one's upgrade. Altering a table with a million rows takes
+minutes."""
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
 JITTER_OF = 1_000
@@ -42,11 +41,11 @@ SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def config(connection: sa.Connection | None = None) -> alembic.config.Config:
-    """Alembic's settings, for a connection that is open already."""
-    made = alembic.config.Config()
-    made.set_main_option("script_location", str(SCRIPTS))
-    made.attributes["connection"] = connection
-    return made
+    """Alembic's settings, for an open connection."""
+    settings = alembic.config.Config()
+    settings.set_main_option("script_location", str(SCRIPTS))
+    settings.attributes["connection"] = connection
+    return settings
 
 
 def revision(tx: Tx) -> str | None:
@@ -61,7 +60,7 @@ def newest_revision() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SchemaStep:
-    """One revision of the schema: what it does, and the oldest programs that may go on."""
+    """One revision of the schema, and the oldest programs that may run with it."""
 
     revision: str
     summary: str
@@ -70,15 +69,13 @@ class SchemaStep:
 
 @cache
 def steps() -> tuple[SchemaStep, ...]:
-    """All steps that this program knows, from the first on. Read once: a start asks often."""
+    """All steps that this program knows, oldest first. Cached, since a start needs them often."""
     scripts = ScriptDirectory.from_config(config()).walk_revisions()
-    return tuple(_step(each) for each in reversed(list(scripts)))
-
-
-def _step(script: Script) -> SchemaStep:
-    # A step that promises nothing is one behind which nobody may stay.
-    promised = getattr(script.module, "compatible_since", script.revision)
-    return SchemaStep(script.revision, script.doc, promised)
+    return tuple(
+        # Without the constant, a step is compatible with no older program.
+        SchemaStep(each.revision, each.doc, getattr(each.module, "compatible_since", each.revision))
+        for each in reversed(list(scripts))
+    )
 
 
 def steps_from(current: str | None) -> tuple[SchemaStep, ...]:
@@ -90,18 +87,12 @@ def steps_from(current: str | None) -> tuple[SchemaStep, ...]:
 
 
 def compatible_since(taken: Sequence[SchemaStep]) -> str:
-    """The oldest programs that may go on beside a schema that has taken these steps.
-
-    That is what the strictest of them says.
-    """
+    """The oldest programs that may run with a schema after these steps: the strictest of them."""
     return max((each.compatible_since for each in taken), default="")
 
 
 def is_usable(tx: Tx) -> bool:
-    """Whether this program may work on the database as it is.
-
-    At its own revision it may, and at a newer one that promises so.
-    """
+    """Whether this program may use the database: at its own revision, or a compatible newer one."""
     current = revision(tx)
     if current == newest_revision():
         return True
@@ -119,11 +110,11 @@ def _promised(tx: Tx) -> str | None:
 
 
 def upgrade(store: Store, now: datetime) -> bool:
-    """Bring the schema and the standard names up to date; tell whether the schema moved.
+    """Upgrade the schema and the standard names; return whether the schema changed.
 
-    Of several programs that do this at the same time one does, and the others wait for it, for
-    ``UPGRADE_WITHIN_S`` at most; then :class:`Busy` is raised. A database of a newer program is
-    left as it is. Raises :class:`Conflict` for one that this program may not work on.
+    Of several concurrent programs one does it, and the others wait at most ``UPGRADE_WITHIN_S``,
+    then raise :class:`Busy`. A newer schema stays unchanged; :class:`Conflict` if it is
+    incompatible.
     """
     begun_s = time.perf_counter()
     for pause_s in _pauses():
@@ -144,13 +135,13 @@ def _try(store: Store, now: datetime) -> bool:
     try:
         return _bring_up(store, now)
     except Unreachable as error:
-        # It was there a moment ago: whoever is at it has made the table by which writers queue,
-        # and has not put its row in yet.
+        # The database answered a moment ago. Another program is upgrading it, and has created the
+        # table that writers queue for, but not yet its row.
         raise Busy(error.message) from error
 
 
 def _pauses() -> Iterator[float]:
-    """Growing ones, of which other processes do not have the same."""
+    """Growing pauses with jitter."""
     pause_s = FIRST_PAUSE_S
     while pause_s > 0:
         yield pause_s * (0.5 + time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF)
@@ -158,7 +149,7 @@ def _pauses() -> Iterator[float]:
 
 
 def _is_up(store: Store) -> bool:
-    """Whether there is nothing to be done; to find that out keeps nobody waiting."""
+    """Whether there is nothing to do; checked without blocking other writers."""
     with store.read() as tx:
         if _is_of_newer(tx):
             return True
@@ -172,7 +163,7 @@ def _is_up(store: Store) -> bool:
 
 def _bring_up(store: Store, now: datetime) -> bool:
     with store.write() as tx, _alone(store, tx):
-        # Another program may have done it while the turn was waited for.
+        # Another program may have done it while this one waited for its turn.
         if _is_of_newer(tx):
             return False
         missing = steps_from(revision(tx))
@@ -187,20 +178,20 @@ def _bring_up(store: Store, now: datetime) -> bool:
 
 
 def _is_of_newer(tx: Tx) -> bool:
-    """Whether a newer program made the schema, and lets this one use it."""
+    """Whether the schema is newer, but compatible; :class:`Conflict` if it is incompatible."""
     current = revision(tx)
     if current is None or current in {each.revision for each in steps()}:
         return False
     if is_usable(tx):
         return True
     raise Conflict(
-        f"The database is at revision {current}, unknown to this program, which knows "
-        f"{newest_revision()} at most."
+        f"The database is at revision {current}, which this program does not know. Its newest "
+        f"revision is {newest_revision()}."
     )
 
 
 def _promise(tx: Tx, since: str) -> None:
-    # A program that was killed behind its last step has not got as far.
+    # A program that was killed after its last step may not have written it.
     if _promised(tx) != since:
         tx.execute(schema_promises.delete())
         tx.execute(schema_promises.insert(), {"id": 1, "compatible_since": since})
@@ -210,11 +201,11 @@ def _promise(tx: Tx, since: str) -> None:
 def _alone(store: Store, tx: Tx) -> Iterator[None]:
     store.backend.begin_upgrade(tx)
     try:
-        # Asked for behind the lock: before it, the database may have been empty still.
+        # Inside the lock, since another program may have filled an empty database before.
         store.backend.prepare(tx, is_empty=revision(tx) is None)
         yield
     finally:
-        # What was thrown away with its connection is undone already.
+        # An invalidated connection has released the lock already.
         if not tx.invalidated:
             store.backend.end_upgrade(tx)
 
@@ -226,5 +217,5 @@ STANDARD_NAMES = (
 
 
 def _missing_names(tx: Tx, table: sa.Table, names: list[str]) -> list[str]:
-    there = set(tx.execute(sa.select(table.c.name)).scalars())
-    return [name for name in names if name not in there]
+    existing = set(tx.execute(sa.select(table.c.name)).scalars())
+    return [name for name in names if name not in existing]

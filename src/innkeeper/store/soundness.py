@@ -1,8 +1,7 @@
-"""What is always true of the database as such, whoever's tables they are.
+"""Invariants of the whole database that belong to no room.
 
-Always true: nothing here is a matter of a room. That references lead somewhere is the
-database's to keep; but a dump may be loaded without its asking, and SQLite asks only those who
-wish to be asked.
+Databases enforce foreign keys, but a dump may be loaded without the checks, and SQLite checks them
+only on connections that enable it.
 """
 
 from __future__ import annotations
@@ -22,32 +21,32 @@ ROOM = "store"
 LOST_REFERENCE = Invariant(
     ROOM,
     "lost-reference",
-    "what a row names in another table is there",
+    "every foreign key refers to an existing row",
     "Restore the database from a backup, or put the missing row back.",
 )
 LOST_LINK = Invariant(
     ROOM,
     "lost-link",
-    "what a row links is there on both sides",
+    "every link refers to existing rows on both sides",
     "Remove the row.",
-    "removes the row, which is nothing but the link",
+    "removes the row, which is only the link",
 )
 LOST_QUEUE = Invariant(
     ROOM,
     "lost-queue",
-    "there is one row that writers queue for",
+    "there is exactly one row that writers queue for",
     "Stop all processes but one until it is repaired.",
-    "puts the row there",
+    "restores the row",
 )
 UNREADABLE = Invariant(
     ROOM,
     "unreadable",
-    "what is kept can be read",
-    "Save the database, restore a backup, and report what was found.",
+    "all stored values can be read",
+    "Save the database, restore a backup, and report the error.",
 )
 INVARIANTS = (LOST_REFERENCE, LOST_LINK, LOST_QUEUE, UNREADABLE)
 UNREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What comes of a value that is of another kind than all that is written."""
+"""Errors that an invalid stored value raises."""
 LINKS = frozenset(
     {
         compute.aggregate_hosts.name,
@@ -60,23 +59,23 @@ LINKS = frozenset(
         placement.resource_provider_traits.name,
     }
 )
-"""Tables whose rows say that two things belong together, and nothing that outlives either."""
+"""Tables of links between two rows, which have no meaning without either."""
 
 OLDEST = frozenset(
     table.name for table in (identity.projects, identity.users, identity.role_assignments)
 )
-"""Tables of the first step; every database has had them since."""
+"""Tables of the first revision, which every database has."""
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """References that lead nowhere, and a queue that is none."""
+    """Broken references, and a missing row for the queue of writers."""
     for key, reference in _references().items():
         count = tx.execute(sa.select(sa.func.count()).where(_is_lost(reference))).scalar_one()
         if count:
             named = reference.column.table.name
             is_link = reference.parent.table.name in LINKS
             yield (LOST_LINK if is_link else LOST_REFERENCE).broken(
-                key, f"{count} rows name in {key} what is not in {named}"
+                key, f"{count} rows refer in {key} to missing rows of {named}"
             )
     count = tx.execute(sa.select(sa.func.count()).select_from(write_order)).scalar_one()
     if count != 1:
@@ -84,15 +83,14 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def tables_of(*, is_newest: bool) -> frozenset[str]:
-    """The tables that a database of this program has; of an older one, those that all have."""
+    """The tables of a database at the newest revision, or those of any revision."""
     return frozenset(METADATA.tables) if is_newest else OLDEST
 
 
-def expect_much(tx: Tx) -> None:
-    """Have the database join by hashing in this transaction, whatever it believes.
+def prefer_hash_joins(tx: Tx) -> None:
+    """Forbid nested loops in this transaction, so that joins of whole tables are hashed.
 
-    What an audit asks is about whole tables. PostgreSQL, as long as it has counted nothing,
-    which is so after a restore, takes them for small, and compares each row with each.
+    Without statistics, as after a restore, PostgreSQL assumes small tables and picks nested loops.
     """
     if tx.dialect.name == "postgresql":
         tx.exec_driver_sql("SET LOCAL enable_nestloop = off")
@@ -113,22 +111,22 @@ def _is_lost(reference: sa.ForeignKey) -> sa.ColumnElement[bool]:
 
 
 def remove_links(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Remove links that lead nowhere; tells which."""
-    told = []
+    """Delete broken links; return what was deleted."""
+    removed = []
     for key in keys:
         reference = _references()[key]
         table = reference.parent.table
-        removed = tx.execute(sa.delete(table).where(_is_lost(reference))).rowcount
-        if removed:
-            told.append(f"removed {removed} rows of {table.name} whose {key} was not there")
-    return told
+        count = tx.execute(sa.delete(table).where(_is_lost(reference))).rowcount
+        if count:
+            removed.append(f"removed {count} rows of {table.name} with a broken {key}")
+    return removed
 
 
 def restore_queue(tx: Tx, _: Sequence[str], __: datetime) -> list[str]:
-    """Have exactly one row to queue for."""
+    """Restore the one row that writers queue for."""
     tx.execute(write_order.delete())
     tx.execute(write_order.insert(), {"id": 1, "number": 0})
-    return [f"put the row of {write_order.name} there"]
+    return [f"restored the row of {write_order.name}"]
 
 
 REPAIRS = {LOST_LINK.kind: remove_links, LOST_QUEUE.kind: restore_queue}

@@ -1,12 +1,12 @@
-"""Begin and commit: the only way to a connection.
+"""Read and write transactions: the only way to a connection.
 
-Always true: a write is either committed whole, or leaves no trace; what ``Store.write``
-returned from without an error is on the disk.
+Always true: a write is committed whole or not at all. When ``Store.write`` returns without an
+error, the write is durable.
 
-May be false: that a commit which raised :class:`Doubtful` did *not* happen. The connection died
-between the commit and its answer; that is why every claim carries its consumer's id, and a
-retry finds its own rows. Whoever looks in a transaction that writes waits for the lost one to
-end, if it has not yet, and so sees the truth. After every other error nothing happened.
+May be false: that a write which raised :class:`Doubtful` was *not* committed. The connection was
+lost before the answer to the commit. A retry finds its own rows, since every claim carries its
+consumer's id; it must look in a write transaction, which waits for the lost one to end. After every
+other error nothing was committed.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
-"""An open transaction. Rooms hand it on; only the store speaks SQL on it."""
+"""An open transaction. Rooms pass it on; only the store executes SQL on it."""
 
 Listener = Callable[[str, frozenset[str]], None]
-"""Told after a commit: a topic, and what was noted under it."""
+"""Called after a commit, with a topic and the names that were noted under it."""
 _NOTES = "innkeeper_notes"
 _GUARDS = "innkeeper_guards"
 
 
 def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
-    """Have the store's listeners told about ``names`` once this transaction is committed.
+    """Have the store notify its listeners of ``names`` after the commit.
 
-    May be false: that what was noted did happen. A step that was undone has noted too, so a
-    listener looks for itself.
+    May be false: that the noted write was committed. Notes of a step that was rolled back remain,
+    so listeners must query.
     """
     notes: dict[str, set[str]] = tx.info.setdefault(_NOTES, {})
     notes.setdefault(topic, set()).update(names)
 
 
 def guards_of(tx: Tx) -> Guards:
-    """What the store of a writing transaction was made with."""
+    """The guards of the store of a write transaction."""
     guards: Guards = tx.info[_GUARDS]
     return guards
 
 
 class Store:
-    """A database, and the transactions on it. Shared by all threads of a process."""
+    """A database and its transactions; shared by all threads of a process."""
 
     def __init__(self, backend: Backend, engines: Engines, guards: Guards | None = None) -> None:
         self.backend = backend
@@ -61,20 +61,20 @@ class Store:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
-        """Have ``listener`` told, in the writing thread, what each commit has noted."""
+        """Call ``listener`` with the notes of each commit, in the writing thread."""
         self._listeners.append(listener)
 
     @property
     def trouble(self) -> str | None:
-        """What kept the last transaction from being written, if it was the database."""
+        """The database's problem that the last write failed with; ``None`` if it succeeded."""
         return None if self._trouble is None else self._trouble.value
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """One moment of the store, seen unchanged until the block ends.
+        """A transaction that reads one consistent snapshot of the database.
 
-        Raises :class:`Busy` where more read at the same time than there are connections for,
-        and :class:`Unavailable` where the database does not answer.
+        Raises :class:`Busy` if no connection becomes free in time, and :class:`Unavailable` if the
+        database does not answer.
         """
         try:
             with self.engines.reading.connect() as tx, self._leaving(tx), tx.begin():
@@ -87,18 +87,18 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """A transaction that is committed at the block's end, or rolled back on an error.
+        """A transaction that is committed at the end of the block, or rolled back on an error.
 
-        Raises :class:`Unavailable` where the database does not take the write at present:
-        :class:`Unreachable` and :class:`Collided` where the same may be tried again at once,
-        :class:`Busy` after waiting for other writers, and :class:`Doubtful` where nobody
-        knows whether the commit happened. In all other cases it did not.
+        Raises :class:`Unavailable` if the database cannot write at present: :class:`Unreachable`
+        and :class:`Collided` may be retried at once, :class:`Busy` follows a timeout behind other
+        writers, and after :class:`Doubtful` the write may have been committed. Otherwise it was
+        not.
         """
         notes: dict[str, set[str]] = {}
         is_committing = False
         try:
             with self._writing.connect() as tx, self._leaving(tx):
-                # Connections are used again; what the last transaction noted is not ours.
+                # Pooled connections keep the notes of their last transaction.
                 tx.info.update({_NOTES: notes, _GUARDS: self._guards})
                 with tx.begin():
                     yield tx
@@ -106,18 +106,18 @@ class Store:
         except sa.exc.SQLAlchemyError as error:
             refusal = self._failed(error, is_committing)
             if isinstance(refusal, Doubtful):
-                # If it happened nobody else will tell of it.
-                self._tell(notes)
+                # It may have been committed.
+                self._notify(notes)
             if refusal is None:
                 raise
             raise refusal from error
         self._trouble = None
         self.written_at_s = time.perf_counter()
-        self._tell(notes)
+        self._notify(notes)
 
     @contextmanager
     def _leaving(self, tx: Tx) -> Iterator[None]:
-        """Have a connection that is of no use any more thrown away, and not pooled."""
+        """Invalidate a connection that is of no more use, instead of pooling it."""
         try:
             yield
         except sa.exc.SQLAlchemyError as error:
@@ -125,7 +125,7 @@ class Store:
                 tx.invalidate(error)
             raise
 
-    def _tell(self, notes: Mapping[str, Collection[str]]) -> None:
+    def _notify(self, notes: Mapping[str, Collection[str]]) -> None:
         for topic, names in notes.items():
             for listener in self._listeners:
                 listener(topic, frozenset(names))
@@ -136,19 +136,19 @@ class Store:
             self._trouble = trouble
         if is_committing and _leaves_open(error, trouble):
             return Doubtful(
-                "The database did not say whether this was carried out. Look before trying again."
+                "The database did not confirm the commit. Check the result before you retry."
             )
         return _refusal(error, trouble)
 
     def dispose(self) -> None:
-        """Close all connections; for the end of the process."""
+        """Close all connections, at the end of the process."""
         self.engines.dispose()
 
 
 OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
-"""Says nothing about the database."""
+"""Problems that other transactions cause, not the database."""
 DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
-"""A commit that ends like this did not happen."""
+"""A commit that fails with one of these did not happen."""
 ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
@@ -158,9 +158,9 @@ def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool
 
 
 REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
-    Trouble.COLLISION: (Collided, "The database is busy with others' writes."),
-    Trouble.WAITED: (Busy, "The database is busy with others' writes."),
-    Trouble.NOT_LET_IN: (NotLetIn, "The database does not let this service in."),
+    Trouble.COLLISION: (Collided, "The database is busy with other writes."),
+    Trouble.WAITED: (Busy, "The database is busy with other writes."),
+    Trouble.NOT_LET_IN: (NotLetIn, "The database rejected the service's login."),
     **dict.fromkeys(
         LEAVES_CONNECTION, (Unreachable, "The database does not answer at the moment.")
     ),
@@ -168,39 +168,38 @@ REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
 
 
 def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
-    """What the caller is told in place of an error; ``None`` leaves it as it is."""
-    # The text of the driver stays in the log: it can hold SQL.
+    """The error to raise instead; ``None`` to raise the original."""
+    # The driver's text stays in the log: it can contain SQL.
     if isinstance(error, sa.exc.TimeoutError):
-        return Busy("No connection to the database came free in time.")
+        return Busy("No database connection became free in time.")
     if trouble is not None and trouble in REFUSALS:
-        kind, told = REFUSALS[trouble]
-        return kind(told)
+        kind, message = REFUSALS[trouble]
+        return kind(message)
     if trouble is not None or isinstance(error, sa.exc.OperationalError):
         return Unavailable("The database cannot do this at the moment.")
     return None
 
 
-def greet(tx: Tx) -> None:
-    """Have the database say anything at all."""
+def ping(tx: Tx) -> None:
+    """Check that the database answers."""
     tx.exec_driver_sql("SELECT 1")
 
 
 @contextmanager
 def step(tx: Tx) -> Iterator[None]:
-    """One part of a shared transaction that stands or falls alone.
+    """A part of a shared transaction that can be rolled back on its own.
 
-    A refusal inside undoes what this part wrote, and nothing else. An error of the database
-    ends the whole transaction: it is for nobody within it to catch.
+    An exception rolls back this part alone. An error of the database ends the whole transaction, so
+    no code within the transaction may catch it.
     """
     tx.exec_driver_sql("SAVEPOINT step")
     try:
         yield
     except sa.exc.SQLAlchemyError:
-        # There may be nothing left to be undone: of a collision, MariaDB has ended the
-        # transaction with all of its savepoints, and would be asked for one that it lacks.
+        # After a deadlock MariaDB has rolled back the whole transaction with its savepoints.
         raise
     except Exception:
-        # On a connection that was thrown away there is nothing left to be undone, either.
+        # An invalidated connection has nothing to roll back.
         if not tx.invalidated:
             tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
             tx.exec_driver_sql("RELEASE SAVEPOINT step")

@@ -1,4 +1,4 @@
-"""A furnished database in a file."""
+"""A database with data in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases saved while they are used, and put back while they are not."""
+"""Databases are saved while in use, and restored while not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.saved import Told, count, furnished
 LATER = NOW + timedelta(hours=1)
 
 
-def test_a_backup_is_one_moment_of_a_database_in_use(
+def test_a_backup_is_a_snapshot_of_a_database_in_use(
     store: Store, url: str, tmp_path: Path
 ) -> None:
     target, told, ended = tmp_path / "saved", Told(), threading.Event()
@@ -33,7 +33,7 @@ def test_a_backup_is_one_moment_of_a_database_in_use(
     def write() -> None:
         for number in range(10_000):
             with store.write() as tx:
-                # Both or none: an even number of them.
+                # Both or none: an even number of rows.
                 trait_rules.ensure(tx, f"CUSTOM_A{number}", NOW)
                 trait_rules.ensure(tx, f"CUSTOM_B{number}", NOW)
             if ended.is_set():
@@ -55,7 +55,9 @@ def test_a_backup_is_one_moment_of_a_database_in_use(
     assert sorted(each.name for each in tmp_path.glob("saved*")) == ["saved"]
 
 
-def test_a_backup_overwrites_nothing_unasked(store: Store, url: str, tmp_path: Path) -> None:
+def test_a_backup_overwrites_nothing_without_permission(
+    store: Store, url: str, tmp_path: Path
+) -> None:
     target = tmp_path / "saved"
     target.write_text("mine")
     with pytest.raises(Conflict, match="--force"):
@@ -66,7 +68,7 @@ def test_a_backup_overwrites_nothing_unasked(store: Store, url: str, tmp_path: P
         saving.backup(url, own, Told().append, may_overwrite=True)
 
 
-def test_a_backup_overwrites_nothing_but_backups(store: Store, url: str, tmp_path: Path) -> None:
+def test_a_backup_overwrites_only_backups(store: Store, url: str, tmp_path: Path) -> None:
     saved, key = tmp_path / "saved", tmp_path / "encryption.key"
     saving.backup(url, saved, Told().append, may_overwrite=False)
     assert saving.backup(url, saved, Told().append, may_overwrite=True) == 0
@@ -74,13 +76,13 @@ def test_a_backup_overwrites_nothing_but_backups(store: Store, url: str, tmp_pat
     queue = Path(url.removeprefix("sqlite:///") + "-turn")
     queue.touch()
     for other in (key, queue, tmp_path, Path("/dev/null")):
-        with pytest.raises(Conflict, match="no earlier backup"):
+        with pytest.raises(Conflict, match="not an earlier backup"):
             saving.backup(url, other, Told().append, may_overwrite=True)
     assert key.read_text() == "a key that opens what is sealed"
     assert sorted(each.name for each in tmp_path.glob("*.partial")) == []
 
 
-def test_a_backup_tells_what_is_wrong_with_it(store: Store, url: str, tmp_path: Path) -> None:
+def test_a_backup_reports_its_findings(store: Store, url: str, tmp_path: Path) -> None:
     with store.write() as tx:
         PLANTS["idle-consumer"](tx, None)  # type: ignore[arg-type]
     told = Told()
@@ -88,7 +90,7 @@ def test_a_backup_tells_what_is_wrong_with_it(store: Store, url: str, tmp_path: 
     assert "placement: idle-consumer: " in told.text
 
 
-def test_nothing_is_saved_of_a_damaged_database(tmp_path: Path, url: str) -> None:
+def test_a_damaged_database_is_not_saved(tmp_path: Path, url: str) -> None:
     furnished(url).dispose()
     file = Path(url.removeprefix("sqlite:///"))
     whole = file.read_bytes()
@@ -106,7 +108,7 @@ def put_back(url: str, file: Path) -> str:
     return told.text
 
 
-def test_what_is_restored_is_what_was_saved_and_the_other_is_kept(
+def test_a_restore_brings_back_the_backup_and_keeps_the_old_database(
     store: Store, url: str, tmp_path: Path
 ) -> None:
     saved = tmp_path / "saved"
@@ -129,9 +131,7 @@ def test_what_is_restored_is_what_was_saved_and_the_other_is_kept(
         saving.restore(url, saved, Told().append, LATER)
 
 
-def test_restoring_where_there_is_nothing_or_no_database(
-    store: Store, url: str, tmp_path: Path
-) -> None:
+def test_restoring_over_no_file_or_another_file(store: Store, url: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     saving.backup(url, saved, Told().append, may_overwrite=False)
     fresh = tmp_path / "fresh.sqlite3"
@@ -187,7 +187,7 @@ def _newer(file: Path) -> None:
 @pytest.mark.parametrize(
     "make", [_nothing, _no_database, _of_another, _newer, _only_in_name, _older_in_name, _folder]
 )
-def test_only_what_can_be_used_is_restored(
+def test_only_a_usable_backup_is_restored(
     store: Store, url: str, tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     store.dispose()

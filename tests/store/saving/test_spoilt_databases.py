@@ -1,4 +1,4 @@
-"""Databases put back where a damaged one is, or where it cannot be done."""
+"""Restores over damaged databases, and restores that fail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_database_is_restored_where_a_damaged_one_is(
+def test_a_damaged_database_is_replaced(
     store: Store, url: str, tmp_path: Path, damage: str
 ) -> None:
     saved = tmp_path / "saved"
@@ -41,9 +41,7 @@ def test_a_database_is_restored_where_a_damaged_one_is(
     assert file.with_name(f"{file.name}.before-20260101T010000").exists()
 
 
-def test_a_damaged_database_that_is_used_is_not_replaced(
-    store: Store, url: str, tmp_path: Path
-) -> None:
+def test_a_damaged_database_in_use_is_not_replaced(store: Store, url: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     saving.backup(url, saved, Told().append, may_overwrite=False)
     file = Path(url.removeprefix("sqlite:///"))
@@ -92,7 +90,7 @@ def test_a_restore_that_fails_leaves_all_as_it_was(store: Store, url: str, tmp_p
 RESTORES = """
 import datetime, pathlib, resource, signal, sys
 from innkeeper.entrypoints.maintenance import saving
-# No file may grow beyond this: what a full disk is.
+# No file may grow beyond this, as on a full disk.
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 saving.restore(sys.argv[1], pathlib.Path(sys.argv[2]), print, datetime.datetime(2026, 1, 1))

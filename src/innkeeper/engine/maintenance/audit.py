@@ -30,7 +30,7 @@ class _Undone(Exception):
 def look(database: Database) -> list[Finding]:
     """All that is broken at one moment."""
     with database.store.read() as tx:
-        soundness.expect_much(tx)
+        soundness.prefer_hash_joins(tx)
         return findings(tx)
 
 

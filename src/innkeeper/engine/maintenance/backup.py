@@ -73,7 +73,7 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
     if kept.exists():
         raise Conflict(f"{kept} is there already.")
     with _in_words(target):
-        was_there = copying.put_back(source, target, kept)
+        was_there = copying.restore(source, target, kept)
     tell(_checked(target))
     return kept if was_there else None
 

@@ -1,4 +1,4 @@
-"""What a database must be able to do to be a store."""
+"""The protocol of database backends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ IDLE_TIMEOUT_S = 15.0
 class Engines(NamedTuple):
     """The connections of one process, in two pools.
 
-    Those that write are apart: a write waits for other writes, and never for a connection
-    behind those who only read.
+    Writers have their own pool, so that a write waits for other writes only, never for readers.
     """
 
     reading: sa.Engine
@@ -27,27 +26,27 @@ class Engines(NamedTuple):
 
 
 class Trouble(Enum):
-    """What a driver's error means for who asked, in words for who runs the database."""
+    """What a driver's error means; the values are messages for the operator."""
 
-    COLLISION = "another transaction was in the way"
-    WAITED = "others were in the way for too long"
+    COLLISION = "another transaction conflicted"
+    WAITED = "the wait for other transactions timed out"
     GONE = "the database does not answer"
     CROWDED = "the database has no connection left"
     READ_ONLY = "the database is read-only"
     FULL = "the database's disk is full"
-    DISK = "the database's disk gives errors"
-    NOT_LET_IN = "the database does not let this service in"
+    DISK = "the database's disk reports errors"
+    NOT_LET_IN = "the database rejected the service's login"
 
 
 LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED})
-"""Behind these, another connection may lead to a server that takes the same work."""
+"""After these, another connection may reach a server that accepts the work."""
 
 
 class Backend(Protocol):
-    """One kind of database, with a queue for those who write.
+    """A kind of database, with a queue for writers.
 
-    Always true: of the transactions of its writing connections, of all processes, one is open
-    at a time. It sees all that the ones before it committed.
+    Always true: over all processes, one write transaction is open at a time. It sees everything
+    that the ones before it committed.
     """
 
     name: str
@@ -60,31 +59,29 @@ class Backend(Protocol):
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Make both pools of connections; every one of them is durable and isolated.
+        """Create both pools, with durable and isolated connections.
 
-        ``readers_max`` (at least one) is how many threads read at the same moment; one more
-        waits for a connection, ``busy_timeout_s`` at most. A process that stops in the middle
-        of a transaction, say for good, keeps all others from writing; where there is a server,
-        it ends such a transaction after ``idle_timeout_s``. How many write at the same moment
-        is the backend's to say. No error of theirs quotes the parameters of a statement.
+        ``readers_max`` (at least one) is the number of concurrent readers; another one waits for a
+        connection, ``busy_timeout_s`` at most. A process that hangs in a transaction blocks all
+        writers, so a server ends such a transaction after ``idle_timeout_s``. The backend decides
+        the number of writing connections. Errors never quote the parameters of a statement.
         """
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Keep other processes from upgrading, until the end of this or the transaction's.
+        """Lock out other upgrades, until :meth:`end_upgrade` or the end of the transaction.
 
-        Raises :class:`~innkeeper.domain.errors.Busy` while another one does so. It waits for
-        nothing: who waits in a transaction can be in the way of what is waited for.
+        Raises :class:`~innkeeper.domain.errors.Busy` during another upgrade. It does not wait,
+        since a waiting transaction can block the upgrade that it waits for.
         """
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """See to it that names can be kept here; ``is_empty`` if nothing was ever written.
+        """Set up the comparison of texts in an empty database; only check it in others.
 
-        Raises :class:`~innkeeper.domain.errors.Conflict` where they cannot. Where something
-        was written, nothing is changed.
+        Raises :class:`~innkeeper.domain.errors.Conflict` if different names would compare equal.
         """
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Undo :meth:`begin_upgrade`."""
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """What an error of the driver means; ``None`` if it is about what was asked."""
+        """The meaning of a driver's error; ``None`` if it is about the statement."""

@@ -1,4 +1,4 @@
-"""The kinds of databases, by the first word of their URLs. A new one is a module and a line."""
+"""The backends by URL scheme. A new one is a module and a line here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 from innkeeper.store.backends.backend import Backend
 
-# By their names: the drivers of database servers are extras, imported for who asks for them.
+# By name, since the drivers of database servers are extras.
 BACKENDS: Mapping[str, str] = {
     "sqlite": "innkeeper.store.backends.sqlite:Sqlite",
     "postgresql": "innkeeper.store.backends.postgresql:Postgresql",
@@ -17,12 +17,12 @@ BACKENDS: Mapping[str, str] = {
 
 
 def of_url(url: str) -> Backend:
-    """The backend for a URL; raises ``ValueError`` where there is none, or lacks its driver."""
-    # "postgresql+psycopg://" names a driver behind the plus.
+    """The backend for a URL. Raises ``ValueError`` for an unknown scheme or a missing driver."""
+    # In "postgresql+psycopg://" the driver follows the plus.
     scheme = url.partition("://")[0].partition("+")[0]
     if scheme not in BACKENDS:
         raise ValueError(
-            f"There is no backend for {scheme!r} databases. There are: {', '.join(BACKENDS)}."
+            f"There is no backend for {scheme!r} databases. Supported: {', '.join(BACKENDS)}."
         )
     try:
         return cast(Backend, resolve_name(BACKENDS[scheme])())

@@ -1,16 +1,16 @@
-"""A Galera cluster, one node of which takes all writes. Which one, the cluster itself says.
+"""A Galera cluster of which one node, the writer, takes all writes; the cluster names it.
 
-Always true: the row of ``write_order`` names the one node that takes writes, and a transaction
-that writes counts that row up on the condition that it names the node it is on. So it ends at
-its first statement on any other node; and on one that has not heard yet of being replaced it
-ends at its commit, since whoever replaced it changed the same row. A node that is cut off from
-most others, or still fetches what it missed, is not used at all.
+Always true: the row of ``write_order`` names the writer, and a write transaction increments that
+row only if it names the transaction's node. So it fails at its first statement on any other node.
+On a former writer that does not know of its replacement it fails at the commit, since the
+replacement changed the same row. A node without quorum, or one that is still synchronizing, is not
+used.
 
-Why not all nodes at once: certification orders writes, and says nothing about what was read
-before them (docs/explanation/galera.md).
+Why not all nodes write: certification orders writes, but does not validate the reads before them
+(docs/explanation/galera.md).
 
-May be false: that there is such a node. While the others wait for one that has died, nobody
-writes; the first process that finds it gone names another.
+May be false: that there is a writer. While the cluster waits for a dead one, no process can write.
+The first process that finds it gone names another.
 """
 
 from __future__ import annotations
@@ -37,19 +37,18 @@ else:
 LOG = structlog.get_logger("innkeeper.store")
 
 LOOK_WITHIN_S = 2
-"""A node that does not say how it is for so long is passed over: it may be stopped."""
+"""A node that does not report its state in time is skipped: it may be stopped."""
 LOOKED_LASTS_S = 1.0
-"""For so long a node is what it was: asking it costs as much as a short transaction does."""
+"""How long a node's state is cached: a check costs as much as a short transaction."""
 ATTEMPTS_MAX = 3
-"""Two processes may name another node at the same time; the one that fails looks again."""
+"""Two processes may name a writer at the same time; the one that fails retries."""
 SYNCED = "Synced"
 PRIMARY = "Primary"
 READS = 1
 """The bit of ``wsrep_sync_wait`` for statements that read."""
 NO_SUCH_TABLE = 1146
 NOT_LET_IN = frozenset({1044, 1045, 1049, 1130, 1698, 1862})
-"""A server's numbers for who may not use it: no such user or database, a password that is wrong
-or has expired, an address that is not permitted."""
+"""Errors of a login: unknown user or database, a wrong or expired password, a forbidden address."""
 STATES = (
     "wsrep_ready",
     "wsrep_cluster_status",
@@ -57,109 +56,102 @@ STATES = (
     "wsrep_local_index",
     "wsrep_incoming_addresses",
 )
-
-
 Why = dict[str, "str | pymysql.Error"]
-"""Why nodes cannot be used, by their addresses."""
+"""The reasons why nodes cannot be used, by address."""
 
 
 @cache
-def _unasked() -> ssl.SSLContext:
-    """For connections whose URL says nothing of TLS, to servers that offer it: encrypted, and
-    nobody's certificate is looked at."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname = False
-    made.verify_mode = ssl.CERT_NONE
-    return made
+def _unverified() -> ssl.SSLContext:
+    """For URLs without TLS settings and servers that offer TLS: encrypted, without verification."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 class NodeConnection(Raw):
-    """A connection that knows on which node it ends; ``None`` for a server without others."""
+    """A connection that knows its node; ``None`` for a server without a cluster."""
 
     node: str | None = None
     looked_at_s: float = 0.0
     must_be_replaced: bool = False
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
-        """The driver's own makes a context for each connection, and reads all certificates of
-        the system for it, which takes longer than to connect; without any use if it was asked
-        for nothing.
+        """Cache the default context: the driver's reads all of the system's certificates each time.
+
+        That takes longer than the connection itself.
         """
         if not sslp:
-            return _unasked()
-        made: ssl.SSLContext = super()._create_ssl_ctx(sslp)  # type: ignore[misc]
-        return made
+            return _unverified()
+        context: ssl.SSLContext = super()._create_ssl_ctx(sslp)  # type: ignore[misc]
+        return context
 
     def wait_for(self, seconds: float) -> None:
-        """Have the next statements answered within so long; nobody uses it after that."""
+        """Set the timeout of the next statements; the connection is replaced afterwards."""
         self._read_timeout = seconds
         self.must_be_replaced = True
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What one node says of itself and of the others."""
+    """A node's report of itself and of the other members."""
 
     address: Address
     name: str
-    """Its address as the nodes know it, which need not be the one that we have."""
+    """Its address in the cluster, which may differ from ``address``."""
     members: tuple[str, ...]
     is_usable: bool
     state: str
 
 
 def look(raw: Raw, address: Address) -> Node | None:
-    """Ask a server how it is; ``None`` if it belongs to no cluster."""
+    """Read the state of a server; ``None`` if it belongs to no cluster."""
     with raw.cursor() as cursor:
         cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
         if dict(cursor.fetchall()).get("wsrep_on") != "ON":
             return None
-        named = ", ".join(f"'{each}'" for each in STATES)
-        cursor.execute(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({named})")
-        told = {str(name): str(value) for name, value in cursor.fetchall()}
-    members = tuple(told.get("wsrep_incoming_addresses", "").split(","))
-    index = int(told.get("wsrep_local_index", -1))
-    states = (told.get("wsrep_cluster_status", ""), told.get("wsrep_local_state_comment", ""))
+        names = ", ".join(f"'{each}'" for each in STATES)
+        cursor.execute(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
+        found = {str(name): str(value) for name, value in cursor.fetchall()}
+    members = tuple(found.get("wsrep_incoming_addresses", "").split(","))
+    index = int(found.get("wsrep_local_index", -1))
+    states = (found.get("wsrep_cluster_status", ""), found.get("wsrep_local_state_comment", ""))
     return Node(
         address=address,
         name=members[index] if 0 <= index < len(members) else "",
         members=members,
-        is_usable=told.get("wsrep_ready") == "ON" and states == (PRIMARY, SYNCED),
+        is_usable=found.get("wsrep_ready") == "ON" and states == (PRIMARY, SYNCED),
         state="/".join(states),
     )
 
 
 class Cluster:
-    """The servers that were given, one or several; shared by all threads of a process."""
+    """The configured servers, one or several; shared by all threads of a process."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = list(addresses)
         self._last: Address | None = None
 
     def connect_for_writing(self, arguments: Mapping[str, Any]) -> NodeConnection:
-        """A connection to the node that takes writes; names one if it is gone.
+        """A connection to the writer; names another if it is gone.
 
-        Raises :class:`Unavailable` where none can be used.
+        Raises :class:`Unavailable` if no node can be used.
         """
         return self._connect(arguments, self._writer(arguments))
 
     def connect_for_reading(self, arguments: Mapping[str, Any]) -> NodeConnection:
-        """A connection that sees all that was acknowledged, to whatever node can be used.
-
-        That is the one which takes writes, as far as this process knows and it answers.
-        """
-        made = self._connect(arguments, self._any(arguments))
-        if made.node is not None:
-            with made.cursor() as cursor:
+        """A connection to a usable node, preferably the writer; it sees all acknowledged writes."""
+        raw = self._connect(arguments, self._any(arguments))
+        if raw.node is not None:
+            with raw.cursor() as cursor:
                 cursor.execute(f"SET SESSION wsrep_sync_wait = {READS}")
-        return made
+        return raw
 
     def _connect(self, arguments: Mapping[str, Any], node: Node | Address) -> NodeConnection:
-        at = node.address if isinstance(node, Node) else node
-        made = _open(at, arguments)
+        raw = _open(node.address if isinstance(node, Node) else node, arguments)
         if isinstance(node, Node):
-            made.node, made.looked_at_s = node.name, time.perf_counter()
-        return made
+            raw.node, raw.looked_at_s = node.name, time.perf_counter()
+        return raw
 
     def _in_order(self) -> list[Address]:
         last = [self._last] if self._last is not None else []
@@ -180,7 +172,7 @@ class Cluster:
             if found is not None:
                 self._last = found.address if isinstance(found, Node) else found
                 return found
-        raise _nothing({"all": "others name a writer at the same time"})
+        raise _nothing({"all": "other processes name a writer at the same time"})
 
     def _look_for_writer(self, arguments: Mapping[str, Any]) -> Node | Address | None:
         nodes: list[Node] = []
@@ -195,7 +187,7 @@ class Cluster:
             why[str(address)] = found.state
             nodes.append(found)
             if address == self._last and found.is_usable:
-                # Most connections are made while all is well.
+                # The usual case: the last writer still is the writer.
                 brief = _open(address, self._briefly(arguments))
                 with closing(brief) as raw, suppress(LookupError):
                     if _writer_named_by(raw) == found.name:
@@ -207,7 +199,7 @@ class Cluster:
             return _choose(raw, nodes, usable, why)
 
     def _briefly(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of a connection that is given up soon, as there are others."""
+        """The arguments with short timeouts, if there are several servers."""
         if len(self._addresses) == 1:
             return dict(arguments)
         return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
@@ -215,9 +207,9 @@ class Cluster:
     def _look_at(
         self, address: Address, arguments: Mapping[str, Any]
     ) -> Node | Address | pymysql.Error:
-        """The node at an address; the address itself if it is of no cluster, or why not."""
+        """The node at an address; the address itself without a cluster; or the error."""
         try:
-            # Not on the connection that is used later, whose statements may wait for longer.
+            # On a separate connection with short timeouts.
             with closing(_open(address, self._briefly(arguments))) as raw:
                 found = look(raw, address)
         except pymysql.Error as error:
@@ -229,8 +221,8 @@ class Cluster:
         if len(self._addresses) > 1:
             LOG.error("not_a_cluster", address=str(address))
             raise Unavailable(
-                "Several addresses name the nodes of one Galera cluster; a server at one of "
-                "those given belongs to none."
+                "Several addresses must be the nodes of one Galera cluster, but the server at one "
+                "of them belongs to none."
             )
         return address
 
@@ -244,14 +236,14 @@ def _open(address: Address, arguments: Mapping[str, Any]) -> NodeConnection:
 def _nothing(why: Why) -> Unreachable | NotLetIn:
     LOG.warning("no_writer", nodes={name: str(each) for name, each in why.items()})
     if any(isinstance(each, pymysql.Error) and each.args[0] in NOT_LET_IN for each in why.values()):
-        return NotLetIn("The nodes of the database do not let this service in.")
+        return NotLetIn("The nodes of the database rejected the service's login.")
     return Unreachable("No node of the database can be used at the moment.")
 
 
 def _writer_named_by(raw: Raw) -> str | None:
-    """The node that takes writes, as all know by now; ``None`` while none was named.
+    """The name of the writer, after all acknowledged writes; ``None`` before the first is named.
 
-    Raises ``LookupError`` where the table of it is still to be made.
+    Raises ``LookupError`` if the table does not exist yet.
     """
     with raw.cursor() as cursor:
         cursor.execute(f"SET SESSION wsrep_sync_wait = {READS}")
@@ -267,15 +259,15 @@ def _writer_named_by(raw: Raw) -> str | None:
 
 
 def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -> Node | None:
-    """The node that takes writes, or one of the usable ones, named as such.
+    """The writer, or a usable node that is named as the writer now.
 
-    ``None`` if another process was quicker.
+    ``None`` if another process named one at the same time.
     """
     own = usable[0]
     try:
         named = _writer_named_by(raw)
     except LookupError:
-        # Nothing to write on condition of.
+        # Without the table no node can be named.
         return _first(usable, why)
     if named is None:
         first = _first(usable, why)
@@ -283,30 +275,30 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
     for each in usable:
         if each.name == named:
             return each
-    # It may only be we who cannot reach it, unless it says itself that it cannot.
-    is_told = any(each.name == named for each in nodes)
-    if named in own.members and not is_told:
+    # If the writer is a member but did not answer, other processes may still reach it.
+    has_answered = any(each.name == named for each in nodes)
+    if named in own.members and not has_answered:
         raise _nothing({**why, str(named): "takes writes, and does not answer here"})
     return own if _name(raw, named, own.name) else None
 
 
 def _first(usable: Sequence[Node], why: Why) -> Node:
-    """The node for those who write while none is named: the same for all of them.
+    """The writer before one is named: the same node for all processes.
 
-    So whoever makes the tables keeps others from doing so, by a lock which is that node's own.
+    So the lock of an upgrade, which belongs to one node, locks out all of them.
     """
-    # An arbitrator is among the members, with no address.
+    # An arbitrator is a member without an address.
     first = min(each for each in usable[0].members if each)
     found = next((each for each in usable if each.name == first), None)
     if found is None:
-        raise _nothing({**why, first: "is to take the first writes, and cannot be used here"})
+        raise _nothing({**why, first: "must take the first writes, and cannot be used here"})
     return found
 
 
 def _name(raw: Raw, old: str | None, new: str) -> bool:
     try:
         with raw.cursor() as cursor:
-            # Certified: of two processes that do this on two nodes, one fails.
+            # Of two processes that do this on two nodes, one fails its certification.
             touched = cursor.execute(
                 "UPDATE write_order SET number = number + 1, writer = %s WHERE writer <=> %s",
                 (new, old),
@@ -321,7 +313,7 @@ def _name(raw: Raw, old: str | None, new: str) -> bool:
 
 
 def is_still_usable(raw: NodeConnection, clock: Callable[[], float] = time.perf_counter) -> bool:
-    """Whether a connection's node can go on being used; asked now and then only."""
+    """Whether a connection's node is still usable; the result is cached for a while."""
     if raw.node is None or clock() - raw.looked_at_s < LOOKED_LASTS_S:
         return True
     try:

@@ -1,18 +1,17 @@
 """MariaDB, alone or as a Galera cluster of which one node takes all writes.
 
-Always true: no two transactions that write are open at the same time on one server. Each begins
-by counting up the one row of ``write_order``, whose lock it keeps until the commit; so it reads
-what the last writer left, and numbers are given in the order of commits. Every node of a
-cluster would have that row changed as well: should two of them ever take writes at once, the
-later commit fails its certification, whatever else it wrote. Whether a server is a node of a
-cluster is asked on each connection; see :mod:`innkeeper.store.backends.galera`.
+Always true: one write transaction is open at a time on a server. Each begins by incrementing the
+row of ``write_order`` and keeps its lock until the commit. So it reads what the last writer
+committed, and ids are in the order of commits. If two nodes of a cluster ever write at once, both
+change that row, and the later commit fails its certification. Each connection checks whether its
+server is a node of a cluster; see :mod:`innkeeper.store.backends.galera`.
 
-READ COMMITTED is enough for writers, who have waited for the one before them. Readers have
-REPEATABLE READ, which shows them one moment; in a cluster their first statement waits until the
-node has all that was acknowledged anywhere before.
+READ COMMITTED is sufficient for writers, which have waited for the one before. Readers have
+REPEATABLE READ, a snapshot; in a cluster their first statement waits until the node has applied all
+acknowledged writes.
 
-Texts are compared byte by byte (``utf8mb4_nopad_bin``); MariaDB's own rule would take "A" and
-"a " for the same name.
+Texts are compared by bytes (``utf8mb4_nopad_bin``); by default, MariaDB treats "A" and "a " as
+equal.
 """
 
 from __future__ import annotations
@@ -29,50 +28,48 @@ from pymysql.cursors import Cursor
 from innkeeper.domain.errors import Busy, Conflict, Unreachable
 from innkeeper.store.backends import addresses, galera
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
-from innkeeper.store.backends.pooling import engine
+from innkeeper.store.backends.pooling import engines
 from innkeeper.store.guards import WITHOUT_TURN
 
 LOG = structlog.get_logger("innkeeper.store")
 
 NAME = "mariadb"
 DRIVER = "mariadb+pymysql"
-WRITERS_MAX = 2
-"""Connections that write: one for the thread that decides, one for whoever writes beside it."""
 COLLATION = "utf8mb4_nopad_bin"
 ANSWER_WITHIN_S = 10
-"""How long a statement may take that waits for nobody. A node that was stopped keeps its
-connections, and whoever has asked it something finds out by this alone."""
+"""How long a statement may take beyond its wait for locks. Only this timeout detects a node that
+was stopped, since its connections stay open."""
 UPGRADE_LOCK = "CONCAT('innkeeper.upgrade.', MD5(DATABASE()))"
-"""A server has its named locks for all of its databases together."""
+"""A server shares its named locks between all of its databases."""
 UPGRADE_WAIT_S = 600
 """How long one statement of an upgrade may take."""
 
 DEADLOCK = 1213
-"""Also how Galera says that the certification of a commit failed."""
+"""Also the error of a commit that fails its certification in Galera."""
 LOCK_WAIT = 1205
 RECORD_CHANGED = 1020
 NO_SUCH_TABLE = 1146
 READ_ONLY = frozenset({1290, 1792, 1836})
 GONE = frozenset({1047, 1053, 1180, 1927, 2002, 2003, 2005, 2006, 2013, 2014, 2055, 4031})
-"""Another connection is needed: a node that was put out of its cluster, a server that ends, a
-commit whose end nobody knows, a connection cut short. From 2000 on they are the driver's own
-numbers for a server that cannot be reached, or is not there any more."""
+"""Errors that need another connection: a node without its cluster, a server that shuts down, a
+commit of unknown outcome, a lost connection. From 2000 on they are the driver's own numbers for a
+server that cannot be reached."""
 TROUBLES = {
     DEADLOCK: Trouble.COLLISION,
     RECORD_CHANGED: Trouble.COLLISION,
     LOCK_WAIT: Trouble.WAITED,
-    # A statement that took longer than the server allows.
+    # The timeout of a statement.
     1969: Trouble.WAITED,
-    # More connections than the server, or this user, may have.
+    # Too many connections to the server, or of this user.
     1040: Trouble.CROWDED,
     1203: Trouble.CROWDED,
     1226: Trouble.CROWDED,
     **dict.fromkeys(galera.NOT_LET_IN, Trouble.NOT_LET_IN),
     **dict.fromkeys(READ_ONLY, Trouble.READ_ONLY),
-    # No space, and a table that cannot grow.
+    # The disk is full, or the table cannot grow.
     1021: Trouble.FULL,
     1114: Trouble.FULL,
-    # Reading, writing, and what the storage engine says of itself.
+    # Errors of reading, of writing and of the storage engine.
     1024: Trouble.DISK,
     1026: Trouble.DISK,
     1030: Trouble.DISK,
@@ -82,7 +79,7 @@ SAFE_SETTINGS = {
     "innodb_doublewrite": ("ON", "1"),
     "innodb_autoinc_lock_mode": ("0", "1", "2"),
 }
-"""With any other value, what was acknowledged may be gone after a loss of power."""
+"""With another value, acknowledged writes may be lost in a power failure."""
 SAFE_CLUSTER_SETTINGS = {
     **SAFE_SETTINGS,
     "binlog_format": ("ROW",),
@@ -90,8 +87,6 @@ SAFE_CLUSTER_SETTINGS = {
     "wsrep_osu_method": ("TOI",),
     "wsrep_certify_nonpk": ("ON",),
 }
-
-
 NEXT = "UPDATE write_order SET number = number + 1"
 NEXT_ON_NODE = NEXT + " WHERE writer = %s"
 OTHER_COLLATIONS = (
@@ -102,18 +97,18 @@ OTHER_COLLATIONS = (
 
 
 class QuietMysqlCursor(Cursor):
-    """A cursor whose errors name no value: what is written can be a secret, and is logged."""
+    """A cursor whose errors contain no values, which can be secret, since errors are logged."""
 
     def execute(self, query: Any, args: Any = None) -> int:
         """See :meth:`pymysql.cursors.Cursor.execute`."""
         try:
             return super().execute(query, args)
         except (err.IntegrityError, err.DataError) as error:
-            # In its place: an error that was raised from it would still lead to it.
+            # Changed in place: a new error raised from this one would still refer to it.
             error.args = (error.args[0], "a value was refused")
             raise
         except TypeError as error:
-            # Every driver but this one has an error of its own for what it cannot write.
+            # Other drivers raise an error of their own for values that they cannot write.
             raise err.ProgrammingError(0, str(error)) from error
 
 
@@ -130,7 +125,7 @@ class Mariadb:
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Make the pools. The first connection is made when it is needed."""
+        """Create the pools, which connect on first use."""
         at, hosts = addresses.split(url)
         at = at.set(drivername=DRIVER)
         wait_s = max(1, round(busy_timeout_s))
@@ -144,37 +139,28 @@ class Mariadb:
             "charset": "utf8mb4",
             "cursorclass": QuietMysqlCursor,
             "connect_timeout": max(2, wait_s),
-            # What nobody answers is not waited for: a statement waits for others that long.
+            # A statement waits that long for other writers, and longer only for a dead server.
             "read_timeout": wait_s + ANSWER_WITHIN_S,
             "write_timeout": wait_s + ANSWER_WITHIN_S,
             "init_command": "SET SESSION "
             + ", ".join(f"{name} = {value}" for name, value in settings.items()),
         }
-        made = Engines(
-            reading=engine(
-                at, readers_max, busy_timeout_s, arguments, isolation_level="REPEATABLE READ"
-            ),
-            writing=engine(
-                at, WRITERS_MAX, busy_timeout_s, arguments, isolation_level="READ COMMITTED"
-            ),
-        )
-        # A socket's path stands in for an address.
+        pools = engines(at, readers_max, busy_timeout_s, arguments)
+        # Without an address there is the path of a socket.
         cluster = galera.Cluster(hosts or [addresses.Address("localhost", None)])
-        watched = Watched()
-        for pool, connect in (
-            (made.reading, cluster.connect_for_reading),
-            (made.writing, cluster.connect_for_writing),
-        ):
+        settings_check = SettingsCheck()
+        connects = (cluster.connect_for_reading, cluster.connect_for_writing)
+        for pool, connect in zip(pools, connects, strict=True):
             sa.event.listen(pool, "do_connect", _connecting(connect))
-            sa.event.listen(pool, "connect", watched.look)
+            sa.event.listen(pool, "connect", settings_check.run)
             sa.event.listen(pool, "checkout", _check_out)
             sa.event.listen(pool, "checkin", _check_in)
-            sa.event.listen(pool, "handle_error", _find_out)
-        sa.event.listen(made.writing, "begin", _begin_writing)
-        return made
+            sa.event.listen(pool, "handle_error", _mark_disconnect)
+        sa.event.listen(pools.writing, "begin", _begin_writing)
+        return pools
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """See :class:`Backend`. What comes without a number comes from the driver itself."""
+        """See :class:`Backend`. Errors without a number come from the driver."""
         origin = getattr(error, "orig", error)
         if not isinstance(origin, pymysql.Error):
             return None
@@ -184,53 +170,48 @@ class Mariadb:
         return Trouble.GONE if number in GONE else TROUBLES.get(number)
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Keep others from upgrading: each statement that alters a table commits by itself.
+        """Take a named lock, since each statement that alters a table commits by itself.
 
-        The lock is one server's, and in a cluster one node's. That is enough, since all who
-        write are on the same one. It is the connection's, and goes with it behind the commit:
-        whoever had it sooner would not see yet what this one has done.
+        The lock belongs to one server or node, where all writers are. The connection holds it until
+        it is closed after the commit: an earlier release would let another process miss the
+        upgrade.
         """
-        # To alter a large table takes as long as it takes.
+        # Altering a large table takes long.
         _raw(tx).wait_for(UPGRADE_WAIT_S)
         got = tx.exec_driver_sql(f"SELECT GET_LOCK({UPGRADE_LOCK}, 0)").scalar()
         if got != 1:
-            raise Busy("Another process brings the schema up.")
+            raise Busy("Another process is upgrading the schema.")
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Have texts compared byte by byte; tables that have another rule are refused."""
+        """Set the collation of an empty database; reject tables with another collation."""
         if is_empty:
             tx.exec_driver_sql(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {COLLATION}")
         else:
             _check_collations(tx)
 
     def end_upgrade(self, tx: sa.Connection) -> None:
-        """Nothing to do: the connection is not used again."""
+        """Nothing to do: the connection is closed after the commit."""
 
 
-class Watched:
-    """Tells of a server's settings that are not safe, once for each in a process's life."""
+class SettingsCheck:
+    """Logs unsafe settings of servers, each once per process."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, str, str]] = set()
+        self._logged: set[tuple[str, str, str]] = set()
 
-    def look(self, raw: galera.NodeConnection, _record: Any) -> None:
-        """Look at the server of a new connection."""
-        wanted = SAFE_SETTINGS if raw.node is None else SAFE_CLUSTER_SETTINGS
+    def run(self, raw: galera.NodeConnection, _record: Any) -> None:
+        """Check the server of a new connection."""
+        safe = SAFE_SETTINGS if raw.node is None else SAFE_CLUSTER_SETTINGS
         with raw.cursor() as cursor:
-            named = ", ".join(f"'{each}'" for each in wanted)
-            cursor.execute(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({named})")
+            names = ", ".join(f"'{each}'" for each in safe)
+            cursor.execute(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
             found = {str(name).lower(): str(value) for name, value in cursor.fetchall()}
         for name, value in found.items():
-            told = (f"{raw.host}:{raw.port}", name, value)
-            if value.upper() not in wanted[name] and told not in self._told:
-                self._told.add(told)
-                LOG.warning(
-                    "unsafe_database_setting",
-                    server=told[0],
-                    setting=name,
-                    value=value,
-                    safe=" or ".join(wanted[name]),
-                )
+            server = f"{raw.host}:{raw.port}"
+            if value.upper() not in safe[name] and (server, name, value) not in self._logged:
+                self._logged.add((server, name, value))
+                facts = {"server": server, "setting": name, "value": value}
+                LOG.warning("unsafe_database_setting", **facts, safe=" or ".join(safe[name]))
 
 
 def _connecting(
@@ -246,8 +227,8 @@ def _connecting(
 
 def _check_out(raw: galera.NodeConnection, _record: Any, _proxy: Any) -> None:
     if not galera.is_still_usable(raw):
-        # The pool makes another one in its place, and throws away all that are older.
-        raise sa.exc.InvalidatePoolError("The node is out of its cluster.")
+        # The pool replaces this connection and all older ones.
+        raise sa.exc.InvalidatePoolError("The node has left its cluster.")
 
 
 def _check_in(raw: galera.NodeConnection | None, record: Any) -> None:
@@ -255,7 +236,7 @@ def _check_in(raw: galera.NodeConnection | None, record: Any) -> None:
         record.invalidate()
 
 
-def _find_out(context: sa.engine.ExceptionContext) -> None:
+def _mark_disconnect(context: sa.engine.ExceptionContext) -> None:
     if number_of(context.original_exception) in GONE | READ_ONLY:
         context.is_disconnect = True
 
@@ -276,8 +257,8 @@ def _begin_writing(connection: sa.Connection) -> None:
     except sa.exc.ProgrammingError as error:
         if number_of(error.orig) != NO_SUCH_TABLE:
             raise
-        # An empty database has nothing yet to write in any order. Of a cluster, the next
-        # connection names the node that takes writes.
+        # An empty database needs no order of writers yet. In a cluster, the next connection names
+        # the node that takes writes.
         raw.must_be_replaced = raw.node is not None
         return
     if touched != 1:
@@ -286,16 +267,16 @@ def _begin_writing(connection: sa.Connection) -> None:
 
 
 def _check_collations(tx: sa.Connection) -> None:
-    """Refuse tables in which "A" and "a" are one name."""
+    """Reject tables in which "A" and "a" are one name."""
     found = tx.exec_driver_sql(OTHER_COLLATIONS, (COLLATION,)).first()
     if found is not None:
         raise Conflict(
-            f"The table {found[0]} of the database has the collation {found[1]}, by which "
-            f"different names can be the same. Convert all tables to {COLLATION}."
+            f"The table {found[0]} of the database has the collation {found[1]}, which treats some "
+            f"different names as equal. Convert all tables to {COLLATION}."
         )
 
 
 def number_of(error: BaseException | None) -> int:
-    """The server's number of an error; 0 for one that did not come from it."""
+    """The number of a server's error; 0 for errors without a number."""
     numbers = [each for each in getattr(error, "args", ()) if isinstance(each, int)]
     return numbers[0] if numbers else 0

@@ -1,4 +1,4 @@
-"""What the engines of all database servers have in common."""
+"""Engines, as far as the backends share them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
+from innkeeper.store.backends.backend import Engines
+
 RECYCLE_S = 1_800
-"""A connection is replaced when it is older: memory that a server has grown for it comes back,
-and an address that moved is looked up again."""
+"""Older connections are replaced, which frees the server's memory and resolves its address
+again."""
+WRITERS_MAX = 2
+"""Writing connections: one for the decision thread, one for another writer beside it."""
 
 
-def encode_json(thing: Any) -> str:
-    """How JSON is written into columns."""
-    return msgspec.json.encode(thing).decode()
+def encode_json(value: Any) -> str:
+    """The JSON of a column's value."""
+    return msgspec.json.encode(value).decode()
 
 
-def engine(
-    url: sa.URL, connections_max: int, wait_s: float, arguments: Mapping[str, Any], **more: Any
+def engines(url: sa.URL, readers_max: int, wait_s: float, arguments: Mapping[str, Any]) -> Engines:
+    """Both pools of a database server, with the isolation levels that the backends explain."""
+    return Engines(
+        reading=_engine(url, readers_max, wait_s, arguments, "REPEATABLE READ"),
+        writing=_engine(url, WRITERS_MAX, wait_s, arguments, "READ COMMITTED"),
+    )
+
+
+def _engine(
+    url: sa.URL, connections_max: int, wait_s: float, arguments: Mapping[str, Any], isolation: str
 ) -> sa.Engine:
-    """An engine with so many connections at most; who finds none free waits for one.
+    """An engine of a database server; a thread waits ``wait_s`` at most for a free connection.
 
-    A connection is asked for a sign of life before each use: after a restart or a fail-over
-    of the database, all those in the pool are dead.
+    Each connection is tested before use, since a restart or fail-over leaves dead ones in the pool.
     """
     return sa.create_engine(
         url,
@@ -35,13 +46,12 @@ def engine(
         pool_timeout=wait_s,
         pool_pre_ping=True,
         pool_recycle=RECYCLE_S,
-        # The one that was used last is used next: those that were needed only once time out.
+        # Last in, first out, so that spare connections time out.
         pool_use_lifo=True,
         connect_args=dict(arguments),
         json_serializer=encode_json,
         json_deserializer=msgspec.json.decode,
-        # Hashes of passwords, the key that signs tokens, users' data: none of it may get
-        # into a log by way of an error.
+        # Errors are logged, and parameters can be password hashes, signing keys or user data.
         hide_parameters=True,
-        **more,
+        isolation_level=isolation,
     )

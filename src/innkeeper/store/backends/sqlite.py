@@ -1,9 +1,9 @@
 """SQLite, the embedded default: one file, one writer at a time, any number of readers.
 
-Always true: an acknowledged write is on the disk (``synchronous=FULL`` in WAL mode flushes the
-log at every commit); foreign keys are enforced; readers never wait for the writer. Processes
-that write take turns in a queue beside the file, and SQLite's write lock behind it. A file that
-is made here is for its owner alone, and no error quotes what was to be written.
+Always true: an acknowledged write is on disk (``synchronous=FULL`` in WAL mode flushes the log at
+every commit); foreign keys are enforced; readers never wait for the writer. Writers wait in a queue
+beside the file, then take SQLite's write lock. A file created here is readable by its owner alone,
+and errors quote no parameters.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
+from innkeeper.store.backends.pooling import encode_json
 from innkeeper.store.backends.turns import FileTurns
 from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
-"""Per connection. A million allocations with their indexes are some 200 MB; the pages that
-claims touch are the upper levels of the trees and the recent end of the tables."""
+"""Per connection. A million allocations with indexes take about 200 MB; claims touch only the upper
+levels of the trees and the ends of the tables."""
 CHECKPOINT_PAGES = 4_000
-"""The log is copied into the file once it has so many pages, which is 16 MB. Batches change
-many pages again and again: the more of them share a copy, the fewer are copied."""
+"""A checkpoint copies the log into the file at this size, 16 MB. Batches change the same pages
+again and again, so rarer checkpoints copy less."""
 STATEMENTS_CACHED = 512
 WRITERS_MAX = 1
-"""Connections that write. A second one could only wait for the one lock there is; so whoever
-comes second waits for the connection instead, and as long."""
+"""Writing connections. A second one could only wait for the lock; a thread waits for the connection
+instead, as long."""
 IN_MEMORY = ":memory:"
 PLAIN_CODE = 0xFF
 TROUBLES = {
-    # Both after all the waiting there was: nothing but a lock is ever in the way.
+    # Both only after the timeout for the lock.
     sqlite3.SQLITE_BUSY: Trouble.WAITED,
     sqlite3.SQLITE_LOCKED: Trouble.WAITED,
     sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
@@ -60,29 +61,27 @@ class Sqlite:
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Make the pools; connections open their transactions by an explicit BEGIN.
+        """Create the pools; ``idle_timeout_s`` has no effect without a server.
 
-        No server ends what is idle: a process that is stopped with the lock keeps it.
-
-        Raises :class:`OSError` where the file is not there and cannot be made.
+        Raises :class:`OSError` if the file does not exist and cannot be created.
         """
-        assert readers_max >= 1, "a pool of the size 0 is one without a limit"
+        assert readers_max >= 1, "a pool of size 0 has no limit"
         file = _file(sa.make_url(url))
         if file is not None:
             _make(file)
-        made = Engines(
+        pools = Engines(
             reading=_engine(url, readers_max, busy_timeout_s),
             writing=_engine(url, WRITERS_MAX, busy_timeout_s),
         )
-        sa.event.listen(made.reading, "begin", _begin)
+        sa.event.listen(pools.reading, "begin", _begin)
         if file is not None:
-            _queue(made.writing, FileTurns(file, busy_timeout_s))
-        # Behind the queue's listener: who asks for the write lock has its turn already.
-        sa.event.listen(made.writing, "begin", _begin_writing)
-        return made
+            _queue(pools.writing, FileTurns(file, busy_timeout_s))
+        # After the queue's listener, so that the write lock follows the turn.
+        sa.event.listen(pools.writing, "begin", _begin_writing)
+        return pools
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Nothing to do: tables are altered within the transaction, which others wait for."""
+        """Nothing to do: the transaction that alters the tables locks out others."""
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
         """Nothing to do."""
@@ -91,7 +90,7 @@ class Sqlite:
         """Nothing to do."""
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """See :class:`Backend`; an extended code has the plain one in its last byte."""
+        """See :class:`Backend`; the last byte of an extended error code is the primary code."""
         code = getattr(getattr(error, "orig", error), "sqlite_errorcode", None)
         return None if code is None else TROUBLES.get(code & PLAIN_CODE)
 
@@ -108,10 +107,9 @@ def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
             "check_same_thread": False,
             "cached_statements": STATEMENTS_CACHED,
         },
-        json_serializer=_encode_json,
+        json_serializer=encode_json,
         json_deserializer=msgspec.json.decode,
-        # Hashes of passwords, the key that signs tokens, users' data: none of it may get
-        # into a log by way of an error.
+        # Errors are logged, and parameters can be password hashes, signing keys or user data.
         hide_parameters=True,
     )
     sa.event.listen(engine, "connect", _prepare)
@@ -119,7 +117,7 @@ def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
 
 
 def _file(url: sa.URL) -> Path | None:
-    """The file that may be made and written; ``None`` in memory, or where a URL says how."""
+    """The file to create; ``None`` in memory, or if the URL sets another mode."""
     name = url.database or IN_MEMORY
     if name.startswith("file:"):
         name = unquote(urlsplit(name).path)
@@ -129,14 +127,14 @@ def _file(url: sa.URL) -> Path | None:
 
 
 def _make(file: Path) -> None:
-    # It holds the key that signs tokens. SQLite itself would make it readable for everybody;
-    # to the files beside it, it gives the permissions of this one.
+    # It contains the key that signs tokens, and SQLite would make it readable for all users. SQLite
+    # gives the files beside it the same permissions.
     with suppress(FileExistsError):
         file.touch(mode=0o600, exist_ok=False)
 
 
 def _queue(writing: sa.Engine, turns: FileTurns) -> None:
-    """Have those who write take their turn before they ask for the write lock."""
+    """Make writers take their turn before the write lock."""
 
     def take(connection: sa.Connection) -> None:
         if not connection.get_execution_options().get(WITHOUT_TURN):
@@ -148,13 +146,8 @@ def _queue(writing: sa.Engine, turns: FileTurns) -> None:
     sa.event.listen(writing, "engine_disposed", lambda _: turns.close())
 
 
-def _encode_json(thing: Any) -> str:
-    return msgspec.json.encode(thing).decode()
-
-
 def _prepare(raw: sqlite3.Connection, _record: Any) -> None:
-    # The driver must not begin transactions by its own rules; ``_begin`` and
-    # ``_begin_writing`` say when and how.
+    # The driver must not begin transactions; ``_begin`` and ``_begin_writing`` do.
     raw.isolation_level = None
     cursor = raw.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -173,6 +166,6 @@ def _begin_writing(connection: sa.Connection) -> None:
     if connection.get_execution_options().get(WITHOUT_TURN):
         _begin(connection)
         return
-    # The write lock at once: a transaction that reads first and asks for the lock later is
-    # refused without any waiting when another one wrote in between.
+    # Take the write lock at once: SQLite rejects a later upgrade of a read transaction without
+    # waiting if another transaction wrote in between.
     connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,14 +1,13 @@
-"""A queue for processes that write the same file, made of two locks of the system's kernel.
+"""A queue for processes that write the same file, made of two kernel locks.
 
-SQLite makes whoever finds the write lock taken sleep, for longer each time, and gives it to
-whoever asks at the right moment: mostly to the one that has just let go of it. Here, who waits
-is next in line and keeps the others from asking, the last holder included.
+SQLite's own lock is unfair: waiting processes sleep, longer each time, and the last holder usually
+gets it again. Here, one waiting process is next in line, and the others, including the last holder,
+wait behind it.
 
-Always true: a process that ends in any way holds no lock any more. The locks are for order
-alone; what keeps writers apart is SQLite's own lock, which is taken behind them. One process
-at a time waits for the turn itself; the others wait to be next.
+Always true: a process that ends in any way releases its locks. The locks only decide the order;
+SQLite's own lock, taken afterwards, isolates the writers.
 
-May be false: that those who wait to be next come in the order of their arrival.
+May be false: that processes become next in line in the order of their arrival.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from innkeeper.domain.errors import Busy
 
 TURN = "-turn"
 NEXT = "-next"
-"""Behind the name of the database's file, as SQLite has its own."""
+"""Suffixes of the database's file name, like those of SQLite's own files."""
 FIRST_PAUSE_S = 0.0001
 LONGEST_PAUSE_S = 0.002
-"""A commit takes some milliseconds. To look costs two microseconds, and a wake-up fifty."""
+"""A commit takes milliseconds, a check of the lock two microseconds, a wake-up fifty."""
 GROWTH = 1.5
 BUSY = frozenset({errno.EAGAIN, errno.EACCES})
 
 
 class FileTurns:
-    """The queue of one database file, for a process with one connection that writes."""
+    """The queue of one database file, for a process with one writing connection."""
 
     def __init__(self, database: Path, within_s: float) -> None:
         self._database = database
@@ -43,13 +42,13 @@ class FileTurns:
         self._has_turn = False
 
     def take(self) -> None:
-        """Wait for the turn. Raises :class:`Busy` if it does not come in time."""
+        """Wait for the turn. Raises :class:`Busy` on a timeout."""
         if self._has_turn:
             return
         try:
             turn, following = self._opened()
         except OSError:
-            # It is about order alone; a folder that takes no files tells SQLite so as well.
+            # The queue only decides the order. SQLite reports a read-only folder itself.
             return
         until_s = time.perf_counter() + self._within_s
         _lock(following, until_s)
@@ -60,13 +59,13 @@ class FileTurns:
         self._has_turn = True
 
     def give_back(self) -> None:
-        """Let the next one in; nothing if there is no turn to give back."""
+        """End the turn, if there is one."""
         if self._has_turn and self._files is not None:
             self._has_turn = False
             fcntl.flock(self._files[0], fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go of the files, and of the turn with them."""
+        """Close the files, which ends the turn."""
         files, self._files, self._has_turn = self._files, None, False
         for each in files or ():
             os.close(each)
@@ -83,23 +82,22 @@ class FileTurns:
 
     def _open(self, ending: str) -> int:
         path = self._database.with_name(self._database.name + ending)
-        # Who may write the database may wait for it.
+        # The permissions of the database: each of its writers may queue.
         mode = stat.S_IMODE(self._database.stat().st_mode)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
 
 
 def _lock(file: int, until_s: float) -> None:
-    pause_s = FIRST_PAUSE_S
-    pause = Event()
+    pause_s, pause = FIRST_PAUSE_S, Event()
     while not _is_locked(file):
         if time.perf_counter() >= until_s:
-            raise Busy("The database is busy with others' writes.")
+            raise Busy("The database is busy with other writes.")
         pause.wait(pause_s)
         pause_s = min(pause_s * GROWTH, LONGEST_PAUSE_S)
 
 
 def _is_locked(file: int) -> bool:
-    """Lock a file, unless somebody else has it locked."""
+    """Lock a file, unless another process has locked it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Runs a migration on the connection that ``store.schema`` hands in."""
+"""Runs migrations on the connection that ``store.schema`` passes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from innkeeper.store.tables import compute, identity, leases, ordering, pclouds,
 from innkeeper.store.tables.metadata import METADATA
 
 TABLES = (compute, identity, leases, ordering, pclouds, placement)
-"""Imported for what they add to the metadata."""
+"""Imported so that they are in the metadata."""
 IMPLEMENTATIONS = (ResumingMariaDB,)
-"""Imported for what they are registered for."""
+"""Imported so that they are registered."""
 
 connection = context.config.attributes["connection"]
 context.configure(
     connection=connection,
     target_metadata=METADATA,
-    # SQLite cannot alter a table in place; a copy is made of it.
+    # SQLite cannot alter a table in place; Alembic copies it.
     render_as_batch=True,
 )
 with context.begin_transaction():

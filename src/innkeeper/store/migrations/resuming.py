@@ -1,11 +1,10 @@
-"""Going on with a step of the schema in whose middle a program was killed.
+"""Resumes a schema step after a program was killed in the middle of it.
 
-PostgreSQL and SQLite undo a step that did not come to its end. In MariaDB each statement that
-makes or alters a table commits by itself, and with it all that was written before, so what a
-killed step has made is there when it is begun again.
+PostgreSQL and SQLite roll back an unfinished step. In MariaDB each DDL statement commits the
+transaction, so the effects of an interrupted step remain when it runs again.
 
-Always true: a step that is begun again does the same statements, and what is there already is
-what they would make.
+Always true: a step runs the same statements again, and existing objects are those that it would
+create.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from alembic.ddl.mysql import MariaDBImpl
 
 
 class ResumingMariaDB(MariaDBImpl):
-    """How Alembic speaks with MariaDB; it takes this one because of its ``__dialect__``."""
+    """Alembic's implementation for MariaDB, registered by its ``__dialect__``."""
 
     __dialect__ = "mariadb"
 
     def create_table(self, table: sa.Table, **more: Any) -> None:
-        """Make a table unless it is there."""
+        """Create a table unless it exists."""
         super().create_table(table, **{**more, "if_not_exists": True})
 
     def create_index(self, index: sa.Index, **more: Any) -> None:
-        """Make an index unless it is there."""
+        """Create an index unless it exists."""
         super().create_index(index, **{**more, "if_not_exists": True})
 
     def add_column(self, table_name: str, column: sa.Column[Any], **more: Any) -> None:
-        """Add a column unless it is there."""
+        """Add a column unless it exists."""
         super().add_column(table_name, column, **{**more, "if_not_exists": True})
 
     def bulk_insert(
@@ -40,7 +39,7 @@ class ResumingMariaDB(MariaDBImpl):
         rows: Sequence[dict[str, Any]],
         multiinsert: bool = True,
     ) -> None:
-        """Write the rows of a new table unless it has some."""
+        """Insert the rows of a new table unless it has rows."""
         assert self.connection is not None
         there = self.connection.execute(sa.select(sa.func.count()).select_from(table)).scalar()
         if not there:

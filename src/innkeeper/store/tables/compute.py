@@ -2,20 +2,26 @@
 
 A host's row is also its compute service: the Compute API shows one thing under two names.
 
-Always true: a server that is not deleted and has a ``provider_id`` is the consumer of
-allocations with its uuid; ``quota_usages`` holds the sums of the servers not deleted.
+Always true: a server with a ``provider_id`` that is not deleted has allocations under its uuid.
+``quota_usages`` holds the sums over all servers that are not deleted.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.store.tables.metadata import METADATA, BigId, LongText, Moment, Name, Uuid
-
-flavors = sa.Table(
-    "flavors",
+from innkeeper.store.tables.metadata import (
     METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    BigId,
+    LongText,
+    Moment,
+    Name,
+    Uuid,
+    numbered_table,
+)
+
+flavors = numbered_table(
+    "flavors",
     sa.Column("flavor_id", Name, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False, unique=True),
     sa.Column("vcpus", sa.Integer, nullable=False),
@@ -30,7 +36,6 @@ flavors = sa.Table(
     sa.Column("extra_specs", sa.JSON, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 flavor_projects = sa.Table(
@@ -63,10 +68,8 @@ images = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
 )
 
-keypairs = sa.Table(
+keypairs = numbered_table(
     "keypairs",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("user_id", sa.String(64), nullable=False),
     sa.Column("name", Name, nullable=False),
     sa.Column("key_type", sa.String(16), nullable=False),
@@ -74,7 +77,6 @@ keypairs = sa.Table(
     sa.Column("fingerprint", Name, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.UniqueConstraint("user_id", "name"),
-    sqlite_autoincrement=True,
 )
 
 agents = sa.Table(
@@ -83,16 +85,14 @@ agents = sa.Table(
     sa.Column("id", Uuid, primary_key=True),
     sa.Column("name", Name, nullable=False, unique=True),
     sa.Column("driver", sa.String(64), nullable=False),
-    # Who registered it: nobody else but an administrator may speak for it.
+    # The user that registered it. Only this user and administrators may act as the agent.
     sa.Column("user_id", Name),
     sa.Column("last_seen_at", Moment, nullable=False, index=True),
     sa.Column("created_at", Moment, nullable=False),
 )
 
-hosts = sa.Table(
+hosts = numbered_table(
     "hosts",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     # The compute service's uuid; the host's own is its provider's.
     sa.Column("service_uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False, unique=True),
@@ -100,8 +100,8 @@ hosts = sa.Table(
         "provider_id", BigId, sa.ForeignKey("resource_providers.id"), nullable=False, unique=True
     ),
     sa.Column("agent_id", Uuid, sa.ForeignKey("agents.id"), nullable=False, index=True),
-    # The zone in force: an aggregate's where the host is in one that names a zone, else the
-    # one that its agent reports, which is kept beside it.
+    # The effective zone: an aggregate's if one of the host's aggregates names a zone, else the
+    # reported one.
     sa.Column("availability_zone", Name, nullable=False),
     sa.Column("reported_zone", Name, nullable=False, server_default=""),
     sa.Column("is_disabled", sa.Boolean, nullable=False),
@@ -113,28 +113,25 @@ hosts = sa.Table(
     sa.Column("cpu_facts", sa.JSON, nullable=False),
     # Facts with units in the name (numbers, strings, lists), as the agent reports them.
     sa.Column("capabilities", sa.JSON, nullable=False),
-    # The resource classes and traits of the last report. What the agent reported once and no
-    # longer does goes away; what an operator added through Placement stays.
+    # The resource classes and traits of the last report. One that the agent no longer reports
+    # is removed; one that an operator added through Placement stays.
     sa.Column("reported", sa.JSON, nullable=False),
-    # When its agent last said what it is capable of; what is older than a set time is unknown.
+    # When its agent last reported its capabilities; older ones than a set time are unknown.
     sa.Column("reported_at", Moment, index=True),
-    # When the machine was started, where its agent says so.
+    # When the machine was started, if its agent reports it.
     sa.Column("booted_at", Moment),
-    # Whether it is for certain requests alone, see systems/compute/grouping/dedications.py;
-    # null: for all. And the set of hosts, by its aggregate's uuid, that it is for.
+    # Which requests may use it, see systems/compute/grouping/dedications.py; null: all. And the
+    # uuid of the set of hosts that it belongs to.
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
-    # By resource class a KeptRatio: what is in force because of that, and the host's own.
+    # A KeptRatio by resource class: the ratio that the dedication sets, and the host's own.
     sa.Column("kept_ratios", sa.JSON(none_as_null=True)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
-servers = sa.Table(
+servers = numbered_table(
     "servers",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False),
     sa.Column("hostname", Name, nullable=False),
@@ -156,7 +153,7 @@ servers = sa.Table(
     sa.Column("power_state", sa.Integer, nullable=False),
     sa.Column("host", Name),
     sa.Column("provider_id", BigId, sa.ForeignKey("resource_providers.id")),
-    # What the user asked for; where the server is, the host's row says.
+    # The requested zone; the actual one is in the host's row.
     sa.Column("asked_az", Name),
     sa.Column("key_name", Name),
     sa.Column("has_config_drive", sa.Boolean, nullable=False),
@@ -170,9 +167,9 @@ servers = sa.Table(
     sa.Column("locked_reason", Name),
     sa.Column("locked_by", sa.String(16)),
     sa.Column("fault", sa.JSON),
-    # The request that made the server.
+    # The request that created the server.
     sa.Column("request_id", sa.String(64)),
-    # What the scheduler thought of it when it was last placed.
+    # The scheduler's report of the last placement.
     sa.Column("decision", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -181,51 +178,44 @@ servers = sa.Table(
     sa.Index(None, "project_id", "deleted_at", "created_at"),
     sa.Index(None, "host", "deleted_at"),
     sa.Index(None, "deleted_at", "created_at"),
-    sqlite_autoincrement=True,
 )
 
-work_orders = sa.Table(
+work_orders = numbered_table(
     "work_orders",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("agent_id", Uuid, nullable=False),
     sa.Column("host", Name, nullable=False),
     sa.Column("server_uuid", Uuid, nullable=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("body", sa.JSON, nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
-    # What the agent said of a failure.
+    # The agent's error message.
     sa.Column("message", LongText),
-    # Hosts that a build may go to next if this one fails, best first, and how many were tried.
+    # Hosts to retry a failed build on, best first, and the number of the current attempt.
     sa.Column("alternates", sa.JSON),
     sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
-    # The request, and the migration, that the order is a part of.
+    # The request and the migration that the order belongs to.
     sa.Column("request_id", sa.String(64)),
     sa.Column("migration_id", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # With the status: a database that does not know how many orders wait would look for those
-    # of one server among all of them.
+    # With the status: without statistics, a database would scan all waiting orders for those of
+    # one server.
     sa.Index(None, "server_uuid", "status"),
     sa.Index(None, "agent_id", "status", "id"),
     sa.Index(None, "status", "created_at"),
-    sqlite_autoincrement=True,
 )
 
-aggregates = sa.Table(
+aggregates = numbered_table(
     "aggregates",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
-    # Also the name under which Placement knows it.
+    # Also its uuid in Placement.
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False, unique=True),
-    # Its availability zone is the key of that name in it.
+    # The key ``availability_zone`` names its zone.
     sa.Column("metadata", sa.JSON, nullable=False),
-    # Who keeps it, see systems/compute/grouping/owned_aggregates.py; null: whoever edits it.
+    # Its owner, see systems/compute/grouping/owned_aggregates.py; null: operators edit it.
     sa.Column("kind", sa.String(16)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 aggregate_hosts = sa.Table(
@@ -235,10 +225,8 @@ aggregate_hosts = sa.Table(
     sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, index=True),
 )
 
-server_groups = sa.Table(
+server_groups = numbered_table(
     "server_groups",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False),
     sa.Column("project_id", Name, nullable=False, index=True),
@@ -247,22 +235,19 @@ server_groups = sa.Table(
     sa.Column("rules", sa.JSON, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 server_group_members = sa.Table(
     "server_group_members",
     METADATA,
-    # A server is in one group at most, and stays there when it is deleted.
+    # A server is in one group at most. The row stays when the server is deleted.
     sa.Column("server_uuid", Uuid, primary_key=True),
     sa.Column("group_id", BigId, sa.ForeignKey("server_groups.id"), nullable=False, index=True),
 )
 
-migrations = sa.Table(
+migrations = numbered_table(
     "migrations",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
-    # Also the consumer that holds what the server leaves behind until it is surely gone.
+    # Also the consumer of the source host's allocations until the server has left it for sure.
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("server_uuid", Uuid, nullable=False, index=True),
     sa.Column("kind", sa.String(16), nullable=False),
@@ -271,10 +256,10 @@ migrations = sa.Table(
     sa.Column("source_provider_id", BigId, nullable=False),
     sa.Column("dest_host", Name),
     sa.Column("dest_provider_id", BigId),
-    # Flavors as servers keep them; the same two times unless it is a resize.
+    # Flavors as servers keep them; equal unless this is a resize.
     sa.Column("old_flavor", sa.JSON, nullable=False),
     sa.Column("new_flavor", sa.JSON, nullable=False),
-    # What was true of the server before, for when it goes back.
+    # The server's state before the migration, for a revert.
     sa.Column("old_state", sa.JSON, nullable=False),
     sa.Column("project_id", Name, nullable=False),
     sa.Column("user_id", Name, nullable=False),
@@ -284,13 +269,10 @@ migrations = sa.Table(
     sa.Column("updated_at", Moment, nullable=False),
     sa.Index(None, "status", "updated_at"),
     sa.Index(None, "source_host", "updated_at"),
-    sqlite_autoincrement=True,
 )
 
-server_actions = sa.Table(
+server_actions = numbered_table(
     "server_actions",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("server_uuid", Uuid, nullable=False, index=True),
     sa.Column("action", sa.String(64), nullable=False),
     sa.Column("request_id", sa.String(64), nullable=False),
@@ -300,7 +282,6 @@ server_actions = sa.Table(
     sa.Column("counted_message", LongText),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 quotas = sa.Table(
@@ -323,8 +304,8 @@ quota_usages = sa.Table(
 unknown_servers = sa.Table(
     "unknown_servers",
     METADATA,
-    # What an agent found on its host when it last named all servers there, and what nobody here
-    # has ever heard of. By the host's name, as orders are: it outlives nothing else.
+    # Servers in an agent's last full list that have no row. Keyed by the host's name, as orders
+    # are.
     sa.Column("host", Name, primary_key=True),
     sa.Column("server_uuid", Uuid, primary_key=True),
     sa.Column("reported_at", Moment, nullable=False),

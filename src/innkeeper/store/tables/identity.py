@@ -26,7 +26,7 @@ users = sa.Table(
     sa.Column("description", LongText, nullable=False),
     sa.Column("default_project_id", sa.String(64)),
     sa.Column("is_enabled", sa.Boolean, nullable=False),
-    # Tokens issued before this moment are void: set when a password or a right is taken away.
+    # Tokens issued before this moment are void; set when a password or a role is revoked.
     sa.Column("tokens_valid_from", Moment, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
 )
@@ -54,16 +54,16 @@ revoked_tokens = sa.Table(
     "revoked_tokens",
     METADATA,
     sa.Column("audit_id", sa.String(64), primary_key=True),
-    # When the token would have ended by itself; after that the row is of no use.
+    # When the token expires by itself; after that the row can be pruned.
     sa.Column("expires_at", Moment, nullable=False, index=True),
 )
 
 secrets = sa.Table(
     "secrets",
     METADATA,
-    # "token_signing" and alike: made at the first start, shared by all processes.
+    # Such as "token_signing": created at the first start, shared by all processes.
     sa.Column("name", sa.String(64), primary_key=True),
-    # Sealed with a key that is not in the database, but for what is no secret at all.
+    # Sealed with a key that is not in the database, unless it is not secret.
     sa.Column("value", LongText, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
 )
@@ -71,8 +71,8 @@ secrets = sa.Table(
 login_failures = sa.Table(
     "login_failures",
     METADATA,
-    # Whom somebody said to be, and from where, as hashes: what is typed into a field for a
-    # name is a password now and then.
+    # Hashes of the user name and the client's address: users sometimes type a password into the
+    # field for the name.
     sa.Column("subject", sa.String(64), primary_key=True),
     sa.Column("source", sa.String(64), primary_key=True),
     sa.Column("count", sa.Integer, nullable=False),
@@ -83,10 +83,10 @@ agent_credentials = sa.Table(
     "agent_credentials",
     METADATA,
     sa.Column("id", sa.String(32), primary_key=True),
-    # By name, since a credential is given out before its agent was ever heard of.
+    # By name, since a credential is issued before its agent registers.
     sa.Column("agent_name", Name, nullable=False, index=True),
     sa.Column("secret_hash", sa.String(64), nullable=False),
-    # Patterns of the names of hosts that it may report; none of them: those of nobody else.
+    # Patterns of the host names that it may report; empty: hosts without another agent.
     sa.Column("hosts", sa.JSON, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("expires_at", Moment),

@@ -1,4 +1,4 @@
-"""The one collection of tables, and the column types that mean the same on every database."""
+"""The metadata of all tables, and column types that behave the same on every database."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ METADATA = sa.MetaData(naming_convention=NAMING)
 
 Uuid = sa.String(36)
 Name = sa.String(255)
-# MariaDB cuts a plain DATETIME to whole seconds; orders of events would be lost.
+# MariaDB truncates a plain DATETIME to whole seconds, which loses the order of events.
 Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 # MariaDB's TEXT ends at 64 kB; user data and capabilities may be longer.
 LongText = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""SQLite numbers rows by itself only in a column of the type INTEGER."""
+"""SQLite generates ids only in a column of the type INTEGER."""
+
+
+def numbered_table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
+    """A table whose rows have a generated ``id``, which no later row is given again.
+
+    The change feed, the snapshot and paging rely on that.
+    """
+    number = sa.Column("id", BigId, primary_key=True, autoincrement=True)
+    return sa.Table(name, METADATA, number, *parts, sqlite_autoincrement=True)

@@ -1,5 +1,5 @@
-"""What is about the database as a whole: the queue of writers, what its processes tell each
-other, and who may use its schema."""
+"""Tables about the whole database: the queue of writers, cache invalidation, periodic tasks, and
+which programs may use the schema."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ write_order = sa.Table(
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("number", BigId, nullable=False),
-    # The node of a cluster that takes writes; of other databases, nothing.
+    # The cluster node that accepts writes; null on other databases.
     sa.Column("writer", sa.String(255)),
 )
-"""One row. A transaction that writes counts it up first, and keeps its lock until the end."""
+"""One row. A write transaction increments it first, and keeps its lock until the commit."""
 
 schema_promises = sa.Table(
     "schema_promises",
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    # The oldest revision whose programs do no harm to the schema as it is.
+    # The oldest revision whose programs may still use the schema.
     sa.Column("compatible_since", sa.String(32), nullable=False),
 )
-"""One row, for programs that are older than the schema and cannot know its newest steps."""
+"""One row, for programs that are older than the schema and do not know its newest steps."""
 
 invalidations = sa.Table(
     "news",
@@ -32,7 +32,7 @@ invalidations = sa.Table(
     sa.Column("topic", sa.String(32), primary_key=True),
     sa.Column("number", BigId, nullable=False),
 )
-"""A row per topic, counted up with each write that others may remember otherwise."""
+"""One row per topic, incremented with each write that makes cached values stale."""
 
 periodic_tasks = sa.Table(
     "periodic_tasks",
@@ -40,4 +40,4 @@ periodic_tasks = sa.Table(
     sa.Column("name", sa.String(64), primary_key=True),
     sa.Column("last_at", Moment, nullable=False),
 )
-"""When each task was last done that all processes do in turn."""
+"""When each task that the processes share was last done."""

@@ -1,26 +1,31 @@
-"""Tables of the pclouds room: host flavors, pclouds, who may use them, and what was paid for.
+"""Tables of the pclouds room: host flavors, pclouds, their users, and billing periods.
 
-Always true: a host is in at most one pool and at most one pcloud, since its row is the key of
-either table; a host of a pcloud has one open run, unless another one replaces it.
+Always true: a host is in at most one pool and one pcloud, since it is the key of either table. A
+host of a pcloud has one open billing period, unless another host replaces it.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.store.tables.metadata import METADATA, BigId, LongText, Moment, Name, Uuid
-
-host_flavors = sa.Table(
-    "host_flavors",
+from innkeeper.store.tables.metadata import (
     METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    BigId,
+    LongText,
+    Moment,
+    Name,
+    Uuid,
+    numbered_table,
+)
+
+host_flavors = numbered_table(
+    "host_flavors",
     sa.Column("flavor_id", Name, nullable=False, unique=True),
     sa.Column("aggregate_id", BigId, sa.ForeignKey("aggregates.id"), nullable=False, unique=True),
     sa.Column("description", Name, nullable=False),
     sa.Column("units", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 pool_hosts = sa.Table(
@@ -28,17 +33,15 @@ pool_hosts = sa.Table(
     METADATA,
     sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False),
     sa.Column("host_flavor_id", BigId, sa.ForeignKey("host_flavors.id"), nullable=False),
-    # Why nothing new may come to it; its pcloud's owner reads it.
+    # Why it accepts no new servers; shown to its pcloud's owner.
     sa.Column("maintenance", Name),
     sa.Column("created_at", Moment, nullable=False),
-    # In the order in which hosts are drawn: a pool is not read as a whole to find its bounds.
+    # In the order in which hosts are picked, so that the bounds of a pool need no full scan.
     sa.Index(None, "host_flavor_id", "host_id"),
 )
 
-pclouds = sa.Table(
+pclouds = numbered_table(
     "pclouds",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("aggregate_id", BigId, sa.ForeignKey("aggregates.id"), nullable=False, unique=True),
     sa.Column("name", Name, nullable=False),
@@ -47,14 +50,13 @@ pclouds = sa.Table(
     sa.Column("cpu_ratio", sa.Double),
     sa.Column("ram_ratio", sa.Double),
     sa.Column("is_automatic", sa.Boolean, nullable=False),
-    # How many hosts it keeps by itself: a SizePolicy's fields; null keeps none.
+    # A SizePolicy's fields: how many hosts it maintains by itself; null: none.
     sa.Column("size", sa.JSON(none_as_null=True)),
-    # Up to this row its hosts have its ratios; those behind it may have the ones from before.
-    # Null: all have them.
+    # Hosts up to this row have its current ratios; later ones may have the previous ones. Null:
+    # all have the current ones.
     sa.Column("settled_to", BigId, key="rolled_out_to"),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 pcloud_hosts = sa.Table(
@@ -65,7 +67,7 @@ pcloud_hosts = sa.Table(
     ),
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), nullable=False),
     sa.Column("name", Name, nullable=False),
-    # As it was when the host was allocated; the flavor may say something else by now.
+    # The flavor's units when the host was allocated; the flavor may have changed since.
     sa.Column("units", sa.Integer, nullable=False),
     sa.Column("is_enabled", sa.Boolean, nullable=False),
     sa.Column("is_replaced", sa.Boolean, nullable=False),
@@ -78,15 +80,13 @@ pcloud_projects = sa.Table(
     METADATA,
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), primary_key=True),
     sa.Column("project_id", Name, primary_key=True, index=True),
-    # Whether it wants its plain requests to come to the pcloud, if that takes such.
+    # Whether its requests without a pcloud hint may be placed in the pcloud, if that allows it.
     sa.Column("has_accepted", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
-billing_periods = sa.Table(
+billing_periods = numbered_table(
     "pcloud_runs",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
-    # By uuid and name, as the records below: they outlive what they tell of.
+    # By uuid and name, as the records below: they outlive the pcloud and the host.
     sa.Column("pcloud_uuid", Uuid, nullable=False),
     sa.Column("project_id", Name, nullable=False),
     sa.Column("host_id", BigId, nullable=False, index=True),
@@ -97,15 +97,12 @@ billing_periods = sa.Table(
     sa.Column("ended_at", Moment),
     sa.Index(None, "project_id", "ended_at"),
     sa.Index(None, "ended_at"),
-    sqlite_autoincrement=True,
 )
 
-pcloud_actions = sa.Table(
+pcloud_actions = numbered_table(
     "pcloud_actions",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("pcloud_uuid", Uuid, nullable=False),
-    # Whose it was afterwards: who may read of it when it is gone.
+    # The owner after the action, who may read it when the pcloud is gone.
     sa.Column("owner_id", Name),
     sa.Column("action", sa.String(64), nullable=False),
     sa.Column("host_name", Name),
@@ -115,13 +112,12 @@ pcloud_actions = sa.Table(
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Index(None, "pcloud_uuid", "id"),
-    sqlite_autoincrement=True,
 )
 
 pcloud_tokens = sa.Table(
     "pcloud_tokens",
     METADATA,
-    # What a client called its request for hosts, so that it is carried out once.
+    # The idempotency key that a client sends with its request for hosts.
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), primary_key=True),
     sa.Column("token", sa.String(64), primary_key=True),
     sa.Column("request_hash", sa.String(64), nullable=False),

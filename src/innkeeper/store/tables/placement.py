@@ -1,22 +1,20 @@
-"""Tables of the placement room: providers and what is held of them.
+"""Tables of the placement room: providers, inventories, allocations and the change feed.
 
-Column names are the seed's (*Resource Providers*, Proposed change); what it lacks follows the
+Column names are the seed's (*Resource Providers*, Proposed change). Other names follow the
 Placement API.
 
-Always true: ``resource_providers.generation`` is advanced by ``store.claims`` alone; a
-consumer exists exactly while it has allocations.
+Always true: only ``store.claims`` advances ``resource_providers.generation``. A consumer exists
+exactly while it has allocations.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.store.tables.metadata import METADATA, BigId, Moment, Name, Uuid
+from innkeeper.store.tables.metadata import METADATA, BigId, Moment, Name, Uuid, numbered_table
 
-resource_providers = sa.Table(
+resource_providers = numbered_table(
     "resource_providers",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", sa.String(200), nullable=False, unique=True),
     sa.Column("generation", sa.Integer, nullable=False),
@@ -26,8 +24,6 @@ resource_providers = sa.Table(
     sa.Column("root_provider_id", BigId, sa.ForeignKey("resource_providers.id"), index=True),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # Ids are never given out twice: the change feed and the snapshot go by them.
-    sqlite_autoincrement=True,
 )
 
 resource_classes = sa.Table(
@@ -69,7 +65,7 @@ inventories = sa.Table(
     sa.Column("min_unit", sa.Integer, nullable=False),
     sa.Column("max_unit", sa.Integer, nullable=False),
     sa.Column("step_size", sa.Integer, nullable=False),
-    # Double precision: a single-precision 16.1 is not 16.1, and would be sold as such.
+    # Double precision: capacity computed from a single-precision 16.1 would be wrong.
     sa.Column("allocation_ratio", sa.Double, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -93,9 +89,8 @@ allocations = sa.Table(
     sa.Index(
         "ix_allocations_provider_class_used", "resource_provider_id", "resource_class_id", "used"
     ),
-    # Unique where the seed has a plain index: two rows for the same thing would be a double
-    # sale that no generation could catch.
-    # Named by hand: the usual name would be longer than the databases allow.
+    # Unique where the seed has a plain index: two rows for the same claim would count twice, and
+    # no generation could catch it. Named by hand: the usual name is too long for the databases.
     sa.UniqueConstraint(
         "consumer_id",
         "resource_provider_id",
@@ -135,24 +130,21 @@ resource_provider_aggregates = sa.Table(
         "resource_provider_id", BigId, sa.ForeignKey("resource_providers.id"), primary_key=True
     ),
     sa.Column("aggregate_uuid", Uuid, primary_key=True, index=True),
-    # Counts up among the aggregates of one provider, in the order in which it joined them.
-    # 0 for links from before this column, and for those that older programs write.
+    # Increases with each aggregate that the provider joins. 0 for links that are older than this
+    # column, or that older programs write.
     sa.Column("position", sa.Integer, nullable=False, server_default="0"),
 )
 
-changes = sa.Table(
+changes = numbered_table(
     "changes",
-    METADATA,
-    sa.Column("id", BigId, primary_key=True, autoincrement=True),
     sa.Column("provider_id", BigId, nullable=False),
-    # The provider's generation after the change. Who has it already need not read the row.
-    # -1: something else about the host changed (its state, its agent, its traits' names).
-    # -2: only what its servers are busy with.
+    # The provider's generation after the change; a reader that has it already may skip the row.
+    # -1: a change without a generation (the host's state, its agent, names of traits).
+    # -2: only the task states of its servers changed.
     sa.Column("generation", sa.Integer, nullable=False),
-    # Of a change by claims alone: from which generation on, and what they took in all, as a
-    # JSON object of amounts by class id. Null where the provider has to be read.
+    # Of a change by claims alone: the generation before, and the amounts taken in all, as a JSON
+    # object by class id. Null if the provider must be read.
     sa.Column("seen", sa.Integer, nullable=True),
     sa.Column("taken", sa.Text, nullable=True),
     sa.Column("created_at", Moment, nullable=False, index=True),
-    sqlite_autoincrement=True,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.narrowing import Only
+from innkeeper.store.by_ids import Only
 from innkeeper.store.queries.compute import audit, grouping_audit, reports_audit
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts.reconcile import LOST
@@ -139,7 +139,7 @@ def _of_holders(tx: Tx) -> Iterator[Finding]:
         yield UNBACKED_SERVER.broken(uuid, f"{uuid} holds nothing of its host {host}")
     for uuid, count in audit.held_elsewhere(tx):
         yield HELD_ELSEWHERE.broken(uuid, f"{uuid} has {count} allocations on other hosts")
-    for uuid, count in audit.held_by_homeless(tx):
+    for uuid, count in audit.held_without_host(tx):
         yield HELD_BY_HOMELESS.broken(uuid, f"{uuid} has {count} allocations and no host")
     for uuid, count in audit.held_by_deleted(tx):
         yield HELD_BY_DELETED.broken(uuid, f"{uuid} has {count} allocations and is deleted")
@@ -157,7 +157,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
         yield IDLE_BUILD.broken(uuid, f"{uuid} has no build order")
     for (uuid,) in audit.idle_deletes(tx):
         yield IDLE_DELETE.broken(uuid, f"{uuid} has no destroy order")
-    for uuid, status in reports_audit.homeless_but_running(tx):
+    for uuid, status in reports_audit.running_without_host(tx):
         yield HOMELESS.broken(uuid, f"{uuid} is {status} and has no host")
     for uuid, host in audit.misnamed_hosts(tx):
         yield MISNAMED_HOST.broken(uuid, f"{uuid} names {host}, which is not the host it holds")
@@ -180,7 +180,7 @@ def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
 
 
 def _of_agents(tx: Tx) -> Iterator[Finding]:
-    for host, uuid, moment in reports_audit.strangers(tx):
+    for host, uuid, moment in reports_audit.unknown_on_hosts(tx):
         yield UNKNOWN_SERVER.broken(uuid, f"{host} has {uuid}, as reported at {moment:%F %T}")
     for uuid, host, fault in reports_audit.faulty_servers(tx):
         if fault is not None and fault.get("message") == LOST:
@@ -198,7 +198,7 @@ def _of_agents(tx: Tx) -> Iterator[Finding]:
         yield MISDIRECTED_ORDER.broken(
             host, f"{count} orders for {host} do not belong to its agent {agent}"
         )
-    for number, kind, uuid in reports_audit.orders_of_nobody(tx):
+    for number, kind, uuid in reports_audit.orphaned_orders(tx):
         yield ORDER_OF_NOBODY.broken(
             number, f"order {number} to {kind} is about {uuid}, which does not exist"
         )

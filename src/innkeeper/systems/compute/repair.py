@@ -105,7 +105,7 @@ def free_deleted(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Release what servers without a host hold, if no order or move of theirs is pending."""
-    found = [ServerId(row[0]) for row in compute_audit.held_by_homeless(tx, keys)]
+    found = [ServerId(row[0]) for row in compute_audit.held_without_host(tx, keys)]
     busy = {each.server_uuid for each in orders.waiting_about(tx, found)}
     busy |= {each.server_uuid for each in migrations.open_ones(tx, found)}
     settled = [
@@ -120,7 +120,7 @@ def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 def end_migrations(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Release what migrations hold that have ended."""
-    found = compute_audit.loose_migrations(tx, MIGRATION_TYPE, keys)
+    found = compute_audit.consumers_without_migration(tx, MIGRATION_TYPE, keys)
     return _release(tx, (uuid for uuid, status in found if status is not None), now)
 
 
@@ -211,7 +211,7 @@ def direct_orders(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
 
 def end_orders(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """End orders about servers that do not exist."""
-    found = [row[0] for row in reports_audit.orders_of_nobody(tx, [int(key) for key in keys])]
+    found = [row[0] for row in reports_audit.orphaned_orders(tx, [int(key) for key in keys])]
     orders.end(tx, found, OrderStatus.FAILED, now)
     return [f"order {number} is ended" for number in found]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.queries.identity import audit
+from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 
 ROOM = "identity"
@@ -20,5 +20,5 @@ INVARIANTS = (UNHASHED_PASSWORD,)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    for row_id, name in audit.unhashed_passwords(tx, PREFIX):
+    for row_id, name in identity.unhashed_passwords(tx, PREFIX):
         yield UNHASHED_PASSWORD.broken(row_id, f"the password of {name} is not hashed")

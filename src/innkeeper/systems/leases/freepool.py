@@ -79,7 +79,7 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     if not is_free or holds.is_held(tx, host_id):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
     # Ended leases that have not released it yet.
-    holds.forget(tx, host_id)
+    holds.remove_all(tx, host_id)
     freepool.remove(tx, host_id)
     dedications.dedicate(tx, host, None, None, now)
 

@@ -108,13 +108,13 @@ def _of_allocations(tx: Tx) -> Iterator[Finding]:
 
 
 def _of_providers(tx: Tx) -> Iterator[Finding]:
-    for uuid, name in audit.strange_inventories(tx):
+    for uuid, name in audit.invalid_inventories(tx):
         yield STRANGE_INVENTORY.broken(uuid, f"the inventory of {name} of provider {uuid} is not")
-    for (uuid,) in audit.lost_roots(tx):
+    for (uuid,) in audit.wrong_roots(tx):
         yield WRONG_ROOT.broken(uuid, f"provider {uuid} names another root")
-    for (uuid,) in audit.circles(tx):
+    for (uuid,) in audit.parent_cycles(tx):
         yield CIRCLE.broken(uuid, f"provider {uuid} is in or below a cycle of parents")
-    for uuid, _, generation, known in audit.untold(tx):
+    for uuid, _, generation, known in audit.missing_changes(tx):
         yield UNTOLD.broken(
             uuid, f"provider {uuid} is at generation {generation}, and the feed ends at {known}"
         )

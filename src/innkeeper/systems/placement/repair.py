@@ -14,7 +14,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId
 from innkeeper.domain.placement import Claim
 from innkeeper.store import changes
-from innkeeper.store.queries.placement import allocations, audit, repairs
+from innkeeper.store.queries.placement import allocations, audit, providers
 from innkeeper.store.transactions import Tx, step
 from innkeeper.systems.placement import claims
 from innkeeper.systems.placement.allocations import NOBODY
@@ -62,12 +62,12 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Write the root that a provider's parents lead to, if they lead to one."""
     done = []
-    wrong = [uuid for (uuid,) in audit.lost_roots(tx, keys)]
-    for uuid, provider_id in sorted(repairs.rows_of(tx, wrong).items()):
+    wrong = [uuid for (uuid,) in audit.wrong_roots(tx, keys)]
+    for uuid, provider_id in sorted(providers.ids_by_uuid(tx, wrong).items()):
         root_id = _root_of(tx, provider_id)
         if root_id is None:
             continue
-        repairs.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
+        providers.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
         changes.add_always_read(tx, sorted({provider_id, root_id}), now)
         done.append(f"provider {uuid} has the root of its parents")
     return done
@@ -79,7 +79,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
     here = provider_id
     while here not in passed:
         passed.add(here)
-        above = repairs.parents_of(tx, [here])[here]
+        above = providers.parents_of(tx, [here])[here]
         if above is None:
             return here
         here = above
@@ -88,7 +88,7 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Add the present generations of providers to the change feed."""
-    found = audit.untold(tx, keys)
+    found = audit.missing_changes(tx, keys)
     # Both: the generation was missing, and a process that knows it has to read again as well.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)

@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "changes",
         sa.Column("id", BIG_ID, autoincrement=True, nullable=False),

@@ -1,4 +1,4 @@
-"""Aggregates of hosts, server groups, migrations, and what was done to servers."""
+"""Aggregates, server groups, migrations and server actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables, and the columns beside those that there were."""
+    """Create the tables, and add columns to existing ones."""
     op.create_table(
         "aggregates",
         sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
@@ -134,7 +134,7 @@ def upgrade() -> None:
     )
     op.add_column("work_orders", sa.Column("request_id", sa.String(length=64), nullable=True))
     op.add_column("work_orders", sa.Column("migration_id", BIG_ID, nullable=True))
-    # Until now a host's zone was always the one that its agent reports.
+    # Until this revision a host's zone was always the reported one.
     op.execute("UPDATE hosts SET reported_zone = availability_zone")
 
 

@@ -1,4 +1,4 @@
-"""Find the waiting orders of a server by both, the server and that they wait."""
+"""Index the work orders by server and status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Put a wider index in the place of the old one."""
+    """Replace the index with a wider one."""
     op.create_index(
         op.f("ix_work_orders_server_uuid_status"),
         "work_orders",
@@ -22,7 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back to the old index."""
+    """Restore the old index."""
     op.create_index(
         op.f("ix_work_orders_server_uuid"), "work_orders", ["server_uuid"], unique=False
     )

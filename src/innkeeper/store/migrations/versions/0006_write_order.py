@@ -1,4 +1,4 @@
-"""Have a row that writers queue for, and what processes on one database agree by."""
+"""Add the queue of writers, and tables that processes coordinate by."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make three tables and the rows that must be there, and have changes tell of claims."""
+    """Create three tables with their rows, and add the amounts of claims to changes."""
     made = op.create_table(
         "write_order",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),

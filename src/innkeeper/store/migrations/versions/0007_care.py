@@ -1,4 +1,4 @@
-"""Keep what agents have that nobody knows, and who may work beside a newer schema."""
+"""Add unknown servers, and the compatibility of the schema with older programs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ down_revision = "0006"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Both tables are new: who does not know them does not miss them."""
+"""Both tables are new; older programs do not need them."""
 
 
 def upgrade() -> None:
-    """Add both tables."""
+    """Create both tables."""
     op.create_table(
         "unknown_servers",
         sa.Column("host", sa.String(length=255), nullable=False),

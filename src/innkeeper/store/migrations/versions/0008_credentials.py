@@ -1,4 +1,4 @@
-"""Have room for sealed secrets, count failed logins, and give agents credentials."""
+"""Make room for sealed secrets, and add failed logins and agent credentials."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ down_revision = "0007"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""What is new older programs do not miss, and a column that is wider they can use."""
+"""Older programs do not need the new tables, and can use the wider column."""
 
 SHORT = sa.String(255)
 
 
 def upgrade() -> None:
-    """Widen the column of secrets, and make two tables."""
+    """Widen the column of secrets, and create two tables."""
     with op.batch_alter_table("secrets") as altered:
         altered.alter_column("value", type_=LONG_TEXT, existing_type=SHORT, nullable=False)
     op.create_table(
@@ -46,10 +46,10 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the tables; what is sealed and too long for the old column goes as well."""
+    """Drop the tables, and sealed secrets that are too long for the old column."""
     op.drop_table("agent_credentials")
     op.drop_table("login_failures")
-    # An older program cannot open what is sealed, and makes a signing key of its own.
+    # An older program cannot open sealed secrets, and creates a new signing key.
     op.execute(sa.text("DELETE FROM secrets WHERE value LIKE 'sealed.%'"))
     with op.batch_alter_table("secrets") as altered:
         altered.alter_column("value", type_=SHORT, existing_type=LONG_TEXT, nullable=False)

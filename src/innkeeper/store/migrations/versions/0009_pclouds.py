@@ -1,4 +1,4 @@
-"""Have host flavors with pools of hosts, and pclouds with hosts of their own."""
+"""Add host flavors with pools of hosts, and pclouds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs go on, and would place anybody's servers on dedicated hosts; none is dedicated
-before somebody asks a newer program for it."""
+"""Older programs may run, but would place any servers on dedicated hosts. None is dedicated before
+an operator does so with a newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)
@@ -22,7 +22,7 @@ LEAVING = "ix_migrations_source_host_updated_at"
 
 
 def upgrade() -> None:
-    """Make the tables, and the columns that say for whom a host is."""
+    """Create the tables, and add the columns of dedications."""
     op.add_column("hosts", sa.Column("dedication", WORD, nullable=True))
     op.add_column("hosts", sa.Column("dedicated_to", UUID, nullable=True))
     op.add_column("hosts", sa.Column("kept_ratios", sa.JSON(), nullable=True))
@@ -179,7 +179,7 @@ def _make_records() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; hosts are for everybody again."""
+    """Drop them; all hosts are open to all projects again."""
     for table in (
         "pcloud_actions",
         "pcloud_runs",

@@ -1,5 +1,4 @@
-"""Keep how far pclouds' ratios have come, who accepts what they take unasked, and whose a
-pcloud was when something was done."""
+"""Add the progress of pclouds' ratios, projects' consent to placements, and owners of actions."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ down_revision = "0009"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs bring all hosts of a pcloud over to its ratios at once, and no step undoes
-that. Of what they do to a pcloud administrators alone can read once it is gone."""
+"""Older programs change the ratios of all hosts of a pcloud at once, which is compatible. Only
+administrators can read the actions that they record once the pcloud is deleted."""
 
 
 def upgrade() -> None:

@@ -1,4 +1,4 @@
-"""Have a freepool of hosts, and leases that hold them for a while."""
+"""Add the freepool, and leases that hold its hosts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ down_revision = "0010"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs go on. Those that know pclouds let no server onto a host that is dedicated in
-a way that they do not know; those before would place anybody's there. No host is kept for
-leases before somebody asks a newer program for it."""
+"""Older programs may run. Those that know pclouds place no server on a host with an unknown
+dedication; earlier ones would. No host is dedicated to leases before an operator does so with a
+newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)
@@ -22,7 +22,7 @@ WORD = sa.String(16)
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "freepool_hosts",
         sa.Column("host_id", BIG_ID, autoincrement=False, nullable=False),
@@ -108,7 +108,7 @@ def _make_events() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; hosts that were kept for leases are for everybody again."""
+    """Drop them; hosts of leases are open to all projects again."""
     for table in ("lease_events", "holds", "reservations", "leases", "freepool_hosts"):
         op.drop_table(table)
     hosts = sa.table("hosts", sa.column("dedication", WORD), sa.column("dedicated_to", UUID))

@@ -1,4 +1,4 @@
-"""Find hosts in pools in order, and have no policy of a pcloud be nothing to the database."""
+"""Index the hosts of pools in order, and replace the JSON value null with NULL."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ down_revision = "0011"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs go on. Where there is nothing they may write JSON's own kind of nothing again,
-which newer ones read as they read none."""
+"""Older programs may run. They may write the JSON value null, which newer ones read as NULL."""
 
 POOL = "pool_hosts"
 IN_ORDER = "ix_pool_hosts_host_flavor_id_host_id"
 OF_FLAVOR = "ix_pool_hosts_host_flavor_id"
 NOTHING = "null"
-"""As a text of JSON."""
+"""The text of the JSON value null."""
 
 
 def upgrade() -> None:
-    """Make one index of the other, and write nothing where there is nothing."""
-    # The new one first: MariaDB keeps no foreign key without an index.
+    """Replace the index, and write NULL for the JSON value null."""
+    # The new index first: MariaDB requires one for the foreign key.
     op.create_index(IN_ORDER, POOL, ["host_flavor_id", "host_id"], unique=False)
     op.drop_index(OF_FLAVOR, POOL, if_exists=True)
     for table, column in (("pclouds", "size"), ("hosts", "kept_ratios")):
@@ -32,6 +31,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Make the index as it was; what is nothing stays so, as older programs read it too."""
+    """Restore the index. NULL stays, since older programs read it as well."""
     op.create_index(OF_FLAVOR, POOL, ["host_flavor_id"], unique=False)
     op.drop_index(IN_ORDER, POOL, if_exists=True)

@@ -1,4 +1,4 @@
-"""Keep why an action failed with numbers of hosts too, for administrators."""
+"""Add messages of failed actions with numbers of hosts, for administrators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0012"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs go on. They write and read one text, without numbers of dedicated hosts."""
+"""Older programs may run. They use only the message without numbers of dedicated hosts."""
 
 
 def upgrade() -> None:

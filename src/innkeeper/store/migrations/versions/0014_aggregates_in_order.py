@@ -1,4 +1,4 @@
-"""Keep in which order providers joined their aggregates."""
+"""Add the order in which providers joined their aggregates."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ down_revision = "0013"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs do not write the column. What they link has no order, and comes first."""
+"""Older programs do not write the column. Their links have no order, and come first."""
 
 LINKS, POSITION = "resource_provider_aggregates", "position"
 
 
 def upgrade() -> None:
-    """Add the column. Existing links have no known order: they come by uuid, as before."""
+    """Add the column. Existing links have no known order, and are sorted by uuid as before."""
     op.add_column(LINKS, sa.Column(POSITION, sa.Integer(), server_default="0", nullable=False))
 
 

@@ -1,57 +1,26 @@
-"""Agents: who they are, and when each was heard last."""
+"""Agents: registered, found, listed, and when each was last seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import Agent
 from innkeeper.domain.ids import AgentId
+from innkeeper.store import records
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import agents
 from innkeeper.store.transactions import Tx
 
-_AGENTS = sa.select(
-    agents.c.id,
-    agents.c.name,
-    agents.c.driver,
-    agents.c.user_id,
-    agents.c.last_seen_at,
-    agents.c.created_at,
-)
+_AGENTS = sa.select(*records.columns(agents, Agent))
 _BY_ID = _AGENTS.where(agents.c.id == sa.bindparam("agent"))
-_BY_NAME = _AGENTS.where(agents.c.name == sa.bindparam("wanted"))
-_HEARD = (
+_BY_NAME = _AGENTS.where(agents.c.name == sa.bindparam("requested"))
+_MARK_SEEN = (
     agents.update()
     .where(agents.c.id == sa.bindparam("agent"))
     .values(last_seen_at=sa.bindparam("now"))
 )
-_PULL_BACK = (
-    agents.update()
-    .where(agents.c.last_seen_at > sa.bindparam("latest"))
-    .values(last_seen_at=sa.bindparam("now"))
-)
-
-
-def pull_back(tx: Tx, latest: datetime, now: datetime) -> int:
-    """Have agents be heard ``now`` that were heard after ``latest``; give their number."""
-    return tx.execute(_PULL_BACK, {"latest": latest, "now": now}).rowcount
-
-
-def _agent(row: Sequence[Any]) -> Agent:
-    agent_id, name, driver, user_id, last_seen_at, created_at = row
-    return Agent(AgentId(agent_id), name, driver, user_id, last_seen_at, created_at)
-
-
-def last_seen(tx: Tx) -> list[tuple[AgentId, datetime]]:
-    """Every agent, and when it was heard last. One row per agent, not per host."""
-    rows = tx.execute(sa.select(agents.c.id, agents.c.last_seen_at))
-    return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
-
-
 _SEEN_SINCE = Prepared(
     sa.select(agents.c.id, agents.c.last_seen_at).where(
         agents.c.last_seen_at >= sa.bindparam("since")
@@ -59,57 +28,58 @@ _SEEN_SINCE = Prepared(
 )
 
 
+def reset_future_heartbeats(tx: Tx, latest: datetime, now: datetime) -> int:
+    """Set agents last seen after ``latest`` to be last seen ``now``; return their number."""
+    too_late = agents.update().where(agents.c.last_seen_at > latest)
+    return tx.execute(too_late.values(last_seen_at=now)).rowcount
+
+
+def last_seen(tx: Tx) -> list[tuple[AgentId, datetime]]:
+    """Every agent, and when it was last seen."""
+    rows = tx.execute(sa.select(agents.c.id, agents.c.last_seen_at))
+    return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
+
+
 def seen_since(tx: Tx, moment: datetime) -> list[tuple[AgentId, datetime]]:
-    """As :func:`last_seen`, only those heard at or after a moment; read from an index."""
+    """As :func:`last_seen`, for agents seen at or after a moment; read from an index."""
     return _SEEN_SINCE.rows(tx, {"since": moment})
 
 
 def by_id(tx: Tx, agent_id: AgentId) -> Agent | None:
-    """One agent."""
-    row = tx.execute(_BY_ID, {"agent": agent_id}).first()
-    return None if row is None else _agent(row)
+    """The agent with this id."""
+    return records.first(tx, _BY_ID, Agent, agent=agent_id)
 
 
 def by_name(tx: Tx, name: str) -> Agent | None:
-    """The agent with this name, spelt exactly so."""
-    # Some databases compare names without regard to case; two agents may differ in just that.
-    rows = [_agent(row) for row in tx.execute(_BY_NAME, {"wanted": name})]
+    """The agent with exactly this name."""
+    # Some databases ignore case in comparisons; two agents may differ in case alone.
+    rows = [Agent(*row) for row in tx.execute(_BY_NAME, {"requested": name})]
     return next((each for each in rows if each.name == name), None)
 
 
 def page(tx: Tx, after_name: str | None, limit: int) -> list[Agent]:
-    """Agents in the order of their names, behind ``after_name``."""
+    """Agents ordered by name, after ``after_name``."""
     query = _AGENTS.order_by(agents.c.name).limit(limit)
     if after_name is not None:
         query = query.where(agents.c.name > after_name)
-    return [_agent(row) for row in tx.execute(query)]
+    return [Agent(*row) for row in tx.execute(query)]
 
 
 def add(tx: Tx, agent: Agent) -> None:
-    """Write a new agent."""
-    tx.execute(
-        agents.insert(),
-        {
-            "id": agent.id,
-            "name": agent.name,
-            "driver": agent.driver,
-            "user_id": agent.user_id,
-            "last_seen_at": agent.last_seen_at,
-            "created_at": agent.created_at,
-        },
-    )
+    """Insert an agent."""
+    tx.execute(agents.insert(), records.values(agent))
 
 
 def change_driver(tx: Tx, agent_id: AgentId, driver: str) -> None:
-    """Tell what drives the agent's hosts now."""
+    """Write the driver of the agent's hosts."""
     tx.execute(agents.update().where(agents.c.id == agent_id).values(driver=driver))
 
 
 def change_user(tx: Tx, agent_id: AgentId, user_id: str | None) -> None:
-    """Tell who may speak for the agent from now on."""
+    """Write the user that may act as the agent."""
     tx.execute(agents.update().where(agents.c.id == agent_id).values(user_id=user_id))
 
 
-def heard(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
-    """Write down that an agent spoke; False if there is no such agent."""
-    return tx.execute(_HEARD, {"agent": agent_id, "now": now}).rowcount == 1
+def mark_seen(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
+    """Record that an agent called; False if there is no such agent."""
+    return tx.execute(_MARK_SEEN, {"agent": agent_id, "now": now}).rowcount == 1

@@ -1,4 +1,4 @@
-"""Aggregates: named sets of hosts with metadata; found, listed, written, and read in bulk."""
+"""Aggregates, named sets of hosts with metadata: found, listed, written, and read in bulk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.ids import ProviderId
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts
@@ -28,7 +28,7 @@ _METADATA_OF = _METADATA.where(aggregates.c.id.in_(IDS))
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, int]]:
-    """Pairs of a host's provider and an aggregate's row, of these providers or of all."""
+    """Pairs of a host's provider and an aggregate's row id, for these providers or for all."""
     if provider_ids is None:
         rows = tx.execute(_MEMBERSHIPS).fetchall()
     else:
@@ -37,21 +37,13 @@ def for_snapshot(
 
 
 def metadata_of(tx: Tx, ids: Collection[int] | None) -> dict[int, Mapping[str, str]]:
-    """The metadata of the aggregates in these rows, or of all."""
+    """The metadata of the aggregates with these row ids, or of all."""
     rows = tx.execute(_METADATA) if ids is None else by_ids.rows(tx, _METADATA_OF, ids)
     return {aggregate_id: metadata for aggregate_id, metadata in rows}
 
 
-_AGGREGATES = sa.select(
-    aggregates.c.id,
-    aggregates.c.uuid,
-    aggregates.c.name,
-    aggregates.c.metadata,
-    aggregates.c.created_at,
-    aggregates.c.updated_at,
-    aggregates.c.kind,
-)
-_BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("wanted"))
+_AGGREGATES = sa.select(*records.columns(aggregates, Aggregate, but=("hosts",)))
+_BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("requested"))
 _HOST_NAMES = (
     sa.select(aggregate_hosts.c.aggregate_id, hosts.c.name)
     .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
@@ -79,23 +71,17 @@ def add(
     now: datetime,
     kind: str | None = None,
 ) -> int:
-    """Write a new aggregate without hosts; give its row."""
-    row = {
-        "uuid": uuid,
-        "name": name,
-        "metadata": dict(metadata),
-        "kind": kind,
-        "created_at": now,
-        "updated_at": now,
-    }
-    made = tx.execute(aggregates.insert(), row).inserted_primary_key
-    assert made is not None, "a row that was just written has a key"
-    return int(made[0])
+    """Insert an aggregate without hosts; return its row id."""
+    row = {"uuid": uuid, "name": name, "metadata": dict(metadata), "kind": kind}
+    moments = {"created_at": now, "updated_at": now}
+    key = tx.execute(aggregates.insert(), {**row, **moments}).inserted_primary_key
+    assert key is not None, "an inserted row has a key"
+    return int(key[0])
 
 
 def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
-    """The aggregate in this row."""
-    row = tx.execute(_BY_ROW, {"wanted": aggregate_id}).first()
+    """The aggregate with this row id."""
+    row = tx.execute(_BY_ROW, {"requested": aggregate_id}).first()
     if row is None:
         return None
     names = tx.execute(_HOST_NAMES.where(aggregate_hosts.c.aggregate_id == aggregate_id))
@@ -103,13 +89,13 @@ def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
 
 
 def uuid_of(tx: Tx, aggregate_id: int) -> str | None:
-    """The id of the aggregate in this row."""
+    """The uuid of the aggregate with this row id."""
     query = sa.select(aggregates.c.uuid).where(aggregates.c.id == aggregate_id)
     return tx.execute(query).scalar()
 
 
 def listing(tx: Tx) -> list[Aggregate]:
-    """All aggregates, in the order in which they were made."""
+    """All aggregates, oldest first."""
     names: dict[int, list[str]] = {}
     for aggregate_id, name in tx.execute(_HOST_NAMES):
         names.setdefault(aggregate_id, []).append(name)
@@ -119,7 +105,7 @@ def listing(tx: Tx) -> list[Aggregate]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """As much of a host in an aggregate as changing the aggregate needs."""
+    """The part of a host that changes of its aggregates need."""
 
     host_id: int
     name: str
@@ -127,21 +113,19 @@ class Member:
     availability_zone: str
 
 
-_MEMBERS = (
-    sa.select(hosts.c.id, hosts.c.name, hosts.c.provider_id, hosts.c.availability_zone)
-    .join(aggregate_hosts, aggregate_hosts.c.host_id == hosts.c.id)
-    .where(aggregate_hosts.c.aggregate_id == sa.bindparam("wanted"))
-    .order_by(hosts.c.id)
-)
-
-
 def members(tx: Tx, aggregate_id: int) -> list[Member]:
-    """The hosts in an aggregate, the oldest first."""
-    return [Member(*row) for row in tx.execute(_MEMBERS, {"wanted": aggregate_id})]
+    """The hosts in an aggregate, oldest first."""
+    query = (
+        sa.select(hosts.c.id, hosts.c.name, hosts.c.provider_id, hosts.c.availability_zone)
+        .join(aggregate_hosts, aggregate_hosts.c.host_id == hosts.c.id)
+        .where(aggregate_hosts.c.aggregate_id == aggregate_id)
+        .order_by(hosts.c.id)
+    )
+    return [Member(*row) for row in tx.execute(query)]
 
 
 def of_hosts(tx: Tx, host_ids: Collection[int]) -> list[tuple[int, Aggregate]]:
-    """Pairs of a host's row and an aggregate that it is in, whose hosts are left out."""
+    """Pairs of a host's row id and one of its aggregates, without the aggregate's hosts."""
     rows = by_ids.rows(tx, _OF_HOSTS, host_ids)
     return [(host_id, _aggregate(row, ())) for *row, host_id in rows]
 
@@ -157,7 +141,7 @@ def is_name_taken(tx: Tx, name: str, but_by: int | None = None) -> bool:
 def change(
     tx: Tx, aggregate_id: int, name: str, metadata: Mapping[str, str], now: datetime
 ) -> None:
-    """Write an aggregate's name and all its metadata."""
+    """Update an aggregate's name and all its metadata."""
     tx.execute(
         aggregates.update()
         .where(aggregates.c.id == aggregate_id)
@@ -166,17 +150,17 @@ def change(
 
 
 def remove(tx: Tx, aggregate_id: int) -> None:
-    """Forget an aggregate that has no hosts."""
+    """Delete an aggregate without hosts."""
     tx.execute(aggregates.delete().where(aggregates.c.id == aggregate_id))
 
 
 def add_host(tx: Tx, aggregate_id: int, host_id: int) -> None:
-    """Put a host in."""
+    """Add a host to an aggregate."""
     tx.execute(aggregate_hosts.insert(), {"aggregate_id": aggregate_id, "host_id": host_id})
 
 
 def remove_host(tx: Tx, aggregate_id: int, host_id: int) -> None:
-    """Take a host out."""
+    """Remove a host from an aggregate."""
     tx.execute(
         aggregate_hosts.delete()
         .where(aggregate_hosts.c.aggregate_id == aggregate_id)

@@ -1,17 +1,16 @@
-"""Questions whose answers should be empty, about servers, quotas, hosts and orders."""
+"""Queries that find inconsistent servers, quotas, hosts and orders; empty on a sound database."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, Status, Task
 from innkeeper.domain.moves import IN_FLIGHT, OPEN, Migration
-from innkeeper.store import by_ids
-from innkeeper.store.narrowing import Only, Rows, narrowed
+from innkeeper.store import by_ids, records
+from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.compute import hosts, migrations, quota_usages, servers, work_orders
 from innkeeper.store.tables.placement import (
     allocations,
@@ -22,16 +21,16 @@ from innkeeper.store.tables.placement import (
 from innkeeper.store.transactions import Tx
 
 _ALIVE = servers.c.deleted_at.is_(None)
-# A server that is on its way holds the host that it goes to.
+# A moving server has allocations on its destination.
 _SETTLED = servers.c.uuid.not_in(
     sa.select(migrations.c.server_uuid).where(migrations.c.status.in_(sorted(IN_FLIGHT)))
 )
 PAGE = 5000
-"""Servers that are looked at together: their allocations fit into memory."""
+"""Servers in one batch, whose allocations fit into memory."""
 
 
 def unbacked_servers(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, host, of servers that have a host and hold nothing of it."""
+    """Rows of uuid, host of servers without allocations on their host."""
     query = (
         sa.select(servers.c.uuid, servers.c.host)
         .outerjoin(
@@ -56,9 +55,9 @@ _HELD_BY_SERVERS = (
 
 
 def held_elsewhere(tx: Tx) -> Rows:
-    """Rows of uuid, number, of allocations of servers on other hosts than their own.
+    """Rows of uuid, number of allocations on hosts other than the server's own.
 
-    Beside its host, a server may hold something of pools.
+    Allocations of pools are not counted.
     """
     elsewhere = (servers.c.provider_id != allocations.c.resource_provider_id) & (
         resource_providers.c.can_host == 1
@@ -66,22 +65,22 @@ def held_elsewhere(tx: Tx) -> Rows:
     return list(tx.execute(_HELD_BY_SERVERS.where(elsewhere & _SETTLED & _ALIVE)))
 
 
-def held_by_homeless(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, number, of allocations of servers that have no host."""
+def held_without_host(tx: Tx, only: Only = None) -> Rows:
+    """Rows of uuid, number of allocations of servers without a host."""
     query = _HELD_BY_SERVERS.where(servers.c.provider_id.is_(None) & _SETTLED & _ALIVE)
     return narrowed(tx, query, servers.c.uuid, only)
 
 
 def held_by_deleted(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, number, of allocations of servers that are deleted."""
+    """Rows of uuid, number of allocations of deleted servers."""
     query = _HELD_BY_SERVERS.where(servers.c.deleted_at.is_not(None))
     return narrowed(tx, query, servers.c.uuid, only)
 
 
 def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any, ...]]:
-    """Rows of project, counted servers, vcpus, memory, and the sums that these should be.
+    """Rows of project, recorded servers, vcpus, memory, and the same three as counted.
 
-    ``more`` is by project what counts beside its servers' rows: vcpus and memory.
+    ``more`` is the vcpus and memory by project that count beside the servers' rows.
     """
     sums = (
         sa.select(
@@ -95,36 +94,24 @@ def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any,
         .subquery()
     )
 
-    def or_zero(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        return sa.func.coalesce(column, 0)
-
-    # Both ways round, since a full join is spelt differently by every database.
-    counted = sa.select(
+    names = ("servers", "vcpus", "memory_mb")
+    # Two outer joins: not every database has a full join.
+    recorded = sa.select(
         quota_usages.c.project_id,
-        quota_usages.c.servers,
-        quota_usages.c.vcpus,
-        quota_usages.c.memory_mb,
-        or_zero(sums.c.servers),
-        or_zero(sums.c.vcpus),
-        or_zero(sums.c.memory_mb),
+        *(quota_usages.c[name] for name in names),
+        *(sa.func.coalesce(sums.c[name], 0) for name in names),
     ).outerjoin(sums, sums.c.project_id == quota_usages.c.project_id)
     rows = [
-        row for row in (_with(more, each) for each in tx.execute(counted)) if row[1:4] != row[4:7]
+        row for row in (_with(more, each) for each in tx.execute(recorded)) if row[1:4] != row[4:7]
     ]
-    uncounted = (
+    unrecorded = (
         sa.select(
-            sums.c.project_id,
-            sa.literal(0),
-            sa.literal(0),
-            sa.literal(0),
-            sums.c.servers,
-            sums.c.vcpus,
-            sums.c.memory_mb,
+            sums.c.project_id, *(sa.literal(0) for _ in names), *(sums.c[name] for name in names)
         )
         .outerjoin(quota_usages, sums.c.project_id == quota_usages.c.project_id)
         .where(quota_usages.c.project_id.is_(None))
     )
-    return rows + [_with(more, each) for each in tx.execute(uncounted)]
+    return rows + [_with(more, each) for each in tx.execute(unrecorded)]
 
 
 def _with(more: Mapping[str, tuple[int, int]], row: Sequence[Any]) -> tuple[Any, ...]:
@@ -133,7 +120,7 @@ def _with(more: Mapping[str, tuple[int, int]], row: Sequence[Any]) -> tuple[Any,
 
 
 def idle_builds(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, of servers being built that no order tells an agent to build."""
+    """Rows of uuid of servers in BUILD without a build order."""
     return _without_order(
         tx,
         only,
@@ -143,24 +130,24 @@ def idle_builds(tx: Tx, only: Only = None) -> Rows:
 
 
 def idle_deletes(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, of servers being deleted that no order tells an agent to destroy."""
+    """Rows of uuid of servers being deleted without a destroy order."""
     return _without_order(tx, only, OrderKind.DESTROY, servers.c.task_state == Task.DELETING)
 
 
 def idle_tasks(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, task, of servers to which nobody does what is being done to them."""
+    """Rows of uuid, task state of servers with a task state and no order."""
     query = (
         sa.select(servers.c.uuid, servers.c.task_state)
         .where(_ALIVE)
         .where(servers.c.task_state.is_not(None))
         .where(servers.c.task_state.not_in((Task.SPAWNING, Task.DELETING)))
-        .where(_is_not_told())
+        .where(_has_no_order())
     )
     return narrowed(tx, query, servers.c.uuid, only)
 
 
-def loose_migrations(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
-    """Rows of uuid, status, of consumers of a type whose migration is over, or none."""
+def consumers_without_migration(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
+    """Rows of uuid, migration's status of consumers of a type without an open migration."""
     query = (
         sa.select(consumers.c.uuid, migrations.c.status)
         .outerjoin(migrations, migrations.c.uuid == consumers.c.uuid)
@@ -171,14 +158,14 @@ def loose_migrations(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
 
 
 def open_migrations(tx: Tx) -> list[Migration]:
-    """All migrations that may still hold something."""
-    query = sa.select(*(migrations.c[each.name] for each in fields(Migration)))
+    """All migrations that may still have allocations."""
+    query = sa.select(*records.columns(migrations, Migration))
     rows = tx.execute(query.where(migrations.c.status.in_(sorted(OPEN))))
     return [Migration(*row) for row in rows]
 
 
 def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
-    """Rows of id, uuid, flavor and image's properties; some at a time."""
+    """Rows of id, uuid, flavor, image's properties of servers with a provider, in batches."""
     query = sa.select(servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties)
     query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
     if only is not None:
@@ -199,14 +186,13 @@ _HOLDINGS = sa.select(
 
 
 def holdings(tx: Tx, placed: Rows, others: Collection[str]) -> dict[str, dict[str, int]]:
-    """What servers and others hold of each class, of all providers together.
+    """The allocations of servers and other consumers, summed by consumer and class.
 
-    ``placed`` are rows of :func:`placed_servers`, all those with ids between the first and the
-    last of them.
+    ``placed`` is a batch of :func:`placed_servers`: all rows in a range of ids.
     """
     if not placed:
         return {}
-    # By the ids of the rows, not by a list of thousands of uuids.
+    # By the range of row ids, not by a list of thousands of uuids.
     ids = [row[0] for row in placed]
     of_servers = _HOLDINGS.join(servers, servers.c.uuid == allocations.c.consumer_id)
     rows: list[Any] = list(tx.execute(of_servers.where(servers.c.id.between(min(ids), max(ids)))))
@@ -220,27 +206,25 @@ def holdings(tx: Tx, placed: Rows, others: Collection[str]) -> dict[str, dict[st
 
 
 def _without_order(tx: Tx, only: Only, kind: str, which: sa.ColumnElement[bool]) -> Rows:
-    query = sa.select(servers.c.uuid).where(_ALIVE).where(which).where(_is_not_told(kind))
+    query = sa.select(servers.c.uuid).where(_ALIVE).where(which).where(_has_no_order(kind))
     return narrowed(tx, query, servers.c.uuid, only)
 
 
-def _is_not_told(kind: str | None = None) -> sa.ColumnElement[bool]:
-    """Whether no order about a server waits, or none of a kind.
+def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
+    """Whether a server has no waiting order, or none of a kind.
 
-    Not a join: a database that knows nothing of how many orders wait looks for each server
-    through all of them.
+    Not a join: without statistics, a database would scan all waiting orders for each server.
     """
-    told = sa.select(work_orders.c.server_uuid).where(work_orders.c.status == OrderStatus.WAITING)
+    ordered = sa.select(work_orders.c.server_uuid).where(
+        work_orders.c.status == OrderStatus.WAITING
+    )
     if kind is not None:
-        told = told.where(work_orders.c.kind == kind)
-    return servers.c.uuid.not_in(told)
+        ordered = ordered.where(work_orders.c.kind == kind)
+    return servers.c.uuid.not_in(ordered)
 
 
 def misnamed_hosts(tx: Tx) -> Rows:
-    """Rows of uuid, host, of servers whose host's row is on another provider, or not there.
-
-    A server that is nowhere has neither a host nor a provider.
-    """
+    """Rows of uuid, host of servers whose host and provider do not belong together."""
     query = (
         sa.select(servers.c.uuid, servers.c.host)
         .outerjoin(hosts, hosts.c.name == servers.c.host)
@@ -252,7 +236,7 @@ def misnamed_hosts(tx: Tx) -> Rows:
 
 
 def hosting_pools(tx: Tx) -> Rows:
-    """Rows of host, provider's uuid, of hosts whose providers cannot hold servers."""
+    """Rows of host, provider's uuid of hosts whose providers cannot hold servers."""
     query = (
         sa.select(hosts.c.name, resource_providers.c.uuid)
         .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)

@@ -1,4 +1,4 @@
-"""For whom dedicated hosts are, beside what the rows of the hosts say."""
+"""Facts about dedicated hosts beside the hosts' own rows: pclouds, reservations, servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class PcloudFacts:
-    """Who may use a pcloud, and the projects whose plain requests it takes in."""
+    """The projects that may use a pcloud, and those whose requests without a hint it accepts."""
 
     uuid: str
     projects: frozenset[str]
@@ -41,9 +41,9 @@ _NAMES = (
     .where(hosts.c.provider_id.in_(IDS))
 )
 
-CALLED_MAX = 10
-"""Things of one name that are told apart by their ids; more are not listed."""
-_CALLED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(CALLED_MAX + 1)
+NAMED_MAX = 10
+"""The most ids that are listed for an ambiguous name."""
+_NAMED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(NAMED_MAX + 1)
 _RESERVATIONS = (
     sa.select(reservations.c.uuid, leases.c.project_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
@@ -54,9 +54,9 @@ _UNENDED = (
     .where(leases.c.is_deleted.is_(False))
     .where(leases.c.end_at > sa.bindparam("now"))
 )
-# The index on (host, deleted_at) leaves the servers on no host. JSON is compared as text, which
-# every database can; a key stands in quotes there. The caller reads the hints themselves.
-NOWHERE = (
+# The index on (host, deleted_at) finds the servers on no host. JSON is compared as text, which
+# every database supports; a key is in quotes. The caller checks the hints themselves.
+OFFLOADED = (
     sa.select(servers.c.uuid, servers.c.project_id, servers.c.hints)
     .where(servers.c.host.is_(None))
     .where(servers.c.deleted_at.is_(None))
@@ -68,8 +68,8 @@ _DELETED = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == 
 _MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
     migrations.c.source_host == hosts.c.name
 )
-# Who was put away is on no host, and no migration tells of it. Which of an agent's newest
-# orders ended last is a matter of moments, and not worth reading them all.
+# A server that was shelved has no host and no migration. The newest order by id stands for the one
+# that ended last, which would need a scan of all orders and differs by moments.
 _CARRIED_OUT = (
     sa.select(work_orders.c.updated_at)
     .where(work_orders.c.agent_id == hosts.c.agent_id)
@@ -87,7 +87,7 @@ _LEFT = sa.select(
 
 
 def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
-    """What is known of these pclouds, as far as they are there."""
+    """The facts about these pclouds; unknown uuids are left out."""
     found = by_ids.rows(tx, _PCLOUDS, uuids)
     projects: dict[int, dict[str, bool]] = {each.id: {} for each in found}
     for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, projects):
@@ -103,12 +103,12 @@ def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
 
 
 def names(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, str]:
-    """What the hosts on these providers are called in their pclouds."""
+    """The names of the hosts on these providers in their pclouds."""
     rows = by_ids.rows(tx, _NAMES, provider_ids)
     return {ProviderId(provider_id): name for provider_id, name in rows}
 
 
-def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
+def is_name_used(tx: Tx, uuids: Collection[str], name: str) -> bool:
     """Whether a host of one of these pclouds has this name."""
     query = (
         sa.select(pcloud_hosts.c.host_id)
@@ -118,29 +118,28 @@ def is_called(tx: Tx, uuids: Collection[str], name: str) -> bool:
     return bool(by_ids.rows(tx, query, uuids))
 
 
-def own_pclouds_called(tx: Tx, name: str, project_id: str) -> list[str]:
-    """The ids of the pclouds of this name that a project owns; at most one more than
-    :data:`CALLED_MAX`."""
-    query = _CALLED.where(pclouds.c.name == name, pclouds.c.project_id == project_id)
+def own_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
+    """The uuids of a project's pclouds of this name, at most one more than :data:`NAMED_MAX`."""
+    query = _NAMED.where(pclouds.c.name == name, pclouds.c.project_id == project_id)
     return list(tx.execute(query).scalars())
 
 
-def usable_pclouds_called(tx: Tx, name: str, project_id: str) -> list[str]:
-    """The ids of the pclouds of this name that a project may use; as many as above."""
+def usable_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
+    """The uuids of the pclouds of this name that a project may use, with the same limit."""
     query = (
-        _CALLED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
+        _NAMED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
         .where(pcloud_projects.c.project_id == project_id)
         .where(pclouds.c.name == name)
     )
     return list(tx.execute(query).scalars())
 
 
-def reservations_of_leases_called(
+def reservations_of_leases_named(
     tx: Tx, name: str, project_id: str, now: datetime
 ) -> dict[str, list[str]]:
-    """The reservations of a project's leases of this name that are not over, by the lease.
+    """The reservations of a project's current leases of this name, by lease.
 
-    At most one more than :data:`CALLED_MAX` in all.
+    At most one more than :data:`NAMED_MAX` in all.
     """
     query = (
         sa.select(leases.c.uuid, reservations.c.uuid)
@@ -149,7 +148,7 @@ def reservations_of_leases_called(
         .where(leases.c.is_deleted.is_(False), leases.c.ended_at.is_(None))
         .where(leases.c.end_at > now)
         .order_by(reservations.c.id)
-        .limit(CALLED_MAX + 1)
+        .limit(NAMED_MAX + 1)
     )
     found: dict[str, list[str]] = {}
     for lease, uuid in tx.execute(query):
@@ -158,29 +157,28 @@ def reservations_of_leases_called(
 
 
 def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
-    """The project that each of these reservations is for; those that are not there are left
-    out."""
+    """The projects of these reservations, by reservation; unknown ones are left out."""
     return {uuid: project_id for uuid, project_id in by_ids.rows(tx, _RESERVATIONS, uuids)}
 
 
 def is_unended(tx: Tx, reservation: str, now: datetime) -> bool:
-    """Whether a reservation is there, and its lease is not over."""
+    """Whether a reservation exists and its lease is not over."""
     row = tx.execute(_UNENDED, {"ids": [reservation], "now": now}).first()
     return row is not None
 
 
-def nowhere_with(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Shelved servers on no host that have this hint: server, project, hints.
+def offloaded_with_hint(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Rows of server, project, hints of the offloaded servers with this hint.
 
-    It costs as much as there are shelved servers on no host, and is not for frequent requests.
+    It scans all offloaded servers, so it is not for frequent requests.
     """
-    return [tuple(row) for row in tx.execute(NOWHERE, {"key": f'%"{hint}"%'})]
+    return [tuple(row) for row in tx.execute(OFFLOADED, {"key": f'%"{hint}"%'})]
 
 
 def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    """Servers on hosts that are kept in one of these ways: server, host, for whom, hints.
+    """Rows of server, host, its set, hints of the servers on hosts with these dedications.
 
-    It reads all of them: for audits.
+    It reads all of them, for audits.
     """
     query = (
         sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
@@ -192,8 +190,8 @@ def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None
 
 
 def left_at(tx: Tx, names: Collection[str]) -> dict[str, datetime]:
-    """When the last server left each of these hosts; long ago, if there never was one."""
+    """When the last server left each of these hosts; ``datetime.min`` if there was none."""
     rows = by_ids.rows(tx, _LEFT, names)
-    # There is no zone in any of them.
+    # All timestamps of the database are naive.
     never = datetime.min  # noqa: DTZ901
     return {name: max((each for each in ends if each), default=never) for name, *ends in rows}

@@ -1,4 +1,4 @@
-"""Flavors, their extra specs, and the projects that may use private ones."""
+"""Flavors, their extra specs, and the projects with access to private ones."""
 
 from __future__ import annotations
 
@@ -12,36 +12,20 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import FlavorSelection
+from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import flavor_projects, flavors
 from innkeeper.store.transactions import Tx
 
 SORT_COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
-    "id": flavors.c.id,
-    "flavor_id": flavors.c.flavor_id,
-    "name": flavors.c.name,
-    "vcpus": flavors.c.vcpus,
-    "memory_mb": flavors.c.memory_mb,
-    "disk_gb": flavors.c.disk_gb,
-    "ephemeral_gb": flavors.c.ephemeral_gb,
-    "swap_mb": flavors.c.swap_mb,
-    "rxtx_factor": flavors.c.rxtx_factor,
-    "is_public": flavors.c.is_public,
-    "is_disabled": flavors.c.is_disabled,
-    # Databases disagree on which end of the order NULL belongs to.
+    **{each.name: flavors.c[each.name] for each in fields(Flavor) if each.name != "extra_specs"},
+    # Databases disagree on whether NULL sorts first or last.
     "description": sa.func.coalesce(flavors.c.description, ""),
-    "created_at": flavors.c.created_at,
-    "updated_at": flavors.c.updated_at,
 }
-_FLAVORS = sa.select(*(flavors.c[each.name] for each in fields(Flavor)))
+_FLAVORS = sa.select(*records.columns(flavors, Flavor))
 _BY_PUBLIC_IDS = PreparedForIds(_FLAVORS.where(flavors.c.flavor_id.in_(IDS)))
-_HAS_PROJECT = (
-    sa.select(flavor_projects.c.project_id)
-    .where(flavor_projects.c.flavor_id == sa.bindparam("flavor"))
-    .where(flavor_projects.c.project_id == sa.bindparam("project"))
-)
 
 
 def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
@@ -56,47 +40,37 @@ def is_name_taken(tx: Tx, name: str) -> bool:
     return tx.execute(taken).first() is not None
 
 
-def page(tx: Tx, wanted: FlavorSelection, after: Flavor | None, limit: int) -> list[Flavor]:
-    """At most ``limit`` flavors behind ``after``, in the wanted order."""
+def page(tx: Tx, selection: FlavorSelection, after: Flavor | None, limit: int) -> list[Flavor]:
+    """At most ``limit`` flavors after the flavor ``after``, in the requested order."""
     query = _FLAVORS
-    if wanted.is_public is not None:
-        is_wanted = flavors.c.is_public == sa.literal(wanted.is_public)
-        if wanted.is_public and wanted.project_id is not None:
+    if selection.is_public is not None:
+        is_visible = flavors.c.is_public == sa.literal(selection.is_public)
+        if selection.is_public and selection.project_id is not None:
             own = sa.select(flavor_projects.c.flavor_id).where(
-                flavor_projects.c.project_id == wanted.project_id
+                flavor_projects.c.project_id == selection.project_id
             )
-            is_wanted = sa.or_(is_wanted, flavors.c.id.in_(own))
-        query = query.where(is_wanted)
-    if wanted.memory_mb_min > 0:
-        query = query.where(flavors.c.memory_mb >= wanted.memory_mb_min)
-    if wanted.disk_gb_min > 0:
-        query = query.where(flavors.c.disk_gb >= wanted.disk_gb_min)
-    if not wanted.with_disabled:
+            is_visible = sa.or_(is_visible, flavors.c.id.in_(own))
+        query = query.where(is_visible)
+    if selection.memory_mb_min > 0:
+        query = query.where(flavors.c.memory_mb >= selection.memory_mb_min)
+    if selection.disk_gb_min > 0:
+        query = query.where(flavors.c.disk_gb >= selection.disk_gb_min)
+    if not selection.with_disabled:
         query = query.where(flavors.c.is_disabled == sa.false())
     keys = (
-        SortKey(SORT_COLUMNS[wanted.sort_key], wanted.is_descending),
-        SortKey(flavors.c.id, wanted.is_descending),
+        SortKey(SORT_COLUMNS[selection.sort_key], selection.is_descending),
+        SortKey(flavors.c.id, selection.is_descending),
     )
     if after is not None:
-        value = getattr(after, wanted.sort_key)
-        query = query.where(behind(keys, ("" if value is None else value, after.id)))
+        value = getattr(after, selection.sort_key)
+        query = query.where(rows_after(keys, ("" if value is None else value, after.id)))
     return [Flavor(*row) for row in tx.execute(ordered(query, keys).limit(limit))]
 
 
 def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
-    """Add a flavor, whose row id is not looked at, and give it as it is now."""
+    """Insert a flavor, whose row id is ignored, and return it as stored."""
     values = {
-        "flavor_id": flavor.flavor_id,
-        "name": flavor.name,
-        "vcpus": flavor.vcpus,
-        "memory_mb": flavor.memory_mb,
-        "disk_gb": flavor.disk_gb,
-        "ephemeral_gb": flavor.ephemeral_gb,
-        "swap_mb": flavor.swap_mb,
-        "rxtx_factor": flavor.rxtx_factor,
-        "is_public": flavor.is_public,
-        "is_disabled": flavor.is_disabled,
-        "description": flavor.description,
+        **records.values(flavor, but=("id",)),
         "extra_specs": dict(flavor.extra_specs),
         "created_at": now,
         "updated_at": now,
@@ -104,13 +78,13 @@ def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
     try:
         tx.execute(flavors.insert(), values)
     except sa.exc.IntegrityError as error:
-        # Another process was faster between the look and the insert.
+        # Another process inserted it after the check.
         raise AlreadyExists("A flavor with that ID or name already exists.") from error
     return by_public_ids(tx, [flavor.flavor_id])[flavor.flavor_id]
 
 
 def describe(tx: Tx, flavor_id: int, description: str | None, now: datetime) -> None:
-    """Replace a flavor's description."""
+    """Update a flavor's description."""
     tx.execute(
         flavors.update()
         .where(flavors.c.id == flavor_id)
@@ -121,7 +95,7 @@ def describe(tx: Tx, flavor_id: int, description: str | None, now: datetime) -> 
 def replace_extra_specs(
     tx: Tx, flavor: Flavor, extra_specs: Mapping[str, str], now: datetime
 ) -> None:
-    """Replace a flavor's extra specs, as long as they are still those that were read."""
+    """Update a flavor's extra specs; :class:`ConcurrentUpdate` if the flavor was changed since."""
     touched = tx.execute(
         flavors.update()
         .where(flavors.c.id == flavor.id)
@@ -133,13 +107,13 @@ def replace_extra_specs(
 
 
 def delete(tx: Tx, flavor_id: int) -> None:
-    """Remove a flavor with all that belongs to it."""
+    """Delete a flavor and its access list."""
     tx.execute(flavor_projects.delete().where(flavor_projects.c.flavor_id == flavor_id))
     tx.execute(flavors.delete().where(flavors.c.id == flavor_id))
 
 
 def projects_of(tx: Tx, flavor_id: int) -> list[str]:
-    """The projects that may use a private flavor, in order."""
+    """The projects with access to a private flavor, sorted."""
     query = (
         sa.select(flavor_projects.c.project_id)
         .where(flavor_projects.c.flavor_id == flavor_id)
@@ -149,13 +123,17 @@ def projects_of(tx: Tx, flavor_id: int) -> list[str]:
 
 
 def has_project(tx: Tx, flavor_id: int, project_id: str) -> bool:
-    """Whether a project may use a private flavor."""
-    row = tx.execute(_HAS_PROJECT, {"flavor": flavor_id, "project": project_id}).first()
-    return row is not None
+    """Whether a project has access to a private flavor."""
+    query = (
+        sa.select(flavor_projects.c.project_id)
+        .where(flavor_projects.c.flavor_id == flavor_id)
+        .where(flavor_projects.c.project_id == project_id)
+    )
+    return tx.execute(query).first() is not None
 
 
 def add_project(tx: Tx, flavor_id: int, project_id: str) -> None:
-    """Let a project use a private flavor."""
+    """Give a project access to a private flavor."""
     try:
         tx.execute(flavor_projects.insert(), {"flavor_id": flavor_id, "project_id": project_id})
     except sa.exc.IntegrityError as error:
@@ -163,7 +141,7 @@ def add_project(tx: Tx, flavor_id: int, project_id: str) -> None:
 
 
 def remove_project(tx: Tx, flavor_id: int, project_id: str) -> bool:
-    """Take a private flavor from a project; tell whether it had it."""
+    """Remove a project's access to a private flavor; return whether it had access."""
     result = tx.execute(
         flavor_projects.delete()
         .where(flavor_projects.c.flavor_id == flavor_id)

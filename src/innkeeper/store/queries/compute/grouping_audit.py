@@ -1,4 +1,4 @@
-"""Questions about aggregates and server groups: what an audit compares, and mends."""
+"""Queries of the audit of aggregates and server groups, and its repair."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.grouping import ZONE_KEY
 from innkeeper.store import by_ids
-from innkeeper.store.narrowing import Only, Rows, narrowed
+from innkeeper.store.by_ids import IDS, Only, Rows, narrowed
 from innkeeper.store.tables.compute import (
     aggregate_hosts,
     aggregates,
@@ -28,25 +28,25 @@ _ZONES = (
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]:
-    """Every host, or these: its name, the zone in force, the one reported, and aggregates'."""
-    # What is in a JSON column is asked for differently by every database, so all is read.
+    """Name, effective zone, reported zone and the aggregates' zones of all hosts, or of these."""
+    # Each database has another syntax for JSON columns, so the metadata is read whole.
     host: tuple[str, str, str] | None = None
-    decided: set[str] = set()
-    for *said, metadata in narrowed(tx, _ZONES, hosts.c.name, only):
-        name, in_force, reported = said
+    from_aggregates: set[str] = set()
+    for name, effective, reported, metadata in narrowed(tx, _ZONES, hosts.c.name, only):
         if host is not None and host[0] != name:
-            yield (*host, decided)
-            decided = set()
-        host = (name, in_force, reported)
+            yield (*host, from_aggregates)
+            from_aggregates = set()
+        host = (name, effective, reported)
         if metadata is not None and ZONE_KEY in metadata:
-            decided.add(metadata[ZONE_KEY])
+            from_aggregates.add(metadata[ZONE_KEY])
     if host is not None:
-        yield (*host, decided)
+        yield (*host, from_aggregates)
 
 
 def strayed_members(tx: Tx, only: Only = None) -> Rows:
-    """Rows of server, group's row, whether the server is there: where it is not, or belongs to
-    another project than its group.
+    """Rows of server, group's row id, whether the server exists, for invalid members.
+
+    A member is invalid if it does not exist, or belongs to another project than its group.
     """
     query = (
         sa.select(
@@ -62,8 +62,6 @@ def strayed_members(tx: Tx, only: Only = None) -> Rows:
 
 
 def remove_members(tx: Tx, uuids: Collection[str]) -> None:
-    """Take servers out of their groups."""
-    by_ids.run(tx, _REMOVE, uuids)
-
-
-_REMOVE = server_group_members.delete().where(server_group_members.c.server_uuid.in_(by_ids.IDS))
+    """Remove servers from their groups."""
+    members = server_group_members
+    by_ids.run(tx, members.delete().where(members.c.server_uuid.in_(IDS)), uuids)

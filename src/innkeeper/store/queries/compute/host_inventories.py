@@ -1,4 +1,4 @@
-"""What hosts and pools have and what is held of it, for those who look at hosts."""
+"""Inventories and usage of hosts and pools, for the views of hosts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from innkeeper.store.tables.placement import allocations, inventories, resource_
 from innkeeper.store.transactions import Tx
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
-"""What every host is asked about."""
+"""The resource classes that every host reports."""
 
 
 def class_ids(tx: Tx) -> dict[int, str]:
-    """The names of :data:`CLASSES` by their rows."""
-    rows = tx.execute(
-        sa.select(resource_classes.c.id, resource_classes.c.name).where(
-            resource_classes.c.name.in_(CLASSES)
-        )
-    )
+    """The names of :data:`CLASSES` by their row ids."""
+    query = sa.select(resource_classes.c.id, resource_classes.c.name)
+    rows = tx.execute(query.where(resource_classes.c.name.in_(CLASSES)))
     return {class_id: name for class_id, name in rows}
 
 
@@ -41,7 +38,7 @@ def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
-    """Rows of provider, class and the sum of what is held of it."""
+    """Rows of provider, class and the sum of its allocations."""
     query = sa.select(
         allocations.c.resource_provider_id,
         allocations.c.resource_class_id,
@@ -53,12 +50,12 @@ def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
 
 
 def host_count(tx: Tx) -> int:
-    """How many hosts there are."""
+    """The number of hosts."""
     return int(tx.execute(sa.select(sa.func.count()).select_from(hosts)).scalar_one())
 
 
 def totals(tx: Tx, class_id: int) -> tuple[int, int, int]:
-    """Sums over all hosts of one class: total, reserved, held."""
+    """Sums of one class over all hosts: total, reserved, allocated."""
     of_hosts = sa.select(
         sa.func.sum(inventories.c.total), sa.func.sum(inventories.c.reserved)
     ).join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Host, Task
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import agents, hosts, servers, unknown_servers
@@ -21,30 +21,9 @@ from innkeeper.store.transactions import Tx
 
 _HOSTS = (
     sa.select(
-        hosts.c.id,
-        hosts.c.service_uuid,
-        hosts.c.name,
-        hosts.c.provider_id,
-        resource_providers.c.uuid,
-        hosts.c.agent_id,
-        hosts.c.availability_zone,
-        hosts.c.reported_zone,
-        hosts.c.is_disabled,
-        hosts.c.disabled_reason,
-        hosts.c.is_forced_down,
-        hosts.c.hypervisor_type,
-        hosts.c.hypervisor_version,
-        hosts.c.host_ip,
-        hosts.c.cpu_facts,
-        hosts.c.capabilities,
-        hosts.c.booted_at,
-        agents.c.last_seen_at,
-        hosts.c.created_at,
-        hosts.c.updated_at,
-        hosts.c.reported_at,
-        hosts.c.dedication,
-        hosts.c.dedicated_to,
-        hosts.c.kept_ratios,
+        *records.columns(
+            hosts, Host, provider_uuid=resource_providers.c.uuid, last_seen_at=agents.c.last_seen_at
+        )
     )
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
     .join(agents, agents.c.id == hosts.c.agent_id)
@@ -52,17 +31,14 @@ _HOSTS = (
 
 
 def _host(row: Sequence[Any]) -> Host:
-    found = Host(*row)
-    kept = found.kept_ratios
-    if kept is None:
-        return found
-    ratios = {name: KeptRatio(*each) for name, each in kept.items()}
-    return replace(found, kept_ratios=ratios)
+    *values, kept = row
+    values.append(kept and {name: KeptRatio(*each) for name, each in kept.items()})
+    return Host(*values)
 
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """A host as the host table wants it: what its provider does not say."""
+    """A host's part of its row in the host table, without its provider's part."""
 
     provider_id: ProviderId
     provider_uuid: ProviderUuid
@@ -78,26 +54,11 @@ class HostRow:
     dedicated_to: str | None
 
 
-def _host_row(row: Sequence[Any]) -> HostRow:
-    return HostRow(*row)
-
-
 _SNAPSHOT = sa.select(
-    hosts.c.provider_id,
-    resource_providers.c.uuid,
-    hosts.c.name,
-    hosts.c.agent_id,
-    hosts.c.availability_zone,
-    hosts.c.is_disabled,
-    hosts.c.is_forced_down,
-    hosts.c.capabilities,
-    hosts.c.host_ip,
-    hosts.c.reported_at,
-    hosts.c.dedication,
-    hosts.c.dedicated_to,
+    *records.columns(hosts, HostRow, provider_uuid=resource_providers.c.uuid)
 ).join(
     resource_providers,
-    # A pool holds no servers, whatever the table of hosts says.
+    # A pool holds no servers, even if a host is on it.
     (resource_providers.c.id == hosts.c.provider_id) & (resource_providers.c.can_host == 1),
 )
 _SNAPSHOT_OF = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
@@ -105,12 +66,12 @@ _PROVIDER_IDS = PreparedForIds(sa.select(hosts.c.provider_id).where(hosts.c.prov
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
-    """The hosts on these providers, or all of them. A provider without a host has no row."""
+    """The hosts on these providers, or all hosts."""
     if provider_ids is None:
-        return [_host_row(row) for row in tx.execute(_SNAPSHOT)]
-    # Claims are often about providers that are no hosts of ours; that is found out soonest.
+        return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
+    # Many claims are on providers without a host, which a cheap query leaves out first.
     ids = sorted({row[0] for row in _PROVIDER_IDS.rows(tx, provider_ids)})
-    return [_host_row(row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
+    return [HostRow(*row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
 
 
 _PROVIDER_UUIDS = (
@@ -121,50 +82,46 @@ _PROVIDER_UUIDS = (
 
 
 def provider_uuids(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, ProviderUuid]:
-    """The public ids of the providers that these hosts are."""
+    """The uuids of these hosts' providers."""
     rows = by_ids.rows(tx, _PROVIDER_UUIDS, sorted(set(provider_ids)))
     return {ProviderId(row): ProviderUuid(uuid) for row, uuid in rows}
 
 
-_REPORTED_AT = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(
-    hosts.c.reported_at.is_not(None)
-)
-_REPORTED_SINCE = _REPORTED_AT.where(hosts.c.reported_at >= sa.bindparam("since"))
-
-
 def reported_since(tx: Tx, since: datetime | None) -> list[tuple[ProviderId, datetime]]:
-    """When hosts' capabilities were told, of all hosts or of those told since a moment."""
-    if since is None:
-        rows = tx.execute(_REPORTED_AT)
-    else:
-        rows = tx.execute(_REPORTED_SINCE, {"since": since})
-    return [(ProviderId(provider_id), moment) for provider_id, moment in rows]
+    """When the capabilities of hosts were reported: of all hosts, or of those since a moment."""
+    is_reported = hosts.c.reported_at.is_not(None)
+    query = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(is_reported)
+    if since is not None:
+        query = query.where(hosts.c.reported_at >= since)
+    return [(ProviderId(provider_id), moment) for provider_id, moment in tx.execute(query)]
 
 
 def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
-    """The hosts among these that exist, by their names."""
-    wanted = list(names)
-    if not wanted:
+    """The hosts with these names, by name; unknown names are left out."""
+    requested = list(names)
+    if not requested:
         return {}
-    found = [_host(row) for row in tx.execute(_HOSTS.where(hosts.c.name.in_(wanted)))]
+    found = [_host(row) for row in tx.execute(_HOSTS.where(hosts.c.name.in_(requested)))]
     return {each.name: each for each in found}
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host | None:
     """The host whose compute service has this uuid."""
-    row = tx.execute(_HOSTS.where(hosts.c.service_uuid == service_uuid)).first()
-    return None if row is None else _host(row)
+    return _first(tx, hosts.c.service_uuid == service_uuid)
 
 
 def by_row(tx: Tx, host_id: int) -> Host | None:
     """The host with this row id."""
-    row = tx.execute(_HOSTS.where(hosts.c.id == host_id)).first()
-    return None if row is None else _host(row)
+    return _first(tx, hosts.c.id == host_id)
 
 
 def by_provider(tx: Tx, uuid: ProviderUuid) -> Host | None:
     """The host on the provider with this uuid."""
-    row = tx.execute(_HOSTS.where(resource_providers.c.uuid == uuid)).first()
+    return _first(tx, resource_providers.c.uuid == uuid)
+
+
+def _first(tx: Tx, condition: sa.ColumnElement[bool]) -> Host | None:
+    row = tx.execute(_HOSTS.where(condition)).first()
     return None if row is None else _host(row)
 
 
@@ -176,7 +133,7 @@ def page(
     name: str | None = None,
     name_part: str | None = None,
 ) -> list[Host]:
-    """Hosts in the order in which they came, behind the row ``after_row``."""
+    """Hosts, oldest first, after the row ``after_row``."""
     query = _HOSTS.where(hosts.c.id > after_row).order_by(hosts.c.id)
     if name is not None:
         query = query.where(hosts.c.name == name)
@@ -188,7 +145,7 @@ def page(
 
 
 def add(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write new hosts; the mappings name the columns."""
+    """Insert hosts, given by their columns."""
     if rows:
         tx.execute(hosts.insert(), list(rows))
 
@@ -213,24 +170,22 @@ _REPORTED = (
 
 
 def change_reported(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write what agents reported anew; the mappings fill the statement's parameters."""
+    """Write changed reports of agents; the mappings are the parameters of the statement."""
     if rows:
         tx.execute(_REPORTED, list(rows))
 
 
-_IN_ZONE = hosts.update().where(hosts.c.id.in_(IDS))
-
-
 def put_into_zone(tx: Tx, host_ids: Collection[int], zone: str, now: datetime) -> None:
-    """Write the zone that is in force for hosts."""
-    by_ids.run(tx, _IN_ZONE.values(availability_zone=zone, updated_at=now), host_ids)
+    """Write the effective availability zone of hosts."""
+    moved = hosts.update().where(hosts.c.id.in_(IDS))
+    by_ids.run(tx, moved.values(availability_zone=zone, updated_at=now), host_ids)
 
 
 _MARK_REPORTED = hosts.update().where(hosts.c.id.in_(IDS)).values(reported_at=sa.bindparam("now"))
 
 
 def mark_reported(tx: Tx, host_ids: Sequence[int], now: datetime) -> None:
-    """Note when hosts were reported, whether anything of them changed or not."""
+    """Write when hosts were reported, whether anything changed or not."""
     for part in by_ids.parts(host_ids):
         tx.execute(_MARK_REPORTED, {"ids": part, "now": now})
 
@@ -244,7 +199,7 @@ def change_service(
     is_forced_down: bool,
     now: datetime,
 ) -> None:
-    """Write what an operator decided about a host's service."""
+    """Write an operator's settings of a host's service."""
     tx.execute(
         hosts.update()
         .where(hosts.c.id == host_id)
@@ -260,7 +215,7 @@ def change_service(
 def dedicate(
     tx: Tx, host_id: int, dedication: str | None, dedicated_to: str | None, now: datetime
 ) -> None:
-    """Write for whom a host is."""
+    """Write the dedication of a host."""
     tx.execute(
         hosts.update()
         .where(hosts.c.id == host_id)
@@ -269,51 +224,43 @@ def dedicate(
 
 
 def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) -> None:
-    """Write which ratios are in force because of for whom a host is, and its own."""
+    """Write the allocation ratios that a host's dedication sets, and the host's own."""
     kept = None if ratios is None else {name: list(each) for name, each in ratios.items()}
     tx.execute(hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or None))
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Forget a host and what was found there; its provider stays."""
+    """Delete a host and its unknown servers; its provider stays."""
     name = sa.select(hosts.c.name).where(hosts.c.id == host_id).scalar_subquery()
     tx.execute(unknown_servers.delete().where(unknown_servers.c.host == name))
     tx.execute(hosts.delete().where(hosts.c.id == host_id))
 
 
 def reported(tx: Tx, host_ids: Collection[int]) -> dict[int, Mapping[str, list[str]]]:
-    """The names of the resource classes and traits in each host's last report."""
+    """The resource classes and traits in each host's last report."""
     rows = tx.execute(sa.select(hosts.c.id, hosts.c.reported).where(hosts.c.id.in_(host_ids)))
     return {host_id: names for host_id, names in rows}
 
 
 def servers_on(tx: Tx, names: Collection[str]) -> list[Any]:
-    """Rows of host, uuid, name, status, task, fault and time; no deleted servers."""
-    query = sa.select(
-        servers.c.host,
-        servers.c.uuid,
-        servers.c.name,
-        servers.c.status,
-        servers.c.task_state,
-        servers.c.fault,
-        servers.c.updated_at,
-    )
+    """Rows of host, uuid, name, status, task, fault and update of servers that are not deleted."""
+    names_of = ("host", "uuid", "name", "status", "task_state", "fault", "updated_at")
+    query = sa.select(*(servers.c[name] for name in names_of))
     query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
     return list(tx.execute(query.order_by(servers.c.id)))
 
 
 def residents(tx: Tx, names: Collection[str]) -> list[Any]:
-    """Rows of host, uuid and project; no deleted servers."""
+    """Rows of host, uuid and project of servers that are not deleted."""
     query = sa.select(servers.c.host, servers.c.uuid, servers.c.project_id)
     query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
     return by_ids.rows(tx, query.order_by(servers.c.id), names)
 
 
 def to_delete(tx: Tx, names: Collection[str], heard_since: datetime, limit: int) -> list[ServerId]:
-    """Servers on hosts of which nobody is just seeing to it that they go, the oldest first.
+    """Servers on these hosts that no live agent is deleting, oldest first.
 
-    An agent sees to those that are being deleted, if it was heard since a moment and nobody
-    has declared the host down.
+    An agent is live if it was seen since ``heard_since`` and the host is not forced down.
     """
     # SELECT uuid FROM servers JOIN hosts ... JOIN agents ...
     #  WHERE host IN (...) AND deleted_at IS NULL
@@ -335,18 +282,19 @@ def to_delete(tx: Tx, names: Collection[str], heard_since: datetime, limit: int)
     return [ServerId(row.uuid) for row in by_ids.rows(tx, query, names)][:limit]
 
 
+_BUSY = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
+
+
 def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
-    """How many servers each host has, and how many of them something is being done to."""
-    busy = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
-    query = sa.select(servers.c.host, sa.func.count(), busy)
+    """The number of servers of each host, and of those with a task state."""
+    query = sa.select(servers.c.host, sa.func.count(), _BUSY)
     query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
     rows = by_ids.rows(tx, query.group_by("host"), names)
     return {name: (all_, int(busy)) for name, all_, busy in rows}
 
 
 def all_server_counts(tx: Tx) -> tuple[int, int]:
-    """As :func:`server_counts`, for all hosts together."""
-    busy = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
-    query = sa.select(sa.func.count(), busy).where(servers.c.host.is_not(None))
+    """As :func:`server_counts`, the sums over all hosts."""
+    query = sa.select(sa.func.count(), _BUSY).where(servers.c.host.is_not(None))
     count, working = tx.execute(query.where(servers.c.deleted_at.is_(None))).one()
     return count, int(working or 0)

@@ -1,9 +1,9 @@
-"""The image catalogue's rows."""
+"""Images: found, listed and written."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -12,28 +12,23 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
 from innkeeper.domain.listing import ImageSelection
+from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import images
 from innkeeper.store.transactions import Tx
 
-_COLUMNS: Mapping[str, sa.Column[Any]] = {
-    field.name: images.c[field.name] for field in dataclasses.fields(Image)
-}
-_NO_TEXT = ""
-_NO_SIZE = -1
+_IMAGES = sa.select(*records.columns(images, Image))
+_TAGS = [each.name for each in fields(Image)].index("tags")
 _SORT_NULLS: Mapping[str, str | int] = {
-    "name": _NO_TEXT,
-    "disk_format": _NO_TEXT,
-    "container_format": _NO_TEXT,
-    "checksum": _NO_TEXT,
-    "size_bytes": _NO_SIZE,
+    **dict.fromkeys(("name", "disk_format", "container_format", "checksum"), ""),
+    "size_bytes": -1,
 }
-"""What a missing value sorts as."""
-_BY_IDS = PreparedForIds(sa.select(*_COLUMNS.values()).where(images.c.id.in_(IDS)))
+"""The value that NULL sorts as."""
+_BY_IDS = PreparedForIds(_IMAGES.where(images.c.id.in_(IDS)))
 ROWS_PER_LOOK = 200
-"""Rows read at once while looking for those that a predicate accepts."""
+"""Rows read at once when a predicate filters them."""
 
 
 def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
@@ -42,40 +37,40 @@ def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
     return {image.id: image for image in found}
 
 
-def page(tx: Tx, wanted: ImageSelection, after: Image | None, limit: int) -> list[Image]:
-    """At most ``limit`` images behind ``after``, in the wanted order."""
+def page(tx: Tx, selection: ImageSelection, after: Image | None, limit: int) -> list[Image]:
+    """At most ``limit`` images after the image ``after``, in the requested order."""
     accepted: list[Image] = []
     while len(accepted) < limit:
-        look = limit if wanted.accepts is None else ROWS_PER_LOOK
-        rows = _look(tx, wanted, after, look)
-        accepted += [each for each in rows if wanted.accepts is None or wanted.accepts(each)]
-        if len(rows) < look:
+        count = limit if selection.accepts is None else ROWS_PER_LOOK
+        rows = _rows(tx, selection, after, count)
+        accepted += [each for each in rows if selection.accepts is None or selection.accepts(each)]
+        if len(rows) < count:
             break
         after = rows[-1]
     return accepted[:limit]
 
 
-def _look(tx: Tx, wanted: ImageSelection, after: Image | None, limit: int) -> list[Image]:
-    query = sa.select(*_COLUMNS.values())
-    for field, values in wanted.exact.items():
-        query = query.where(_COLUMNS[field].in_(values))
-    if wanted.viewer is not None:
-        visible = ["public", "community"] if wanted.with_community else ["public"]
+def _rows(tx: Tx, selection: ImageSelection, after: Image | None, limit: int) -> list[Image]:
+    query = _IMAGES
+    for field, values in selection.exact.items():
+        query = query.where(images.c[field].in_(values))
+    if selection.viewer is not None:
+        visible = ["public", "community"] if selection.with_community else ["public"]
         query = query.where(
-            sa.or_(images.c.visibility.in_(visible), images.c.owner == wanted.viewer)
+            sa.or_(images.c.visibility.in_(visible), images.c.owner == selection.viewer)
         )
-    if wanted.size_bytes_min is not None:
-        query = query.where(images.c.size_bytes >= wanted.size_bytes_min)
-    if wanted.size_bytes_max is not None:
-        query = query.where(images.c.size_bytes <= wanted.size_bytes_max)
-    keys = [SortKey(_sort_column(field), descends) for field, descends in wanted.sort]
+    if selection.size_bytes_min is not None:
+        query = query.where(images.c.size_bytes >= selection.size_bytes_min)
+    if selection.size_bytes_max is not None:
+        query = query.where(images.c.size_bytes <= selection.size_bytes_max)
+    keys = [SortKey(_sort_column(field), descends) for field, descends in selection.sort]
     if after is not None:
-        query = query.where(behind(keys, [_sort_value(after, f) for f, _ in wanted.sort]))
+        query = query.where(rows_after(keys, [_sort_value(after, f) for f, _ in selection.sort]))
     return [_image(row) for row in tx.execute(ordered(query, keys).limit(limit))]
 
 
 def _sort_column(field: str) -> sa.ColumnElement[Any]:
-    column = _COLUMNS[field]
+    column = images.c[field]
     if field in _SORT_NULLS:
         return sa.func.coalesce(column, _SORT_NULLS[field])
     return column
@@ -87,7 +82,7 @@ def _sort_value(image: Image, field: str) -> Any:
 
 
 def insert(tx: Tx, image: Image) -> None:
-    """Add an image."""
+    """Insert an image."""
     try:
         tx.execute(images.insert(), _values(image))
     except sa.exc.IntegrityError as error:
@@ -95,7 +90,7 @@ def insert(tx: Tx, image: Image) -> None:
 
 
 def replace(tx: Tx, image: Image, seen_at: datetime) -> None:
-    """Write an image as it is now, as long as nobody changed it after ``seen_at``."""
+    """Update an image; :class:`ConcurrentUpdate` if it was changed after ``seen_at``."""
     values = _values(image)
     touched = tx.execute(
         images.update()
@@ -108,16 +103,16 @@ def replace(tx: Tx, image: Image, seen_at: datetime) -> None:
 
 
 def delete(tx: Tx, image_id: str) -> None:
-    """Remove an image."""
+    """Delete an image."""
     tx.execute(images.delete().where(images.c.id == image_id))
 
 
 def _values(image: Image) -> dict[str, Any]:
-    values = {name: getattr(image, name) for name in _COLUMNS}
-    return {**values, "tags": list(image.tags), "properties": dict(image.properties)}
+    tags, properties = list(image.tags), dict(image.properties)
+    return {**records.values(image), "tags": tags, "properties": properties}
 
 
 def _image(row: Sequence[Any]) -> Image:
-    values = dict(zip(_COLUMNS, row, strict=True))
-    values["tags"] = tuple(values["tags"])
-    return Image(**values)
+    values = list(row)
+    values[_TAGS] = tuple(values[_TAGS])
+    return Image(*values)

@@ -1,94 +1,86 @@
-"""Migrations: written, found, listed, and moved on by compare-and-update.
+"""Migrations: written, found, listed, and changed by compare-and-update.
 
-Always true: a migration's status changes only from the one that the caller names.
+Always true: a migration's status changes only from the one that the caller read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import ConcurrentUpdate
-from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.moves import OPEN, Migration, MigrationSelection
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store import records
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.tables.compute import migrations
 from innkeeper.store.transactions import Tx
 
-_ROWS = sa.select(*(migrations.c[each.name] for each in fields(Migration)))
+_MIGRATIONS = sa.select(*records.columns(migrations, Migration))
 _NEWEST_FIRST = (
     SortKey(migrations.c.created_at, is_descending=True),
     SortKey(migrations.c.id, is_descending=True),
 )
 
 
-def _migration(row: Sequence[Any]) -> Migration:
-    return Migration(*row)
-
-
 def add(tx: Tx, row: Mapping[str, Any]) -> Migration:
-    """Write a new migration, and give it; the mapping names the columns."""
+    """Insert a migration, given by its columns, and return it."""
     tx.execute(migrations.insert(), dict(row))
     found = by_uuid(tx, row["uuid"])
-    assert found is not None, "it was just written"
+    assert found is not None, "it was just inserted"
     return found
 
 
 def by_id(tx: Tx, number: int) -> Migration | None:
     """The migration with this number."""
-    row = tx.execute(_ROWS.where(migrations.c.id == number)).first()
-    return None if row is None else _migration(row)
+    return records.first(tx, _MIGRATIONS.where(migrations.c.id == number), Migration)
 
 
 def by_uuid(tx: Tx, uuid: str) -> Migration | None:
     """The migration with this uuid."""
-    row = tx.execute(_ROWS.where(migrations.c.uuid == ConsumerUuid(uuid))).first()
-    return None if row is None else _migration(row)
+    return records.first(tx, _MIGRATIONS.where(migrations.c.uuid == uuid), Migration)
 
 
 def open_ones(tx: Tx, server_uuids: Collection[str]) -> list[Migration]:
-    """The migrations of these servers that may still hold something, oldest first."""
-    query = _ROWS.where(migrations.c.server_uuid.in_(list(server_uuids)))
+    """The migrations of these servers that may still have allocations, oldest first."""
+    query = _MIGRATIONS.where(migrations.c.server_uuid.in_(list(server_uuids)))
     query = query.where(migrations.c.status.in_(sorted(OPEN)))
-    return [_migration(row) for row in tx.execute(query.order_by(migrations.c.id))]
+    return [Migration(*row) for row in tx.execute(query.order_by(migrations.c.id))]
 
 
 def open_on(tx: Tx, host: str) -> list[Migration]:
-    """The migrations from or to a host that may still hold something."""
-    query = _ROWS.where(migrations.c.status.in_(sorted(OPEN)))
+    """The migrations from or to a host that may still have allocations."""
+    query = _MIGRATIONS.where(migrations.c.status.in_(sorted(OPEN)))
     here = (migrations.c.source_host == host) | (migrations.c.dest_host == host)
-    return [_migration(row) for row in tx.execute(query.where(here))]
+    return [Migration(*row) for row in tx.execute(query.where(here))]
 
 
 def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
-    """Both ends of the migrations in some statuses."""
+    """The source and destination hosts of the migrations in some statuses."""
     ends = sa.select(migrations.c.source_host, migrations.c.dest_host)
     rows = tx.execute(ends.where(migrations.c.status.in_(sorted(statuses))))
     return {host for row in rows for host in row if host is not None}
 
 
 def quiet_since(tx: Tx, before: datetime, statuses: Collection[str], limit: int) -> list[Migration]:
-    """Migrations in some statuses to which nothing happened since a moment, oldest first."""
-    query = _ROWS.where(migrations.c.status.in_(sorted(statuses)))
+    """Migrations in some statuses without an update since ``before``, oldest first."""
+    query = _MIGRATIONS.where(migrations.c.status.in_(sorted(statuses)))
     query = query.where(migrations.c.updated_at < before)
-    return [
-        _migration(row) for row in tx.execute(query.order_by(migrations.c.updated_at).limit(limit))
-    ]
+    rows = tx.execute(query.order_by(migrations.c.updated_at).limit(limit))
+    return [Migration(*row) for row in rows]
 
 
 def touch(tx: Tx, number: int, now: datetime) -> None:
-    """Note that something happened to a migration."""
+    """Update a migration's timestamp."""
     tx.execute(migrations.update().where(migrations.c.id == number).values(updated_at=now))
 
 
 def change_status(
     tx: Tx, seen: Migration, status: str, now: datetime, message: str | None = None
 ) -> None:
-    """Move a migration on; :class:`ConcurrentUpdate` unless it is still as it was seen."""
+    """Change the status of a migration; :class:`ConcurrentUpdate` unless it is as in ``seen``."""
     values: dict[str, Any] = {"status": status, "updated_at": now}
     if message is not None:
         values["message"] = message
@@ -103,13 +95,13 @@ def change_status(
 
 
 def page(tx: Tx, selection: MigrationSelection, marker: Migration | None) -> list[Migration]:
-    """The migrations behind ``marker``, newest first, at most ``wish.limit``."""
-    query = _ROWS.where(*_conditions(selection))
+    """The migrations after ``marker``, newest first, at most ``selection.limit``."""
+    query = _MIGRATIONS.where(*_conditions(selection))
     if marker is not None:
-        query = query.where(behind(_NEWEST_FIRST, (marker.created_at, marker.id)))
+        query = query.where(rows_after(_NEWEST_FIRST, (marker.created_at, marker.id)))
     if selection.limit is not None:
         query = query.limit(selection.limit)
-    return [_migration(row) for row in tx.execute(ordered(query, _NEWEST_FIRST))]
+    return [Migration(*row) for row in tx.execute(ordered(query, _NEWEST_FIRST))]
 
 
 def _conditions(selection: MigrationSelection) -> Iterator[sa.ColumnElement[bool]]:

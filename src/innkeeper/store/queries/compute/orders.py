@@ -1,7 +1,7 @@
-"""Work orders: added, waited for, ended.
+"""Work orders: added, polled, ended and pruned.
 
-Always true: an order is handed out until it is ended, and ended once; who adds one notes its
-agent on the transaction, so that whoever waits for that agent's work is woken by the commit.
+Always true: an order is delivered until it is ended, and is ended once. Adding one notes its agent
+on the transaction, so that the commit wakes the agent's pending poll.
 """
 
 from __future__ import annotations
@@ -16,55 +16,35 @@ import sqlalchemy as sa
 from innkeeper.domain.compute import OrderKind, OrderStatus, WorkOrder
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import AgentId, ProviderUuid, ServerId
-from innkeeper.store import by_ids, transactions
+from innkeeper.store import by_ids, records, transactions
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, work_orders
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.transactions import Tx
 
 TOPIC = "orders"
-"""What listeners of the store's commits are told the agents under."""
+"""The topic under which the store's listeners receive the ids of agents."""
 WITHDRAWN = "It was withdrawn."
 
-_ORDERS = sa.select(
-    work_orders.c.id,
-    work_orders.c.agent_id,
-    work_orders.c.host,
-    work_orders.c.server_uuid,
-    work_orders.c.kind,
-    work_orders.c.body,
-    work_orders.c.status,
-    work_orders.c.created_at,
-)
 _WAITING_FOR = (
-    _ORDERS.where(work_orders.c.agent_id == sa.bindparam("agent"))
+    sa.select(*records.columns(work_orders, WorkOrder))
+    .where(work_orders.c.agent_id == sa.bindparam("agent"))
     .where(work_orders.c.status == OrderStatus.WAITING)
     .where(work_orders.c.id > sa.bindparam("after"))
     .order_by(work_orders.c.id)
     .limit(sa.bindparam("most"))
 )
-_OPEN = sa.select(
-    work_orders.c.id,
-    work_orders.c.agent_id,
-    work_orders.c.host,
-    work_orders.c.server_uuid,
-    work_orders.c.kind,
-    work_orders.c.attempt,
-    work_orders.c.alternates,
-    work_orders.c.request_id,
-    work_orders.c.migration_id,
-).where(work_orders.c.status == OrderStatus.WAITING)
-_OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
 _END = (
     work_orders.update()
     .where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
     .where(work_orders.c.status == OrderStatus.WAITING)
     .values(status=sa.bindparam("outcome"), updated_at=sa.bindparam("now"))
 )
-_SAY = Prepared(
+_SET_MESSAGE = Prepared(
     work_orders.update()
     .where(work_orders.c.id == sa.bindparam("number"))
-    .values(message=sa.bindparam("told"))
+    .values(message=sa.bindparam("text"))
 )
 
 
@@ -72,8 +52,8 @@ _SAY = Prepared(
 class OpenOrder:
     """An order that is not ended, without its body.
 
-    ``attempt`` counts the hosts that were tried, this one included; ``alternates`` are those
-    that may be tried after it, best first.
+    ``attempt`` is the number of hosts tried, this one included. ``alternates`` are the hosts for
+    the next attempts, best first.
     """
 
     id: int
@@ -87,9 +67,15 @@ class OpenOrder:
     migration_id: int | None = None
 
 
+_OPEN = sa.select(*records.columns(work_orders, OpenOrder)).where(
+    work_orders.c.status == OrderStatus.WAITING
+)
+_OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(IDS))
+
+
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order that is not written yet; see :class:`OpenOrder`."""
+    """An order that is not stored yet; see :class:`OpenOrder`."""
 
     agent_id: AgentId
     host: str
@@ -103,11 +89,8 @@ class NewOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOrder:
-    """An order as those see it who look at what was done to a server.
-
-    ``provider_uuid`` is the host's, as long as there is a host of that name.
-    """
+class OrderRecord:
+    """An order in the history of a server; ``provider_uuid`` is ``None`` if its host is gone."""
 
     kind: str
     host: str
@@ -119,15 +102,8 @@ class ToldOrder:
     updated_at: datetime
 
 
-_TOLD = sa.select(
-    work_orders.c.kind,
-    work_orders.c.host,
-    resource_providers.c.uuid,
-    work_orders.c.status,
-    work_orders.c.message,
-    work_orders.c.request_id,
-    work_orders.c.created_at,
-    work_orders.c.updated_at,
+_RECORDS: sa.Select[Any] = sa.select(
+    *records.columns(work_orders, OrderRecord, provider_uuid=resource_providers.c.uuid)
 ).select_from(
     work_orders.outerjoin(hosts, hosts.c.name == work_orders.c.host).outerjoin(
         resource_providers, resource_providers.c.id == hosts.c.provider_id
@@ -135,27 +111,17 @@ _TOLD = sa.select(
 )
 
 
-def _order(row: Sequence[Any]) -> WorkOrder:
-    return WorkOrder(*row)
-
-
 _ADD = Prepared(work_orders.insert())
 
 
 def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
-    """Write orders; their agents are woken when the transaction is committed."""
+    """Insert orders; the commit wakes their agents."""
     rows = [
         {
-            "agent_id": each.agent_id,
-            "host": each.host,
-            "server_uuid": each.server_uuid,
-            "kind": each.kind,
+            **records.values(each),
             "body": dict(each.body),
-            "status": OrderStatus.WAITING,
-            "attempt": each.attempt,
             "alternates": list(each.alternates) or None,
-            "request_id": each.request_id,
-            "migration_id": each.migration_id,
+            "status": OrderStatus.WAITING,
             "created_at": now,
             "updated_at": now,
         }
@@ -167,18 +133,18 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
 
 
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
-    """An agent's orders that are not ended, oldest first, behind the number ``after``."""
+    """An agent's waiting orders, oldest first, after the id ``after``."""
     values = {"agent": agent_id, "after": after, "most": limit}
-    return [_order(row) for row in tx.execute(_WAITING_FOR, values)]
+    return [WorkOrder(*row) for row in tx.execute(_WAITING_FOR, values)]
 
 
 def newest(tx: Tx) -> int:
-    """The number of the newest order; 0 before the first."""
+    """The id of the newest order; 0 before the first."""
     return tx.execute(sa.select(sa.func.max(work_orders.c.id))).scalar() or 0
 
 
 def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
-    """The agents with orders behind a number, and the newest number of each."""
+    """The agents with orders after an id, and the newest id of each."""
     query = (
         sa.select(work_orders.c.agent_id, sa.func.max(work_orders.c.id))
         .where(work_orders.c.id > after)
@@ -188,13 +154,13 @@ def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
 
 
 def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """The orders about these servers that are not ended."""
+    """The waiting orders for these servers."""
     query = _OPEN.where(work_orders.c.server_uuid.in_(list(servers)))
     return [OpenOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
 def waiting_since(tx: Tx, before: datetime, kinds: Collection[str], limit: int) -> list[OpenOrder]:
-    """Orders of some kinds that were given before a moment and are not ended, oldest first."""
+    """Waiting orders of some kinds from before a moment, oldest first."""
     query = (
         _OPEN.where(work_orders.c.created_at < before)
         .where(work_orders.c.kind.in_(sorted(kinds)))
@@ -205,38 +171,38 @@ def waiting_since(tx: Tx, before: datetime, kinds: Collection[str], limit: int) 
 
 
 def waiting_among(tx: Tx, numbers: Collection[int]) -> dict[int, OpenOrder]:
-    """The orders among these numbers that are not ended."""
+    """The waiting orders with these ids, by id."""
     if not numbers:
         return {}
-    found = [OpenOrder(*row) for row in tx.execute(_OPEN_AMONG, {"numbers": list(numbers)})]
-    return {each.id: each for each in found}
+    rows = tx.execute(_OPEN_AMONG, {"ids": list(numbers)})
+    return {each.id: each for each in (OpenOrder(*row) for row in rows)}
 
 
 def bodies(tx: Tx, numbers: Collection[int]) -> dict[int, Mapping[str, Any]]:
-    """What these orders say, by their numbers."""
+    """The bodies of these orders, by their ids."""
     query = sa.select(work_orders.c.id, work_orders.c.body)
-    found = by_ids.rows(tx, query.where(work_orders.c.id.in_(by_ids.IDS)), numbers)
+    found = by_ids.rows(tx, query.where(work_orders.c.id.in_(IDS)), numbers)
     return {number: body for number, body in found}
 
 
-def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> list[ToldOrder]:
-    """All orders about a server that these requests led to, in the order they were given."""
-    query = _TOLD.where(work_orders.c.server_uuid == server_uuid)
+def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> list[OrderRecord]:
+    """All orders for a server that these requests led to, oldest first."""
+    query = _RECORDS.where(work_orders.c.server_uuid == server_uuid)
     query = query.where(work_orders.c.request_id.in_(sorted(request_ids)))
-    return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+    return [OrderRecord(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
-def of_migration(tx: Tx, migration_id: int, kind: str) -> list[ToldOrder]:
-    """The orders of a kind that are a part of a migration."""
-    query = _TOLD.where(work_orders.c.migration_id == migration_id)
+def of_migration(tx: Tx, migration_id: int, kind: str) -> list[OrderRecord]:
+    """The orders of a kind that belong to a migration."""
+    query = _RECORDS.where(work_orders.c.migration_id == migration_id)
     query = query.where(work_orders.c.kind == kind)
-    return [ToldOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
+    return [OrderRecord(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
 def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
-    """End what a host was told about a server and has not done, but for destroying it.
+    """End the waiting orders for a server on a host, except the order to destroy it.
 
-    Its agent may have taken it, and then it may still be done.
+    The agent may have received them already, and may still carry them out.
     """
     tx.execute(
         work_orders.update()
@@ -248,34 +214,34 @@ def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
     )
 
 
-def say(tx: Tx, messages: Mapping[int, str]) -> None:
-    """Write down what was said of orders that failed."""
-    rows = [{"number": number, "told": text} for number, text in messages.items()]
+def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
+    """Write the error messages of failed orders."""
+    rows = [{"number": number, "text": text} for number, text in messages.items()]
     if rows:
-        _SAY.run(tx, rows)
+        _SET_MESSAGE.run(tx, rows)
 
 
 def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
-    """End orders that wait.
+    """End waiting orders.
 
-    Raises :class:`ConcurrentUpdate` if somebody else ended one of them; the caller rolls back.
+    Raises :class:`ConcurrentUpdate` if another transaction ended one; the caller rolls back.
     """
     if not numbers:
         return
     values = {"numbers": list(numbers), "outcome": outcome, "now": now}
     if tx.execute(_END, values).rowcount != len(numbers):
-        raise ConcurrentUpdate("Somebody else ended the same orders in between.")
+        raise ConcurrentUpdate("Another transaction ended the same orders in between.")
 
 
 def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
-    """Give the waiting orders of these hosts to the agent that speaks for them now."""
+    """Assign the waiting orders of these hosts to their new agent."""
     others = (
         sa.select(work_orders.c.id)
         .where(work_orders.c.status == OrderStatus.WAITING)
         .where(work_orders.c.host.in_(list(names)))
         .where(work_orders.c.agent_id != agent_id)
     )
-    # Looked for first, since there are seldom any: an UPDATE would lock all that it passes.
+    # A query first, since there are rarely any: an UPDATE would lock all rows that it scans.
     numbers = list(tx.execute(others).scalars())
     for part in by_ids.parts(numbers):
         tx.execute(
@@ -289,7 +255,7 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
 
 
 def prune(tx: Tx, before: datetime, limit: int) -> int:
-    """Drop orders that were ended and are older than a moment, at most ``limit`` of them."""
+    """Delete at most ``limit`` ended orders that are older than a moment; return their number."""
     old = (
         sa.select(work_orders.c.id)
         .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
@@ -303,7 +269,7 @@ def prune(tx: Tx, before: datetime, limit: int) -> int:
 
 
 def is_awaited(tx: Tx, agent_id: AgentId, host: str) -> bool:
-    """Whether an agent has something left to do on a host."""
+    """Whether an agent has a waiting order for a host."""
     query = (
         sa.select(work_orders.c.id)
         .where(work_orders.c.agent_id == agent_id)

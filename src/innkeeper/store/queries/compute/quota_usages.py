@@ -1,4 +1,4 @@
-"""What projects use of their quotas: sums of their servers that are not deleted."""
+"""Projects' usage of their quotas: sums over their servers that are not deleted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import quota_usages
@@ -15,7 +16,7 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class QuotaUsage:
-    """Servers of a project, and what their flavors add up to."""
+    """A project's number of servers, and the sums of their flavors."""
 
     servers: int = 0
     vcpus: int = 0
@@ -34,40 +35,29 @@ _ADD = Prepared(
 
 
 def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int) -> None:
-    """Count these in, or out if they are negative."""
-    # UPDATE, then INSERT where there was nothing: an upsert is spelt differently by every
-    # database. Of two first servers at once, one INSERT fails and its batch is repeated.
-    more = {
-        "project": project_id,
-        "more_servers": servers,
-        "more_vcpus": vcpus,
-        "more_memory_mb": memory_mb,
-    }
-    if _ADD.run(tx, [more]) == 0:
-        tx.execute(
-            quota_usages.insert(),
-            {"project_id": project_id, "servers": servers, "vcpus": vcpus, "memory_mb": memory_mb},
-        )
+    """Add these amounts, which may be negative, to a project's usage."""
+    # UPDATE, then INSERT if there was no row: each database has another syntax for an upsert. If
+    # two transactions insert a project's first row, one fails and its batch is retried.
+    more = {"servers": servers, "vcpus": vcpus, "memory_mb": memory_mb}
+    added = {f"more_{name}": amount for name, amount in more.items()}
+    if _ADD.run(tx, [{"project": project_id, **added}]) == 0:
+        tx.execute(quota_usages.insert(), {"project_id": project_id, **more})
 
 
 _OF_PROJECTS = PreparedForIds(
-    sa.select(
-        quota_usages.c.project_id,
-        quota_usages.c.servers,
-        quota_usages.c.vcpus,
-        quota_usages.c.memory_mb,
-    ).where(quota_usages.c.project_id.in_(IDS))
+    sa.select(quota_usages.c.project_id, *records.columns(quota_usages, QuotaUsage)).where(
+        quota_usages.c.project_id.in_(IDS)
+    )
 )
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, QuotaUsage]:
-    """What these projects use; those that never had a server use nothing."""
+    """The usage of these projects; zeros for projects that never had a server."""
     used = {project: QuotaUsage() for project in projects}
-    for project, servers, vcpus, memory_mb in _OF_PROJECTS.rows(tx, projects):
-        used[project] = QuotaUsage(servers, vcpus, memory_mb)
+    used.update((project, QuotaUsage(*sums)) for project, *sums in _OF_PROJECTS.rows(tx, projects))
     return used
 
 
 def of_project(tx: Tx, project_id: str) -> QuotaUsage:
-    """What one project uses."""
+    """The usage of one project."""
     return of_projects(tx, [project_id])[project_id]

@@ -1,4 +1,4 @@
-"""Quotas that were set for projects."""
+"""Quotas that operators set for projects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SET = PreparedForIds(
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
-    """The limits that were set, by project and resource; others are at their defaults."""
+    """The limits that were set, by project and resource; others have their defaults."""
     found: dict[str, dict[str, int]] = {}
     for project_id, resource, limit in _SET.rows(tx, projects):
         found.setdefault(project_id, {})[resource] = limit
@@ -27,14 +27,10 @@ def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
 
 
 def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
-    """Set these limits of a project, and leave its others alone."""
+    """Set these limits of a project; its other limits stay."""
     if not limits:
         return
-    tx.execute(
-        quotas.delete()
-        .where(quotas.c.project_id == project_id)
-        .where(quotas.c.resource.in_(sorted(limits)))
-    )
+    delete(tx, project_id, limits)
     rows = [
         {"project_id": project_id, "resource": resource, "hard_limit": limit}
         for resource, limit in sorted(limits.items())
@@ -43,7 +39,7 @@ def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
 
 
 def delete(tx: Tx, project_id: str, resources: Collection[str]) -> None:
-    """Forget the limits of these resources that were set for a project."""
+    """Reset a project's limits of these resources to the defaults."""
     tx.execute(
         quotas.delete()
         .where(quotas.c.project_id == project_id)

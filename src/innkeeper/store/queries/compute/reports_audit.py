@@ -1,14 +1,12 @@
-"""Questions about what agents said of their hosts, and about what they are told to do."""
+"""Queries of the audit of agents' reports and of their orders."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderStatus, Status
 from innkeeper.domain.moves import IN_FLIGHT, OPEN
-from innkeeper.store.narrowing import Only, Rows, narrowed
+from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.compute import hosts, migrations, servers, unknown_servers, work_orders
 from innkeeper.store.tables.placement import (
     inventories,
@@ -21,8 +19,8 @@ from innkeeper.store.transactions import Tx
 _WAITS = work_orders.c.status == OrderStatus.WAITING
 
 
-def strangers(tx: Tx) -> Rows:
-    """Rows of host, server's uuid, moment, of what agents found and nobody knows."""
+def unknown_on_hosts(tx: Tx) -> Rows:
+    """Rows of host, server's uuid, time of servers in agents' reports that do not exist."""
     query = (
         sa.select(
             unknown_servers.c.host, unknown_servers.c.server_uuid, unknown_servers.c.reported_at
@@ -35,7 +33,7 @@ def strangers(tx: Tx) -> Rows:
 
 
 def faulty_servers(tx: Tx) -> Rows:
-    """Rows of uuid, host, fault, of servers in ERROR that have a host."""
+    """Rows of uuid, host, fault of servers in ERROR that have a host."""
     query = (
         sa.select(servers.c.uuid, servers.c.host, servers.c.fault)
         .where(servers.c.status == Status.ERROR)
@@ -46,36 +44,32 @@ def faulty_servers(tx: Tx) -> Rows:
 
 
 def reported_names(tx: Tx) -> Rows:
-    """Rows of host, provider's row, classes and traits that its agent reported last."""
+    """Rows of host, provider's row id, classes and traits of the last report."""
     return list(tx.execute(sa.select(hosts.c.name, hosts.c.provider_id, hosts.c.reported)))
 
 
 def kept_classes(tx: Tx) -> set[tuple[int, str]]:
-    """Rows of hosts' providers, and the classes of which they have inventories."""
+    """Pairs of a host's provider and a class that it has an inventory of."""
     query = (
         sa.select(inventories.c.resource_provider_id, resource_classes.c.name)
         .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
         .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
     )
-    return _pairs(tx, query)
+    return {(row[0], row[1]) for row in tx.execute(query)}
 
 
 def kept_traits(tx: Tx) -> set[tuple[int, str]]:
-    """Rows of hosts' providers, and the traits that they have."""
+    """Pairs of a host's provider and one of its traits."""
     query = (
         sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name)
         .join(hosts, hosts.c.provider_id == resource_provider_traits.c.resource_provider_id)
         .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
     )
-    return _pairs(tx, query)
-
-
-def _pairs(tx: Tx, query: sa.Select[Any]) -> set[tuple[int, str]]:
     return {(row[0], row[1]) for row in tx.execute(query)}
 
 
 def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
-    """Rows of host, its agent, number, of orders that wait for another one than that."""
+    """Rows of host, its agent, number of waiting orders that are assigned to another agent."""
     query = (
         sa.select(hosts.c.name, hosts.c.agent_id, sa.func.count())
         .join(work_orders, work_orders.c.host == hosts.c.name)
@@ -86,8 +80,8 @@ def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, hosts.c.name, only)
 
 
-def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
-    """Rows of number, kind, server's uuid, of orders that wait about what is not there."""
+def orphaned_orders(tx: Tx, only: Only = None) -> Rows:
+    """Rows of number, kind, server's uuid, of waiting orders for servers that do not exist."""
     query = (
         sa.select(work_orders.c.id, work_orders.c.kind, work_orders.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == work_orders.c.server_uuid)
@@ -97,8 +91,8 @@ def orders_of_nobody(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, work_orders.c.id, only)
 
 
-def migrations_of_nobody(tx: Tx) -> Rows:
-    """Rows of uuid, server's uuid, of migrations that are not over and have no server."""
+def orphaned_migrations(tx: Tx) -> Rows:
+    """Rows of uuid, server's uuid of open migrations whose server does not exist."""
     query = (
         sa.select(migrations.c.uuid, migrations.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == migrations.c.server_uuid)
@@ -109,7 +103,7 @@ def migrations_of_nobody(tx: Tx) -> Rows:
 
 
 def double_moves(tx: Tx) -> Rows:
-    """Rows of server's uuid, number, of servers that are on their way more than once."""
+    """Rows of server's uuid, number of migrations of servers with more than one in flight."""
     query = (
         sa.select(migrations.c.server_uuid, sa.func.count())
         .where(migrations.c.status.in_(sorted(IN_FLIGHT)))
@@ -119,8 +113,8 @@ def double_moves(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def homeless_but_running(tx: Tx) -> Rows:
-    """Rows of uuid, status, of servers that should be on a host and are on none."""
+def running_without_host(tx: Tx) -> Rows:
+    """Rows of uuid, status of servers that should have a host and have none."""
     rest = (Status.BUILD, Status.ERROR, Status.SHELVED_OFFLOADED)
     query = (
         sa.select(servers.c.uuid, servers.c.status)

@@ -1,4 +1,4 @@
-"""Servers counted by host and project, for the host table."""
+"""Numbers of servers by host and project, for the host table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNTS = (
     .where(servers.c.provider_id.is_not(None))
     .group_by(servers.c.provider_id, servers.c.project_id)
 )
-# By the hosts' names: servers have an index on those.
+# By the hosts' names, which servers have an index on.
 _COUNTS_OF = _COUNTS.where(
     servers.c.host.in_(sa.select(hosts.c.name).where(hosts.c.provider_id.in_(IDS)))
 )
@@ -34,13 +34,10 @@ _COUNTS_OF = _COUNTS.where(
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, str, int, int]]:
-    """Provider, project, how many servers it has there, and how many of them are busy.
+    """Rows of provider, project, its number of servers there, and how many of them are busy.
 
-    Busy is a server with which something is being done.
+    A server is busy while it is being built or has a task state.
     """
-    rows = (
-        tx.execute(_COUNTS)
-        if provider_ids is None
-        else by_ids.rows(tx, _COUNTS_OF, sorted(provider_ids))
-    )
+    ids = None if provider_ids is None else sorted(provider_ids)
+    rows = tx.execute(_COUNTS) if ids is None else by_ids.rows(tx, _COUNTS_OF, ids)
     return [(ProviderId(row[0]), row[1], int(row[2]), int(row[3])) for row in rows]

@@ -1,8 +1,8 @@
-"""What was done to servers: written when it begins, found by server and request."""
+"""Records of servers: their actions, written as each begins and ends, and their last decision."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,28 +11,19 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, Asker
+from innkeeper.store import records
 from innkeeper.store.tables.compute import server_actions, servers
 from innkeeper.store.transactions import Tx
 
-_ROWS = sa.select(
-    server_actions.c.server_uuid,
-    server_actions.c.action,
-    server_actions.c.request_id,
-    server_actions.c.project_id,
-    server_actions.c.user_id,
-    server_actions.c.message,
-    server_actions.c.created_at,
-    server_actions.c.updated_at,
+_ACTIONS = sa.select(
+    *records.columns(server_actions, Action, but=("events", "counted")),
     server_actions.c.counted_message,
 )
-
-
-def _action(row: Sequence[Any]) -> Action:
-    return replace(Action(*row[:-1]), counted=row[-1])
+_DECISION = sa.select(servers.c.decision).where(servers.c.uuid == sa.bindparam("requested"))
 
 
 def add(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, now: datetime) -> None:
-    """Write that something begins."""
+    """Record that an action begins."""
     tx.execute(
         server_actions.insert(),
         {
@@ -55,10 +46,9 @@ def end(
     now: datetime,
     counted: str | None = None,
 ) -> None:
-    """Write that something goes on or ends; with a message, that it did not work.
+    """Record that an action continues or ends; with a message, that it failed.
 
-    ``counted`` is the message with numbers of hosts, for administrators. It is kept where it
-    differs.
+    ``counted`` is the message with numbers of hosts, for administrators; stored if it differs.
     """
     values: dict[str, Any] = {"updated_at": now}
     if message is not None:
@@ -73,13 +63,21 @@ def end(
 
 
 def of_server(tx: Tx, server_uuid: str) -> list[Action]:
-    """All that was done to a server, oldest first."""
-    query = _ROWS.where(server_actions.c.server_uuid == server_uuid)
-    return [_action(row) for row in tx.execute(query.order_by(server_actions.c.id))]
+    """All actions of a server, oldest first."""
+    query = _ACTIONS.where(server_actions.c.server_uuid == server_uuid)
+    rows = tx.execute(query.order_by(server_actions.c.id))
+    return [replace(Action(*fields), counted=counted) for *fields, counted in rows]
+
+
+def decision(tx: Tx, server_uuid: str) -> Mapping[str, Any] | None:
+    """The record of the last decision about a server, deleted or not; ``None`` without one."""
+    # Apart from the queries of servers: lists of servers do not need it.
+    found: Mapping[str, Any] | None = tx.execute(_DECISION, {"requested": server_uuid}).scalar()
+    return found
 
 
 def creation(tx: Tx, server_uuid: str) -> tuple[Any, ...] | None:
-    """Of a server, deleted or not: request, project, user, fault, and when it came to be."""
+    """Request, project, user, fault, creation and launch of a server, deleted or not."""
     query = sa.select(
         servers.c.request_id,
         servers.c.project_id,

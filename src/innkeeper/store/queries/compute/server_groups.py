@@ -1,7 +1,7 @@
 """Server groups and their members: found, listed, counted and written.
 
-Always true: whoever asks for members gets those that are not deleted; the rows of the others
-stay, and tell which group a server was in.
+Always true: queries of members leave out deleted servers. The rows of those stay, to show which
+group a server was in.
 """
 
 from __future__ import annotations
@@ -21,24 +21,21 @@ from innkeeper.store.tables.compute import migrations, server_group_members, ser
 from innkeeper.store.transactions import Tx
 
 _MOST = "servers_per_host_max"
+_FACTS = ("uuid", "name", "project_id", "user_id", "policy")
 _GROUPS = sa.select(
-    server_groups.c.id,
-    server_groups.c.uuid,
-    server_groups.c.name,
-    server_groups.c.project_id,
-    server_groups.c.user_id,
-    server_groups.c.policy,
+    *(server_groups.c[name] for name in _FACTS),
     server_groups.c.rules,
     server_groups.c.created_at,
+    server_groups.c.id,
 )
-_BY_UUID = _GROUPS.where(server_groups.c.uuid == sa.bindparam("wanted"))
+_BY_UUID = _GROUPS.where(server_groups.c.uuid == sa.bindparam("requested"))
 _OF_SERVER = _GROUPS.join(
     server_group_members, server_group_members.c.group_id == server_groups.c.id
-).where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+).where(server_group_members.c.server_uuid == sa.bindparam("requested"))
 _UUID_OF_SERVER = Prepared(
     sa.select(server_groups.c.uuid)
     .join(server_group_members, server_group_members.c.group_id == server_groups.c.id)
-    .where(server_group_members.c.server_uuid == sa.bindparam("wanted"))
+    .where(server_group_members.c.server_uuid == sa.bindparam("requested"))
 )
 _IS_MEMBER = (servers.c.uuid == server_group_members.c.server_uuid) & servers.c.deleted_at.is_(None)
 _MEMBERS = (
@@ -48,21 +45,21 @@ _MEMBERS = (
     .order_by(servers.c.id)
 )
 # SELECT host, COUNT(*) FROM server_group_members JOIN servers ...
-#  WHERE group_id = :wanted AND uuid != :but GROUP BY host
+#  WHERE group_id = :requested AND uuid != :but GROUP BY host
 _MEMBERS_BY_HOST = (
     sa.select(servers.c.host, sa.func.count())
     .select_from(server_group_members)
     .join(servers, _IS_MEMBER)
-    .where(server_group_members.c.group_id == sa.bindparam("wanted"))
+    .where(server_group_members.c.group_id == sa.bindparam("requested"))
     .where(servers.c.uuid != sa.bindparam("but"))
     .group_by(servers.c.host)
 )
-_UNDER_WAY = (
+_MOVING = (
     sa.select(servers.c.host, migrations.c.source_host, migrations.c.dest_host)
     .select_from(server_group_members)
     .join(servers, _IS_MEMBER)
     .join(migrations, migrations.c.server_uuid == servers.c.uuid)
-    .where(server_group_members.c.group_id == sa.bindparam("wanted"))
+    .where(server_group_members.c.group_id == sa.bindparam("requested"))
     .where(servers.c.uuid != sa.bindparam("but"))
     .where(migrations.c.status.in_(sorted(MAY_CHANGE_HOSTS)))
 )
@@ -70,22 +67,17 @@ _ADD_MEMBERS = Prepared(server_group_members.insert())
 
 
 def _group(row: Sequence[Any]) -> ServerGroup:
-    group_id, uuid, name, project_id, user_id, policy, rules, created_at = row
-    most = rules.get(_MOST)
-    return ServerGroup(uuid, name, project_id, user_id, policy, most, created_at, group_id)
+    uuid, name, project_id, user_id, policy, rules, *rest = row
+    return ServerGroup(uuid, name, project_id, user_id, policy, rules.get(_MOST), *rest)
 
 
 def add(tx: Tx, group: ServerGroup) -> None:
-    """Write a new group; its row's id is not looked at."""
+    """Insert a group; its row id is ignored."""
     most = group.servers_per_host_max
     tx.execute(
         server_groups.insert(),
         {
-            "uuid": group.uuid,
-            "name": group.name,
-            "project_id": group.project_id,
-            "user_id": group.user_id,
-            "policy": group.policy,
+            **{name: getattr(group, name) for name in _FACTS},
             "rules": {} if most is None else {_MOST: most},
             "created_at": group.created_at,
             "updated_at": group.created_at,
@@ -94,25 +86,25 @@ def add(tx: Tx, group: ServerGroup) -> None:
 
 
 def by_uuid(tx: Tx, uuid: str) -> ServerGroup | None:
-    """The group with this id."""
-    row = tx.execute(_BY_UUID, {"wanted": uuid}).first()
+    """The group with this uuid."""
+    row = tx.execute(_BY_UUID, {"requested": uuid}).first()
     return None if row is None else _group(row)
 
 
 def of_server(tx: Tx, server_uuid: str) -> ServerGroup | None:
-    """The group that a server is in, or was when it was deleted."""
-    row = tx.execute(_OF_SERVER, {"wanted": server_uuid}).first()
+    """The group that a server is in, or was in when it was deleted."""
+    row = tx.execute(_OF_SERVER, {"requested": server_uuid}).first()
     return None if row is None else _group(row)
 
 
 def uuid_of_server(tx: Tx, server_uuid: str) -> str | None:
-    """The id of the group that :func:`of_server` would give."""
-    rows = _UUID_OF_SERVER.rows(tx, {"wanted": server_uuid})
+    """The uuid of the group that :func:`of_server` returns."""
+    rows = _UUID_OF_SERVER.rows(tx, {"requested": server_uuid})
     return str(rows[0][0]) if rows else None
 
 
 def page(tx: Tx, project_id: str | None, *, limit: int, offset: int) -> list[ServerGroup]:
-    """Groups of a project, or of all, in the order in which they were made."""
+    """Groups of a project, or of all projects, oldest first."""
     query = _GROUPS.order_by(server_groups.c.id).limit(limit).offset(offset)
     if project_id is not None:
         query = query.where(server_groups.c.project_id == project_id)
@@ -120,13 +112,13 @@ def page(tx: Tx, project_id: str | None, *, limit: int, offset: int) -> list[Ser
 
 
 def count(tx: Tx, project_id: str) -> int:
-    """How many groups a project has."""
+    """The number of groups of a project."""
     query = sa.select(sa.func.count()).select_from(server_groups)
     return int(tx.execute(query.where(server_groups.c.project_id == project_id)).scalar_one())
 
 
 def members(tx: Tx, group_ids: Collection[int]) -> Members:
-    """The members of these groups; a group without any is left out."""
+    """The members of these groups, without empty groups."""
     found: dict[int, tuple[ServerId, ...]] = {}
     for group_id, uuid in by_ids.rows(tx, _MEMBERS, group_ids):
         found[group_id] = (*found.get(group_id, ()), ServerId(uuid))
@@ -134,14 +126,14 @@ def members(tx: Tx, group_ids: Collection[int]) -> Members:
 
 
 def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]:
-    """How many members are on each host, or on none, the server ``but`` left out."""
-    rows = tx.execute(_MEMBERS_BY_HOST, {"wanted": group_id, "but": but})
+    """The number of members by host, or on no host, without the server ``but``."""
+    rows = tx.execute(_MEMBERS_BY_HOST, {"requested": group_id, "but": but})
     return {host: number for host, number in rows}
 
 
 def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
-    """Where members under way may be soon, and are not; the server ``but`` left out."""
-    rows = tx.execute(_UNDER_WAY, {"wanted": group_id, "but": but})
+    """The other ends of the moves of members, without the server ``but``."""
+    rows = tx.execute(_MOVING, {"requested": group_id, "but": but})
     return [
         other
         for host, source, destination in rows
@@ -151,12 +143,12 @@ def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
 
 
 def add_members(tx: Tx, group_id: int, uuids: Collection[str]) -> None:
-    """Put servers, which are in no group yet, into one."""
+    """Add servers that are in no group yet to a group."""
     if uuids:
         _ADD_MEMBERS.run(tx, [{"server_uuid": uuid, "group_id": group_id} for uuid in uuids])
 
 
 def remove(tx: Tx, group_id: int) -> None:
-    """Forget a group and who was in it; the servers stay."""
+    """Delete a group and its memberships; the servers stay."""
     tx.execute(server_group_members.delete().where(server_group_members.c.group_id == group_id))
     tx.execute(server_groups.delete().where(server_groups.c.id == group_id))

@@ -1,4 +1,4 @@
-"""Servers that were there in a time, deleted or not, with no more than their usage needs."""
+"""Servers that ran in a period, deleted or not, with the columns that usage reports need."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from innkeeper.domain.usage import ServerRun
+from innkeeper.store import records
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.transactions import Tx
 
@@ -20,20 +21,10 @@ def in_window(
     after_row: int,
     limit: int | None,
 ) -> list[ServerRun]:
-    """The servers that ran between two moments, in the order they were made."""
+    """The servers that ran between two moments, oldest first."""
     query = (
         sa.select(
-            servers.c.id,
-            servers.c.uuid,
-            servers.c.name,
-            servers.c.project_id,
-            servers.c.flavor,
-            servers.c.vcpus,
-            servers.c.memory_mb,
-            servers.c.disk_gb,
-            servers.c.status,
-            servers.c.launched_at,
-            servers.c.deleted_at,
+            *records.columns(servers, ServerRun, row=servers.c.id, flavor_name=servers.c.flavor)
         )
         .where(sa.or_(servers.c.deleted_at.is_(None), servers.c.deleted_at > start))
         .where(servers.c.launched_at < stop)

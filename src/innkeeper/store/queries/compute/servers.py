@@ -1,11 +1,10 @@
-"""Servers: written in bulk, found one by one or by the page, changed by compare-and-update.
+"""Servers: inserted in bulk, found, listed by page, and changed by compare-and-update.
 
-Pages are found by the last row of the one before (keyset), not by an offset, so the tenth page
-costs what the first did and nothing is shown twice when servers come and go in between.
+Pages begin after the last row of the page before (keyset pagination), not at an offset. So each
+page costs the same, and no server is listed twice when others are created or deleted in between.
 
-Always true: a row whose ``deleted_at`` is set does not change any more; every change names
-what it expects of the row, and tells whether it was so. No pattern or tag of a client reaches
-the database as anything but a parameter.
+Always true: a deleted row never changes. Every update names the state that it expects, and reports
+whether it matched. A client's patterns and tags reach the database only as parameters.
 """
 
 from __future__ import annotations
@@ -22,27 +21,25 @@ from innkeeper.domain.compute import Power, Server, Status, Task
 from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.ids import ProviderId, ServerId
 from innkeeper.domain.listing import Pattern, ServerSelection, StateCondition
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.paging import SortKey, behind, ordered
+from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 
-NAMES = tuple(each.name for each in fields(Server))
-"""The columns of a server, in the order of its fields."""
-ROWS = sa.select(*(servers.c[name] for name in NAMES))
-TAGS = NAMES.index("tags")
+ROWS = sa.select(*records.columns(servers, Server))
+TAGS = [each.name for each in fields(Server)].index("tags")
 ESCAPE = "\\"
 EARLIEST = "0001-01-01 00:00:00.000000"
-"""Where a moment that never came stands in an order."""
+"""The value that a missing timestamp sorts as."""
 
-_BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("wanted"))
+_BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("requested"))
 _ALIVE = _BY_UUID.where(servers.c.deleted_at.is_(None))
 
 
 def server(row: Sequence[Any]) -> Server:
-    """Make a server of a row of :data:`ROWS`."""
+    """Build a server from a row of :data:`ROWS`."""
     values = list(row)
     values[TAGS] = tuple(values[TAGS])
     return Server(*values)
@@ -52,21 +49,21 @@ _INSERT = Prepared(servers.insert())
 
 
 def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write new servers; every mapping names the same columns."""
+    """Insert servers; all mappings name the same columns."""
     if rows:
         _INSERT.run(tx, rows)
 
 
 def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | None:
-    """One server; a deleted one only if that is wanted."""
+    """The server with this uuid; a deleted one only on request."""
     query = _BY_UUID if is_deleted_wanted else _ALIVE
-    row = tx.execute(query, {"wanted": uuid}).first()
+    row = tx.execute(query, {"requested": uuid}).first()
     return None if row is None else server(row)
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """As much of a server that is not deleted as is needed to end what is being done to it."""
+    """The part of a server that is not deleted which ending its orders needs."""
 
     uuid: ServerId
     project_id: str
@@ -80,7 +77,7 @@ class Alive:
 
 
 _ALIVE_MANY = (
-    sa.select(*(servers.c[each.name] for each in fields(Alive)))
+    sa.select(*records.columns(servers, Alive))
     .where(servers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
     .where(servers.c.deleted_at.is_(None))
 )
@@ -88,20 +85,20 @@ _ALIVE_MANY = (
 
 def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
     """The servers among these that exist and are not deleted."""
-    wanted = list(uuids)
-    if not wanted:
+    requested = list(uuids)
+    if not requested:
         return []
-    return [Alive(*row) for row in tx.execute(_ALIVE_MANY, {"uuids": wanted})]
+    return [Alive(*row) for row in tx.execute(_ALIVE_MANY, {"uuids": requested})]
 
 
 def hints_of(tx: Tx, uuids: Collection[str]) -> dict[ServerId, Mapping[str, Any]]:
-    """The scheduler hints that these servers were booted with."""
+    """The scheduler hints of these servers."""
     query = sa.select(servers.c.uuid, servers.c.hints).where(servers.c.uuid.in_(IDS))
     return {ServerId(uuid): given for uuid, given in by_ids.rows(tx, query, uuids)}
 
 
 def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:
-    """Servers on hosts, in a status to which nothing happened since a moment, nor happens."""
+    """Servers on hosts, in a status and without a task state or an update since ``before``."""
     query = (
         ROWS.where(servers.c.status == status)
         .where(servers.c.host.is_not(None))
@@ -128,13 +125,13 @@ _PLACED = (
 
 
 def place_elsewhere(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Put servers in BUILD on other hosts; the mappings fill the statement's parameters."""
+    """Move servers in BUILD to other hosts; the mappings are the parameters of the statement."""
     if rows:
         tx.execute(_PLACED, list(rows))
 
 
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """The servers among these that exist or once did."""
+    """The servers among these that exist, deleted or not."""
     if not uuids:
         return set()
     query = sa.select(servers.c.uuid).where(servers.c.uuid.in_(list(uuids)))
@@ -142,7 +139,7 @@ def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
 
 
 def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool:
-    """Write some columns of a server; False if it is gone, or was changed after ``seen``."""
+    """Update columns of a server; False if it is deleted, or was changed after ``seen``."""
     statement = (
         servers.update()
         .where(servers.c.uuid == uuid)
@@ -187,34 +184,34 @@ _DELETED = _MANY.values(
 )
 _FAULT = (
     servers.update()
-    .where(servers.c.uuid == sa.bindparam("wanted"))
+    .where(servers.c.uuid == sa.bindparam("requested"))
     .values(fault=sa.bindparam("what", type_=sa.JSON))
 )
 
 
 def mark_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """From BUILD to ACTIVE; a server that is going stays so.
+    """From BUILD to ACTIVE; a server that is being deleted keeps that task state.
 
-    Raises :class:`ConcurrentUpdate` unless all of them are in BUILD, as do the others below
-    for what they expect; the caller rolls back.
+    Raises :class:`ConcurrentUpdate` unless all of them are in BUILD; the caller rolls back. The
+    functions below do the same for the state that they expect.
     """
     _mark(tx, _BUILT, uuids, now)
 
 
 def mark_failed(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetime) -> None:
-    """From BUILD to ERROR, and off their hosts."""
+    """From BUILD to ERROR, without a host."""
     _mark(tx, _FAILED, faults, now)
     _write_faults(tx, faults)
 
 
 def mark_kept(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetime) -> None:
-    """To ERROR, where they are: they were to go and did not."""
+    """To ERROR on their hosts, because their deletion failed."""
     _mark(tx, _KEPT, faults, now)
     _write_faults(tx, faults)
 
 
 def mark_deleted(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Delete servers; of those who try, it works for exactly one."""
+    """Delete servers; of concurrent transactions exactly one succeeds."""
     _mark(tx, _DELETED, uuids, now)
 
 
@@ -224,13 +221,13 @@ def _mark(tx: Tx, statement: sa.Update, uuids: Collection[ServerId], now: dateti
 
 
 def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
-    # The rows are this transaction's already, so nobody is asked what is in them.
-    told = [{"wanted": uuid, "what": dict(fault)} for uuid, fault in faults.items()]
-    tx.execute(_FAULT, told)
+    # This transaction has locked the rows, so there is no state to compare.
+    rows = [{"requested": uuid, "what": dict(fault)} for uuid, fault in faults.items()]
+    tx.execute(_FAULT, rows)
 
 
 def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Server]:
-    """The servers behind ``marker`` in the wished order, at most ``wish.limit``."""
+    """The servers after ``marker`` in the requested order, at most ``selection.limit``."""
     return [server(row) for row in tx.execute(statement(tx, selection, marker))]
 
 
@@ -240,25 +237,25 @@ def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.S
     order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
     query = ROWS.where(*_conditions(selection))
     if marker is not None:
-        query = query.where(behind(order, _key_of(tx, order, marker)))
+        query = query.where(rows_after(order, _key_of(tx, order, marker)))
     return ordered(query, order).limit(selection.limit)
 
 
 def _sortable(name: str) -> sa.ColumnElement[Any]:
     column: sa.ColumnElement[Any] = servers.c[name]
     if isinstance(column.type, sa.Boolean):
-        # Not every database knows which of true and false is more.
+        # Some databases cannot sort booleans.
         return sa.case((column, 1), else_=0)
     if not servers.c[name].nullable:
         return column
-    # Databases disagree on whether nothing comes first or last; here it comes first.
+    # Databases disagree on whether NULL sorts first or last; here it sorts first.
     if isinstance(column.type, sa.String):
         return sa.func.coalesce(column, sa.literal(""))
     return sa.func.coalesce(sa.cast(column, sa.String(40)), sa.literal(EARLIEST))
 
 
 def _key_of(tx: Tx, order: Sequence[SortKey], marker: Server) -> Sequence[Any]:
-    # The database computes the marker's key as it computes everybody's.
+    # The database computes the marker's sort key as it does for every row.
     query = sa.select(*(key.column for key in order)).where(servers.c.id == marker.id)
     return tx.execute(query).one()
 
@@ -271,9 +268,9 @@ def _conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
     for name, values in selection.exact.items():
         yield _is_one_of(servers.c[name], values)
     for name, pattern in selection.like.items():
-        # The database lowers both: not all of them know more than the letters of ASCII.
-        wanted = sa.func.lower(_like(pattern))
-        yield sa.func.lower(servers.c[name]).like(wanted, escape=ESCAPE)
+        # The database lowers both sides: some know only ASCII letters.
+        lowered = sa.func.lower(_like(pattern))
+        yield sa.func.lower(servers.c[name]).like(lowered, escape=ESCAPE)
     for name, moment in selection.since.items():
         yield servers.c[name] >= moment
     for name, moment in selection.until.items():
@@ -340,9 +337,9 @@ def _has_tag(tag: str) -> sa.ColumnElement[bool]:
 def _holds(column: sa.Column[Any], opening: str, written: str) -> sa.ColumnElement[bool]:
     """Whether a JSON column's text has ``written`` as an element of its own.
 
-    Behind an opening bracket or a comma, a quote that is not escaped begins an element, so
-    nothing within a string can look like one. REPLACE, because it alone minds case on every
-    database: ``length(replace(tags, :element, '')) < length(tags)``.
+    An unescaped quote after an opening bracket or a comma begins an element, so no text within a
+    string can match. REPLACE is the only function that is case-sensitive on every database:
+    ``length(replace(tags, :element, '')) < length(tags)``.
     """
     text = sa.cast(column, sa.Text)
     found = [

@@ -1,4 +1,4 @@
-"""What hosts have, by the last word of their agents, and nobody here has ever heard of."""
+"""Servers in the agents' last reports that have no row."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from innkeeper.store.transactions import Tx
 _ON = sa.select(unknown_servers.c.host, unknown_servers.c.server_uuid).where(
     unknown_servers.c.host.in_(IDS)
 )
-_FORGET = unknown_servers.delete().where(unknown_servers.c.host.in_(IDS))
+_DELETE = unknown_servers.delete().where(unknown_servers.c.host.in_(IDS))
 
 
 def keep(
     tx: Tx, hosts: Collection[str], found: Mapping[str, Collection[ServerId]], now: datetime
 ) -> None:
-    """Write down what is on these hosts now; nothing, where that is written already."""
-    had: dict[str, set[str]] = {}
+    """Replace the unknown servers of these hosts; hosts without a change are not written."""
+    known: dict[str, set[str]] = {}
     for host, uuid in by_ids.rows(tx, _ON, hosts):
-        had.setdefault(host, set()).add(uuid)
-    changed = sorted(name for name in hosts if had.get(name, set()) != set(found.get(name, ())))
-    by_ids.run(tx, _FORGET, [name for name in changed if name in had])
+        known.setdefault(host, set()).add(uuid)
+    changed = sorted(name for name in hosts if known.get(name, set()) != set(found.get(name, ())))
+    by_ids.run(tx, _DELETE, [name for name in changed if name in known])
     rows = [
         {"host": name, "server_uuid": uuid, "reported_at": now}
         for name in changed

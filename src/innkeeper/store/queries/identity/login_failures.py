@@ -1,4 +1,4 @@
-"""How often somebody failed to log in as whom and from where, and when last."""
+"""Counts of failed logins by user name and client address, and the time of the last one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.store.transactions import Tx
 
 
 def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
-    """How many failures in a row there are, and when the last one was."""
+    """The number of failures in a row, and the time of the last one."""
     row = tx.execute(
         sa.select(login_failures.c.count, login_failures.c.last_at)
         .where(login_failures.c.subject == subject)
@@ -21,7 +21,7 @@ def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
 
 
 def write(tx: Tx, subject: str, source: str, count: int, now: datetime) -> None:
-    """Write one down, in the place of what is there."""
+    """Replace the record of a subject and source."""
     remove(tx, subject, source)
     tx.execute(
         login_failures.insert().values(subject=subject, source=source, count=count, last_at=now)
@@ -29,25 +29,25 @@ def write(tx: Tx, subject: str, source: str, count: int, now: datetime) -> None:
 
 
 def remove(tx: Tx, subject: str, source: str | None = None) -> None:
-    """Forget failures: from one source, or from all."""
-    gone = login_failures.delete().where(login_failures.c.subject == subject)
+    """Delete the records of a subject: from one source, or from all."""
+    statement = login_failures.delete().where(login_failures.c.subject == subject)
     if source is not None:
-        gone = gone.where(login_failures.c.source == source)
-    tx.execute(gone)
+        statement = statement.where(login_failures.c.source == source)
+    tx.execute(statement)
 
 
 def prune(tx: Tx, before: datetime) -> None:
-    """Forget those of which the last is longer ago."""
+    """Delete records whose last failure is older."""
     tx.execute(login_failures.delete().where(login_failures.c.last_at < before))
 
 
 def size(tx: Tx) -> int:
-    """How many rows there are."""
+    """The number of records."""
     return tx.execute(sa.select(sa.func.count()).select_from(login_failures)).scalar_one()
 
 
 def drop_oldest(tx: Tx, count: int) -> None:
-    """Forget so many of those that were quiet the longest; none for 0 and less."""
+    """Delete the ``count`` records with the oldest last failure; none for 0 or less."""
     if count <= 0:
         return
     oldest = tx.execute(

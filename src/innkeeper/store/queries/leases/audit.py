@@ -1,4 +1,4 @@
-"""Questions about the freepool and leases: what an audit compares."""
+"""Queries of the audit of the freepool and leases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_LEASES
 from innkeeper.domain.leases import LeaseEventKind, LeaseEventState
-from innkeeper.store.narrowing import Only, narrowed
+from innkeeper.store.by_ids import Only, narrowed
 from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.leases import freepool_hosts, holds, lease_events, leases, reservations
 from innkeeper.store.tables.pclouds import pool_hosts
@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 
 
 class FreepoolRow(NamedTuple):
-    """A host, what its own row says, and whether it is in the freepool, and in a pool."""
+    """A host, its dedication, and whether it is in the freepool and in a pool."""
 
     host_id: int
     name: str
@@ -27,7 +27,7 @@ class FreepoolRow(NamedTuple):
 
 
 class HostHolder(NamedTuple):
-    """Who holds a host: the reservation, and whether its lease runs, or is over."""
+    """A reservation that holds a host, and whether its lease is running or over."""
 
     reservation: str
     is_running: bool
@@ -52,13 +52,13 @@ _KEPT = (
 
 
 def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
-    """The hosts that anything says are kept for leases; all, or these by name."""
+    """The hosts that are dedicated to leases or in the freepool; all, or these by name."""
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
-    return [FreepoolRow(row[0], row[1], row[2], row[3], bool(row[4]), bool(row[5])) for row in rows]
+    return [FreepoolRow(*row) for row in rows]
 
 
 def holders(tx: Tx) -> dict[int, list[HostHolder]]:
-    """Who holds hosts, by the hosts' rows."""
+    """The reservations that hold each host, by the host's row id."""
     query = (
         sa.select(
             holds.c.host_id,

@@ -1,36 +1,32 @@
-"""The hosts that are kept for leases: found, listed and written."""
+"""The hosts of the freepool, which leases may hold: found, listed and written."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.leases import FreepoolHost, Lendable
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.tables.leases import freepool_hosts
 from innkeeper.store.tables.placement import inventories, resource_classes, resource_providers
 from innkeeper.store.transactions import Tx
 
-_HOSTS = (
+_HOSTS: sa.Select[*tuple[Any, ...]] = (
     sa.select(
-        freepool_hosts.c.host_id,
-        hosts.c.name,
-        hosts.c.provider_id,
-        hosts.c.hypervisor_type,
-        hosts.c.hypervisor_version,
-        hosts.c.cpu_facts,
-        hosts.c.availability_zone,
-        hosts.c.is_disabled,
-        hosts.c.is_forced_down,
-        agents.c.last_seen_at,
-        freepool_hosts.c.created_at,
-        hosts.c.updated_at,
+        *records.columns(
+            hosts,
+            FreepoolHost,
+            but=("amounts",),
+            host_id=freepool_hosts.c.host_id,
+            last_seen_at=agents.c.last_seen_at,
+            created_at=freepool_hosts.c.created_at,
+        )
     )
     .join(hosts, hosts.c.id == freepool_hosts.c.host_id)
     .join(agents, agents.c.id == hosts.c.agent_id)
@@ -51,41 +47,35 @@ _TOTALS = (
 )
 
 
-def _host(row: Sequence[Any]) -> FreepoolHost:
-    return FreepoolHost(*row)
-
-
 def add(tx: Tx, host_id: int, now: datetime) -> None:
-    """Put a host into the freepool."""
+    """Add a host to the freepool."""
     tx.execute(freepool_hosts.insert(), {"host_id": host_id, "created_at": now})
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Take a host that nobody holds out of the freepool."""
+    """Remove a host without holds from the freepool."""
     tx.execute(freepool_hosts.delete().where(freepool_hosts.c.host_id == host_id))
 
 
 def by_host(tx: Tx, host_id: int) -> FreepoolHost | None:
-    """The host in this row, if it is in the freepool."""
-    row = tx.execute(_HOSTS.where(freepool_hosts.c.host_id == host_id)).first()
-    return None if row is None else _host(row)
+    """The host with this row id, if it is in the freepool."""
+    return records.first(tx, _HOSTS.where(freepool_hosts.c.host_id == host_id), FreepoolHost)
 
 
 def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
-    """The hosts in the freepool by their rows, behind the row ``after``."""
+    """The hosts in the freepool ordered by row id, after the row ``after``."""
     query = _HOSTS.where(freepool_hosts.c.host_id > after)
     query = query.order_by(freepool_hosts.c.host_id).limit(limit)
-    return [_host(row) for row in tx.execute(query)]
+    return [FreepoolHost(*row) for row in tx.execute(query)]
 
 
 def lendable(tx: Tx, heard_since: datetime) -> list[Lendable]:
-    """The hosts of the freepool that are enabled and up, whoever holds them."""
-    rows = tx.execute(_CANDIDATES, {"heard_since": heard_since})
-    return [Lendable(host_id, ProviderUuid(uuid), dedication) for host_id, uuid, dedication in rows]
+    """The hosts of the freepool that are enabled and up, held or not."""
+    return [Lendable(*row) for row in tx.execute(_CANDIDATES, {"heard_since": heard_since})]
 
 
 def totals(tx: Tx, providers: Collection[ProviderId]) -> Mapping[ProviderId, dict[str, int]]:
-    """What these providers have in all, by class."""
+    """The total of each inventory of these providers, by class."""
     found: dict[ProviderId, dict[str, int]] = {}
     for provider_id, name, total in by_ids.rows(tx, _TOTALS, providers):
         found.setdefault(ProviderId(provider_id), {})[name] = total

@@ -1,4 +1,4 @@
-"""Who holds which hosts of the freepool, and when."""
+"""Holds: the hosts of the freepool that reservations hold in their windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BY_LEASE = (
 
 
 def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
-    """Have a reservation hold hosts, which nobody else holds in its window."""
+    """Add holds of a reservation on hosts that have no other hold in its window."""
     if host_ids:
         tx.execute(
             holds.insert(), [{"reservation_id": reservation, "host_id": each} for each in host_ids]
@@ -29,11 +29,10 @@ def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
 
 
 def held_in(tx: Tx, window: Window) -> set[int]:
-    """The hosts that somebody holds at some moment of a window.
+    """The hosts with a hold in a window.
 
-    One that ends when this one begins holds nothing in it, and the reverse.
-    Of a lease that is over nothing is held, even if its window is not: what it still has, it
-    is only cleared of.
+    Windows are half-open: a lease that ends when the window begins has no hold in it. Leases that
+    are over do not count, even before the end of their windows.
     """
     query = _BY_LEASE.where(
         leases.c.ended_at.is_(None), leases.c.start_at < window.end, leases.c.end_at > window.start
@@ -42,18 +41,18 @@ def held_in(tx: Tx, window: Window) -> set[int]:
 
 
 def is_held(tx: Tx, host_id: int) -> bool:
-    """Whether a lease that is not over holds a host, now or later."""
+    """Whether a lease that is not over holds a host, now or in the future."""
     query = _BY_LEASE.where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
     return tx.execute(query.limit(1)).first() is not None
 
 
-def forget(tx: Tx, host_id: int) -> None:
-    """Have nobody hold a host any more."""
+def remove_all(tx: Tx, host_id: int) -> None:
+    """Delete all holds on a host."""
     tx.execute(holds.delete().where(holds.c.host_id == host_id))
 
 
 def of_lease(tx: Tx, lease: int) -> list[tuple[str, int]]:
-    """What a lease holds: pairs of a reservation's id and a host's row."""
+    """The holds of a lease: pairs of a reservation's uuid and a host's row id."""
     query = (
         sa.select(reservations.c.uuid, holds.c.host_id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
@@ -64,19 +63,16 @@ def of_lease(tx: Tx, lease: int) -> list[tuple[str, int]]:
 
 
 def remove(tx: Tx, lease: int, host_ids: Collection[int]) -> None:
-    """Have a lease hold these hosts no more."""
-    mine = sa.select(reservations.c.id).where(reservations.c.lease_id == lease)
-    by_ids.run(
-        tx,
-        holds.delete().where(holds.c.host_id.in_(IDS), holds.c.reservation_id.in_(mine)),
-        host_ids,
-    )
+    """Delete the holds of a lease on these hosts."""
+    own = sa.select(reservations.c.id).where(reservations.c.lease_id == lease)
+    those = holds.delete().where(holds.c.host_id.in_(IDS), holds.c.reservation_id.in_(own))
+    by_ids.run(tx, those, host_ids)
 
 
 def windows(tx: Tx) -> list[tuple[int, str, datetime, datetime]]:
-    """What is held by leases that are not over: host, the lease's id, from when, before when.
+    """Rows of host, lease's uuid, start, end of the holds of leases that are not over.
 
-    In the order of hosts and of beginnings.
+    They are ordered by host and start.
     """
     query = _BY_LEASE.where(leases.c.ended_at.is_(None))
     query = query.order_by(holds.c.host_id, leases.c.start_at, leases.c.id)

@@ -1,4 +1,4 @@
-"""Leases, their reservations and their events: found, listed and written."""
+"""Leases with their reservations and events: found, listed and written."""
 
 from __future__ import annotations
 
@@ -17,44 +17,19 @@ from innkeeper.domain.leases import (
     LeaseRequest,
     Reservation,
 )
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.leases import lease_events, leases, reservations
 from innkeeper.store.transactions import Tx
 
-_LEASES = sa.select(
-    leases.c.id,
-    leases.c.uuid,
-    leases.c.name,
-    leases.c.project_id,
-    leases.c.user_id,
-    leases.c.start_at,
-    leases.c.end_at,
-    leases.c.ended_at,
-    leases.c.is_deleted,
-    leases.c.created_at,
-    leases.c.updated_at,
-)
+_LEASES = sa.select(*records.columns(leases, Lease, but=("reservations", "events")))
 _RESERVATIONS = (
-    sa.select(
-        reservations.c.lease_id,
-        reservations.c.id,
-        reservations.c.uuid,
-        reservations.c.hosts_min,
-        reservations.c.hosts_max,
-    )
+    sa.select(reservations.c.lease_id, *records.columns(reservations, Reservation))
     .where(reservations.c.lease_id.in_(IDS))
     .order_by(reservations.c.id)
 )
 _EVENTS = (
-    sa.select(
-        lease_events.c.lease_id,
-        lease_events.c.uuid,
-        lease_events.c.kind,
-        lease_events.c.state,
-        lease_events.c.due_at,
-        lease_events.c.updated_at,
-    )
+    sa.select(lease_events.c.lease_id, *records.columns(lease_events, LeaseEvent))
     .where(lease_events.c.lease_id.in_(IDS))
     .order_by(lease_events.c.id)
 )
@@ -70,8 +45,8 @@ _DUE = (
 )
 
 
-def _whole(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
-    """Leases with what belongs to them; as many queries for a hundred as for one."""
+def _complete(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
+    """Leases with their reservations and events, in three queries for any number of leases."""
     found = {row.id: Lease(*row) for row in rows}
     parts: dict[int, list[Reservation]] = {}
     for lease, *facts in by_ids.rows(tx, _RESERVATIONS, found):
@@ -87,62 +62,37 @@ def _whole(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
 
 
 def add(tx: Tx, request: LeaseRequest, now: datetime) -> Lease:
-    """Write a new lease, its reservations and its two events; nothing is held yet."""
-    tx.execute(
-        leases.insert(),
-        {
-            "uuid": request.uuid,
-            "name": request.name,
-            "project_id": request.project_id,
-            "user_id": request.user_id,
-            "start_at": request.window.start,
-            "end_at": request.window.end,
-            "ended_at": None,
-            "is_deleted": False,
-            "created_at": now,
-            "updated_at": now,
-        },
-    )
+    """Insert a lease, its reservations and its two events, without any holds."""
+    start, end = request.window.start, request.window.end
+    values = {
+        **{name: getattr(request, name) for name in ("uuid", "name", "project_id", "user_id")},
+        **{"start_at": start, "end_at": end, "ended_at": None, "is_deleted": False},
+        **{"created_at": now, "updated_at": now},
+    }
+    tx.execute(leases.insert(), values)
     row = tx.execute(sa.select(leases.c.id).where(leases.c.uuid == request.uuid)).scalar_one()
     for each in request.reservations:
-        tx.execute(
-            reservations.insert(),
-            {
-                "uuid": each.uuid,
-                "lease_id": row,
-                "hosts_min": each.hosts_min,
-                "hosts_max": each.hosts_max,
-            },
-        )
-    for kind, uuid, due_at in (
-        (LeaseEventKind.START, request.start_uuid, request.window.start),
-        (LeaseEventKind.END, request.end_uuid, request.window.end),
+        bounds = {"hosts_min": each.hosts_min, "hosts_max": each.hosts_max}
+        tx.execute(reservations.insert(), {"uuid": each.uuid, "lease_id": row, **bounds})
+    for event in (
+        LeaseEvent(request.start_uuid, LeaseEventKind.START, LeaseEventState.WAITING, start, now),
+        LeaseEvent(request.end_uuid, LeaseEventKind.END, LeaseEventState.WAITING, end, now),
     ):
-        tx.execute(
-            lease_events.insert(),
-            {
-                "uuid": uuid,
-                "lease_id": row,
-                "kind": kind,
-                "state": LeaseEventState.WAITING,
-                "due_at": due_at,
-                "updated_at": now,
-            },
-        )
-    made = by_uuid(tx, request.uuid)
-    assert made is not None, "it was just written"
-    return made
+        tx.execute(lease_events.insert(), {"lease_id": row, **records.values(event)})
+    lease = by_uuid(tx, request.uuid)
+    assert lease is not None, "it was just inserted"
+    return lease
 
 
 def by_uuid(tx: Tx, uuid: str) -> Lease | None:
-    """The lease with this id, also one that its owner has deleted."""
-    return next(iter(_whole(tx, tx.execute(_LEASES.where(leases.c.uuid == uuid)).all())), None)
+    """The lease with this uuid, even if its owner has deleted it."""
+    return next(iter(_complete(tx, tx.execute(_LEASES.where(leases.c.uuid == uuid)).all())), None)
 
 
 def page(tx: Tx, *, project_id: str | None, before: int | None, limit: int) -> list[Lease]:
-    """Leases that are not deleted, the newest first: those of a project, or of all.
+    """Leases that are not deleted, newest first: those of a project, or all.
 
-    ``before`` is the row of the one that ended the page before.
+    ``before`` is the row id of the last lease of the previous page.
     """
     query = _LEASES.where(leases.c.is_deleted.is_(sa.false()))
     query = query.order_by(leases.c.id.desc()).limit(limit)
@@ -150,30 +100,29 @@ def page(tx: Tx, *, project_id: str | None, before: int | None, limit: int) -> l
         query = query.where(leases.c.project_id == project_id)
     if before is not None:
         query = query.where(leases.c.id < before)
-    return _whole(tx, tx.execute(query).all())
+    return _complete(tx, tx.execute(query).all())
 
 
 def change(tx: Tx, row: int, now: datetime, **values: Any) -> None:
-    """Write columns of a lease."""
+    """Update columns of a lease."""
     tx.execute(leases.update().where(leases.c.id == row).values(**values, updated_at=now))
 
 
 def remove(tx: Tx, row: int) -> None:
-    """Forget a lease that holds nothing."""
+    """Delete a lease without holds."""
     tx.execute(lease_events.delete().where(lease_events.c.lease_id == row))
     tx.execute(reservations.delete().where(reservations.c.lease_id == row))
     tx.execute(leases.delete().where(leases.c.id == row))
 
 
-# -- events ------------------------------------------------------------------------------------
+# -- events
 
 
 def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
-    """The leases whose event of this kind is due and not done, the longest due first.
+    """The leases whose event of this kind is due and not done, oldest due time first.
 
-    Those that nobody has begun come before those that have: what waits for a silent agent,
-    and may be a lot, keeps no other one from its turn. Of leases that are over, the start is
-    nobody's business any more.
+    Waiting events come before begun ones, so that many events that wait for an unreachable agent
+    do not starve the others. Leases that are over need no start.
     """
     query = _DUE
     if kind == LeaseEventKind.START:
@@ -182,7 +131,7 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
 
 
 def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
-    """Bring an event from where it was seen to a state; tells whether it was still there."""
+    """Change the state of an event; False unless its state was still as in ``event``."""
     moved = tx.execute(
         lease_events.update()
         .where(lease_events.c.uuid == event.uuid, lease_events.c.state == event.state)
@@ -192,5 +141,5 @@ def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
 
 
 def bring_forward(tx: Tx, event: LeaseEvent, now: datetime) -> None:
-    """Have an event be due now."""
+    """Make an event due now."""
     tx.execute(lease_events.update().where(lease_events.c.uuid == event.uuid).values(due_at=now))

@@ -1,32 +1,20 @@
-"""What was done to pclouds: written with the deed, and listed, the newest first."""
+"""Actions on pclouds: recorded in the transaction of the action, listed and pruned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.moves import Asker
 from innkeeper.domain.pclouds import PcloudAction
+from innkeeper.store import records
 from innkeeper.store.tables.pclouds import pcloud_actions
 from innkeeper.store.transactions import Tx
 
-_ROWS = sa.select(
-    pcloud_actions.c.id,
-    pcloud_actions.c.pcloud_uuid,
-    pcloud_actions.c.action,
-    pcloud_actions.c.host_name,
-    pcloud_actions.c.detail,
-    pcloud_actions.c.project_id,
-    pcloud_actions.c.user_id,
-    pcloud_actions.c.request_id,
-    pcloud_actions.c.created_at,
-    pcloud_actions.c.owner_id,
-)
+_ACTIONS = sa.select(*records.columns(pcloud_actions, PcloudAction))
 PRUNED_MAX = 1000
-"""Rows that are looked at, and forgotten, in one transaction, for which others wait."""
+"""Rows that one transaction prunes, while other writers wait."""
 
 
 def add(
@@ -40,7 +28,7 @@ def add(
     host_name: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Write what is done, in the transaction that does it, and whose the pcloud is then."""
+    """Record an action, in the transaction of the action; ``owner_id`` is the owner after it."""
     tx.execute(
         pcloud_actions.insert(),
         {
@@ -60,28 +48,24 @@ def add(
 def page(
     tx: Tx, pcloud_uuid: str, *, before: int | None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """What was done to a pcloud, the newest first, ahead of the row ``before``.
+    """The actions on a pcloud, newest first, before the row ``before``.
 
-    With ``owner_id`` only what was done while this project owned it, or nobody knows who did.
+    With ``owner_id``, only those while this project, or an unknown one, owned it.
     """
-    query = _ROWS.where(pcloud_actions.c.pcloud_uuid == pcloud_uuid)
+    query = _ACTIONS.where(pcloud_actions.c.pcloud_uuid == pcloud_uuid)
     if owner_id is not None:
-        whose = pcloud_actions.c.owner_id
-        query = query.where(sa.or_(whose == owner_id, whose.is_(None)))
+        owner = pcloud_actions.c.owner_id
+        query = query.where(sa.or_(owner == owner_id, owner.is_(None)))
     if before is not None:
         query = query.where(pcloud_actions.c.id < before)
     query = query.order_by(pcloud_actions.c.id.desc()).limit(limit)
-    return [_action(row) for row in tx.execute(query)]
-
-
-def _action(row: Sequence[Any]) -> PcloudAction:
-    return PcloudAction(*row)
+    return [PcloudAction(*row) for row in tx.execute(query)]
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Forget what was done before a moment, the oldest first, some at a time; give how many.
+    """Delete actions from before a moment, at most :data:`PRUNED_MAX`; return their number.
 
-    Rows are numbered as they are written, so nobody need look for the old ones.
+    Ids grow with time, so the oldest rows are the first ones.
     """
     oldest = sa.select(pcloud_actions.c.id).order_by(pcloud_actions.c.id).limit(PRUNED_MAX)
     rows = tx.execute(oldest).scalars().all()

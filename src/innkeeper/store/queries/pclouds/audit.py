@@ -1,4 +1,4 @@
-"""Questions about pools and pclouds: what an audit compares."""
+"""Queries of the audit of pools and pclouds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_PCLOUDS
-from innkeeper.store.narrowing import Only, narrowed
+from innkeeper.store.by_ids import Only, narrowed
 from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts
 from innkeeper.store.tables.pclouds import (
     billing_periods,
@@ -25,7 +25,7 @@ from innkeeper.store.transactions import Tx
 
 
 class Dedicated(NamedTuple):
-    """A host, what its own row says, and what the pools and pclouds say."""
+    """A host, its dedication, and its pool and pcloud."""
 
     name: str
     dedication: str | None
@@ -57,12 +57,12 @@ _DEDICATED = (
 
 
 def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
-    """The hosts that anything says are in pools or pclouds; all, or these by name."""
+    """The hosts that are dedicated to pclouds or in a pool; all, or these by name."""
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
 class AggregateMemberships(NamedTuple):
-    """Pairs of a host and a kept aggregate: who should be in, who is, who is at Placement."""
+    """Pairs of a host and an owned aggregate: expected, present, and present in Placement."""
 
     wanted: set[tuple[str, int]]
     present: set[tuple[str, int]]
@@ -95,7 +95,7 @@ _BELONGINGS = sa.union_all(
 
 
 def memberships(tx: Tx) -> AggregateMemberships:
-    """Who is in which kept aggregate. Providers that are no hosts are left out."""
+    """The hosts in owned aggregates; other providers are left out."""
     return AggregateMemberships(
         _pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED)
     )
@@ -106,7 +106,7 @@ def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[
 
 
 def orphans(tx: Tx) -> list[tuple[str, str]]:
-    """Name and kind of the aggregates that are kept, and stand for nothing."""
+    """Name and kind of the owned aggregates without a host flavor or pcloud."""
     query = (
         sa.select(aggregates.c.name, aggregates.c.kind)
         .outerjoin(host_flavors, host_flavors.c.aggregate_id == aggregates.c.id)
@@ -120,16 +120,16 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
 _IS_SETTLED = pclouds.c.rolled_out_to.is_(None) | (
     pcloud_hosts.c.host_id <= pclouds.c.rolled_out_to
 )
-"""Whether a host is one of those that have their pcloud's ratios by now."""
+"""Whether a host has its pcloud's current ratios."""
 
 
 def ratios(
     tx: Tx, only: Only = None
 ) -> list[tuple[str, str, float, float, float, float | None, float | None]]:
-    """Of hosts in pclouds that set ratios: host, class, the ratio and largest amount in force,
-    the total, and the ratios wanted, of processors and of memory.
+    """Rows of host, class, ratio, max_unit, total, pcloud's CPU ratio, pcloud's memory ratio.
 
-    Those that their pcloud is still to bring over are left out. All, or these by name.
+    They are of hosts in pclouds that set ratios, all or these by name. Hosts that await their
+    pcloud's new ratios are left out.
     """
     query = (
         sa.select(
@@ -155,13 +155,12 @@ def ratios(
 def in_force(
     tx: Tx, only: Only = None
 ) -> list[tuple[str, dict[str, float], str | None, float | None, float | None]]:
-    """Of hosts that have, or should have, ratios that are not their own: host, what its row
-    says of these by class, the pcloud it is in, and the ratios wanted, of processors and of
-    memory.
+    """Rows of host, ratios in its row by class, pcloud, pcloud's CPU ratio, pcloud's memory ratio.
 
-    Those that their pcloud is still to bring over are left out. All, or these by name.
+    They are of hosts that have, or should have, their pcloud's ratios, all or these by name. Hosts
+    that await their pcloud's new ratios are left out.
     """
-    wanted = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
+    has_ratio = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
     query = (
         sa.select(
             hosts.c.name,
@@ -172,18 +171,18 @@ def in_force(
         )
         .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
         .outerjoin(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
-        .where(hosts.c.kept_ratios.is_not(None) | wanted)
+        .where(hosts.c.kept_ratios.is_not(None) | has_ratio)
         .where(_IS_SETTLED)
     )
     return [
-        # A JSON column can hold its own kind of nothing. Of a KeptRatio the first is in force.
+        # A JSON column can hold the JSON value null. The first item of a KeptRatio is in force.
         (name, {key: each[0] for key, each in (kept or {}).items()}, uuid, cpu, ram)
         for name, kept, uuid, cpu, ram in narrowed(tx, query, hosts.c.name, only)
     ]
 
 
 class Paid(NamedTuple):
-    """What is paid for a host: of which pcloud, by which project, under which name."""
+    """The billing of a host: pcloud, paying project, name and units."""
 
     pcloud: str
     project_id: str
@@ -192,17 +191,13 @@ class Paid(NamedTuple):
 
 
 def open_periods(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
-    """What open runs say of hosts, by the hosts' rows; and of those to be paid for, by the same
-    rows, the name of the machine and what its run should say.
+    """Open billing periods by host, and the host's name and expected billing by host.
+
+    Both are keyed by the host's row id.
     """
-    told = sa.select(
-        billing_periods.c.host_id,
-        billing_periods.c.pcloud_uuid,
-        billing_periods.c.project_id,
-        billing_periods.c.host_name,
-        billing_periods.c.units,
-    )
-    told = told.where(billing_periods.c.ended_at.is_(None)).order_by(billing_periods.c.id)
+    names = ("host_id", "pcloud_uuid", "project_id", "host_name", "units")
+    billed = sa.select(*(billing_periods.c[name] for name in names))
+    billed = billed.where(billing_periods.c.ended_at.is_(None)).order_by(billing_periods.c.id)
     members = (
         sa.select(
             pcloud_hosts.c.host_id,
@@ -217,10 +212,10 @@ def open_periods(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Pa
     )
     is_paid = pcloud_hosts.c.is_replaced.is_(sa.false()) | (pcloud_hosts.c.units > 0)
     periods: dict[int, list[Paid]] = {}
-    for host_id, *said in tx.execute(told):
-        periods.setdefault(host_id, []).append(Paid(*said))
+    for host_id, *facts in tx.execute(billed):
+        periods.setdefault(host_id, []).append(Paid(*facts))
     due = {
-        host_id: (name, Paid(*meant))
-        for host_id, name, *meant in tx.execute(members.where(is_paid))
+        host_id: (name, Paid(*facts))
+        for host_id, name, *facts in tx.execute(members.where(is_paid))
     }
     return periods, due

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.pclouds import HostFlavor, PoolHost
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.tables.pclouds import host_flavors, pcloud_hosts, pclouds, pool_hosts
 from innkeeper.store.transactions import Tx
 
-_FLAVORS = sa.select(
-    host_flavors.c.id,
-    host_flavors.c.flavor_id,
-    host_flavors.c.aggregate_id,
-    host_flavors.c.description,
-    host_flavors.c.units,
-    host_flavors.c.created_at,
-    host_flavors.c.updated_at,
-)
+_FLAVORS = sa.select(*records.columns(host_flavors, HostFlavor))
 _POOLED = (
     sa.select(
         pool_hosts.c.host_id,
@@ -46,7 +37,7 @@ _POOLED = (
     .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == pool_hosts.c.host_id)
     .outerjoin(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
 )
-# Whoever is given a host can use it: nobody has closed it, and its agent is there.
+# A free host is usable at once: it is open to new servers, and its agent is up.
 _IS_FREE = sa.and_(
     pcloud_hosts.c.host_id.is_(None),
     pool_hosts.c.maintenance.is_(None),
@@ -67,8 +58,7 @@ _FREE_COUNTS = (
     .group_by(pool_hosts.c.host_flavor_id, hosts.c.availability_zone)
 )
 # SELECT (SELECT min(host_id) FROM pool_hosts WHERE host_flavor_id = ...), (SELECT max ...)
-# Each by itself is the first or the last entry of an index; SQLite reads all of a pool to find
-# both in one.
+# Each subquery reads one entry of an index. In one query for both, SQLite scans the whole pool.
 _BOUNDS = sa.select(
     *(
         sa.select(bound(pool_hosts.c.host_id))
@@ -79,54 +69,37 @@ _BOUNDS = sa.select(
 )
 
 
-def _flavor(row: Sequence[Any]) -> HostFlavor:
-    return HostFlavor(*row)
-
-
-def _pool_host(row: Sequence[Any]) -> PoolHost:
-    return PoolHost(*row)
-
-
 def add(
     tx: Tx, flavor_id: str, aggregate_id: int, description: str, units: int, now: datetime
 ) -> None:
-    """Write a new host flavor, whose aggregate is there."""
-    tx.execute(
-        host_flavors.insert(),
-        {
-            "flavor_id": flavor_id,
-            "aggregate_id": aggregate_id,
-            "description": description,
-            "units": units,
-            "created_at": now,
-            "updated_at": now,
-        },
-    )
+    """Insert a host flavor, whose aggregate exists."""
+    row = {"flavor_id": flavor_id, "aggregate_id": aggregate_id, "description": description}
+    moments = {"created_at": now, "updated_at": now}
+    tx.execute(host_flavors.insert(), {**row, "units": units, **moments})
 
 
 def by_flavor_id(tx: Tx, flavor_id: str) -> HostFlavor | None:
     """The host flavor with this public id."""
-    row = tx.execute(_FLAVORS.where(host_flavors.c.flavor_id == flavor_id)).first()
-    return None if row is None else _flavor(row)
+    return records.first(tx, _FLAVORS.where(host_flavors.c.flavor_id == flavor_id), HostFlavor)
 
 
 def by_aggregates(tx: Tx, aggregate_ids: Collection[int]) -> dict[int, HostFlavor]:
-    """The host flavors that these aggregates are, by the aggregates' rows."""
+    """The host flavors of these aggregates, by the aggregates' row ids."""
     query = _FLAVORS.where(host_flavors.c.aggregate_id.in_(IDS))
-    found = [_flavor(row) for row in by_ids.rows(tx, query, aggregate_ids)]
+    found = [HostFlavor(*row) for row in by_ids.rows(tx, query, aggregate_ids)]
     return {each.aggregate_id: each for each in found}
 
 
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
-    """Host flavors in the order of their ids, behind the id ``after``."""
+    """Host flavors ordered by public id, after the id ``after``."""
     query = _FLAVORS.order_by(host_flavors.c.flavor_id).limit(limit)
     if after is not None:
         query = query.where(host_flavors.c.flavor_id > after)
-    return [_flavor(row) for row in tx.execute(query)]
+    return [HostFlavor(*row) for row in tx.execute(query)]
 
 
 def change(tx: Tx, row: int, description: str, units: int, now: datetime) -> None:
-    """Write what may be changed of a host flavor."""
+    """Update the description and units of a host flavor."""
     tx.execute(
         host_flavors.update()
         .where(host_flavors.c.id == row)
@@ -135,12 +108,12 @@ def change(tx: Tx, row: int, description: str, units: int, now: datetime) -> Non
 
 
 def remove(tx: Tx, row: int) -> None:
-    """Forget a host flavor without hosts."""
+    """Delete a host flavor without hosts."""
     tx.execute(host_flavors.delete().where(host_flavors.c.id == row))
 
 
 def free_counts(tx: Tx, rows: Collection[int], heard_since: datetime) -> dict[int, dict[str, int]]:
-    """How many hosts of these flavors can be had, by flavor and availability zone."""
+    """The number of free hosts of these flavors, by flavor and availability zone."""
     found: dict[int, dict[str, int]] = {}
     counts = tx.execute(_FREE_COUNTS, {"ids": list(rows), "heard_since": heard_since})
     for flavor, zone, count in counts:
@@ -149,7 +122,7 @@ def free_counts(tx: Tx, rows: Collection[int], heard_since: datetime) -> dict[in
 
 
 def bounds(tx: Tx, row: int) -> tuple[int, int] | None:
-    """The least and the greatest host's row in a pool; None if it is empty."""
+    """The lowest and highest row id of the hosts in a pool; ``None`` if it is empty."""
     least, most = tx.execute(_BOUNDS, {"flavor": row}).one()
     return None if least is None else (least, most)
 
@@ -164,7 +137,7 @@ def free_hosts(
     before: int | None = None,
     limit: int,
 ) -> list[PoolHost]:
-    """Hosts of a pool that can be had, by their rows from ``first`` on, up to ``before``."""
+    """Free hosts of a pool ordered by row id, from ``first`` on, below ``before``."""
     query = (
         _POOLED.where(_IS_FREE)
         .where(pool_hosts.c.host_flavor_id == row)
@@ -176,20 +149,20 @@ def free_hosts(
         query = query.where(pool_hosts.c.host_id < before)
     if zone is not None:
         query = query.where(hosts.c.availability_zone == zone)
-    return [_pool_host(each) for each in tx.execute(query, {"heard_since": heard_since})]
+    return [PoolHost(*each) for each in tx.execute(query, {"heard_since": heard_since})]
 
 
 def pool(tx: Tx, row: int, *, after: int = 0, limit: int | None = None) -> list[PoolHost]:
-    """The hosts of a pool in the order of their rows, behind the row ``after``."""
+    """The hosts of a pool ordered by row id, after the row ``after``."""
     query = _POOLED.where(pool_hosts.c.host_flavor_id == row)
     query = query.where(pool_hosts.c.host_id > after).order_by(pool_hosts.c.host_id)
     if limit is not None:
         query = query.limit(limit)
-    return [_pool_host(each) for each in tx.execute(query)]
+    return [PoolHost(*each) for each in tx.execute(query)]
 
 
 def counts(tx: Tx, row: int) -> tuple[int, int]:
-    """How many hosts a pool has, and how many of them are in pclouds."""
+    """The number of hosts in a pool, and of those that are in pclouds."""
     query = (
         sa.select(sa.func.count(), sa.func.count(pcloud_hosts.c.host_id))
         .select_from(pool_hosts)
@@ -201,23 +174,23 @@ def counts(tx: Tx, row: int) -> tuple[int, int]:
 
 
 def pooled(tx: Tx, host_ids: Collection[int]) -> dict[int, PoolHost]:
-    """Those of these hosts that are in a pool, by their rows."""
+    """The hosts among these that are in a pool, by row id."""
     rows = by_ids.rows(tx, _POOLED.where(pool_hosts.c.host_id.in_(IDS)), host_ids)
-    return {each.host_id: each for each in (_pool_host(row) for row in rows)}
+    return {each.host_id: each for each in (PoolHost(*row) for row in rows)}
 
 
 def add_host(tx: Tx, row: int, host_id: int, now: datetime) -> None:
-    """Put a host into a pool."""
+    """Add a host to a pool."""
     tx.execute(pool_hosts.insert(), {"host_flavor_id": row, "host_id": host_id, "created_at": now})
 
 
 def remove_host(tx: Tx, host_id: int) -> None:
-    """Take a host out of its pool."""
+    """Remove a host from its pool."""
     tx.execute(pool_hosts.delete().where(pool_hosts.c.host_id == host_id))
 
 
 def set_maintenance(tx: Tx, host_id: int, reason: str | None) -> None:
-    """Write why nothing new may come to a host."""
+    """Write why a host accepts no new servers; ``None`` if it does."""
     tx.execute(
         pool_hosts.update().where(pool_hosts.c.host_id == host_id).values(maintenance=reason)
     )

@@ -1,4 +1,4 @@
-"""Hosts of pclouds, the units they take, and what was paid for in the past."""
+"""Hosts of pclouds, their units, and billing periods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.pclouds import BillingPeriod, PcloudHost
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.tables.pclouds import (
@@ -23,7 +23,7 @@ from innkeeper.store.tables.pclouds import (
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.transactions import Tx
 
-_HOSTS = (
+_HOSTS: sa.Select[*tuple[Any, ...]] = (
     sa.select(
         pcloud_hosts.c.host_id,
         pcloud_hosts.c.pcloud_id,
@@ -49,68 +49,53 @@ _HOSTS = (
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
     .join(agents, agents.c.id == hosts.c.agent_id)
 )
-_RUNS = sa.select(
-    billing_periods.c.id,
-    billing_periods.c.pcloud_uuid,
-    billing_periods.c.project_id,
-    billing_periods.c.host_name,
-    billing_periods.c.flavor_id,
-    billing_periods.c.units,
-    billing_periods.c.started_at,
-    billing_periods.c.ended_at,
-)
-
-
-def _host(row: Sequence[Any]) -> PcloudHost:
-    return PcloudHost(*row)
+_PERIODS = sa.select(*records.columns(billing_periods, BillingPeriod))
 
 
 def of_pcloud(
     tx: Tx, pcloud: int, *, after: str | None = None, limit: int | None = None
 ) -> list[PcloudHost]:
-    """The hosts of a pcloud by name, behind the name ``after``."""
+    """The hosts of a pcloud ordered by name, after the name ``after``."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud).order_by(pcloud_hosts.c.name)
     if after is not None:
         query = query.where(pcloud_hosts.c.name > after)
     if limit is not None:
         query = query.limit(limit)
-    return [_host(row) for row in tx.execute(query)]
+    return [PcloudHost(*row) for row in tx.execute(query)]
 
 
 def of_pclouds(tx: Tx, pcloud_rows: Collection[int]) -> list[PcloudHost]:
-    """The hosts of several pclouds, in the order of their rows."""
+    """The hosts of several pclouds, ordered by row id."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id.in_(IDS)).order_by(pcloud_hosts.c.host_id)
-    return [_host(row) for row in by_ids.rows(tx, query, pcloud_rows)]
+    return [PcloudHost(*row) for row in by_ids.rows(tx, query, pcloud_rows)]
 
 
 def by_name(tx: Tx, pcloud: int, name: str) -> PcloudHost | None:
     """The host of a pcloud with this name."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.name == name)
-    row = tx.execute(query).first()
-    return None if row is None else _host(row)
+    return records.first(tx, query, PcloudHost)
 
 
 def names(tx: Tx, pcloud: int) -> set[str]:
-    """The names that a pcloud's hosts have."""
+    """The names of a pcloud's hosts."""
     query = sa.select(pcloud_hosts.c.name).where(pcloud_hosts.c.pcloud_id == pcloud)
     return set(tx.execute(query).scalars())
 
 
 def by_host(tx: Tx, host_id: int) -> PcloudHost | None:
-    """A host by its row, if it is in a pcloud."""
-    row = tx.execute(_HOSTS.where(pcloud_hosts.c.host_id == host_id)).first()
-    return None if row is None else _host(row)
+    """The host with this row id, if it is in a pcloud."""
+    return records.first(tx, _HOSTS.where(pcloud_hosts.c.host_id == host_id), PcloudHost)
 
 
 def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
-    """How many hosts each of these pclouds has; those without are left out."""
+    """The number of hosts of each of these pclouds; empty ones are left out."""
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS)).group_by(pcloud_hosts.c.pcloud_id)
     return {row: count for row, count in by_ids.rows(tx, query, pcloud_rows)}
 
 
 def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
-    """The rows of a pcloud's hosts behind a row, in order."""
+    """The row ids of a pcloud's hosts after a row, sorted."""
     query = sa.select(pcloud_hosts.c.host_id).where(
         pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row
     )
@@ -119,17 +104,14 @@ def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
 
 
 def count_behind(tx: Tx, pcloud: int, row: int) -> int:
-    """How many hosts a pcloud has behind a row."""
+    """The number of a pcloud's hosts after a row."""
     query = sa.select(sa.func.count()).select_from(pcloud_hosts)
     query = query.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row)
     return int(tx.execute(query).scalar_one())
 
 
 def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
-    """How many hosts each of these pclouds has behind the row that it has settled to.
-
-    Those without are left out.
-    """
+    """The number of hosts that await each pcloud's new ratios; zeros are left out."""
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
     query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS))
@@ -139,9 +121,9 @@ def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def replaced(tx: Tx) -> list[PcloudHost]:
-    """All hosts that gave their names to others."""
+    """All hosts whose names were passed on to replacements."""
     query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))
-    return [_host(row) for row in tx.execute(query.order_by(pcloud_hosts.c.host_id))]
+    return [PcloudHost(*row) for row in tx.execute(query.order_by(pcloud_hosts.c.host_id))]
 
 
 def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
@@ -156,7 +138,7 @@ def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
 
 
 def units_of(tx: Tx, project_id: str) -> int:
-    """The units that the hosts of all pclouds of a project take together."""
+    """The sum of the units of the hosts in all pclouds of a project."""
     query = (
         sa.select(sa.func.coalesce(sa.func.sum(pcloud_hosts.c.units), 0))
         .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
@@ -166,28 +148,28 @@ def units_of(tx: Tx, project_id: str) -> int:
 
 
 def add(tx: Tx, row: Mapping[str, Any]) -> None:
-    """Put a host into a pcloud; the mapping names the columns."""
+    """Add a host, given by its columns, to a pcloud."""
     tx.execute(pcloud_hosts.insert(), dict(row))
 
 
 def change(tx: Tx, host_id: int, **values: Any) -> None:
-    """Write columns of a pcloud's host."""
+    """Update columns of a pcloud's host."""
     tx.execute(pcloud_hosts.update().where(pcloud_hosts.c.host_id == host_id).values(**values))
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Take a host out of its pcloud."""
+    """Remove a host from its pcloud."""
     tx.execute(pcloud_hosts.delete().where(pcloud_hosts.c.host_id == host_id))
 
 
-# -- what was paid for -------------------------------------------------------------------------
+# -- billing
 
 
 def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write that hosts are paid for from now on; the mappings name the columns.
+    """Begin billing periods of hosts, given by their columns.
 
-    Each begins behind the host's run before: requests are not written in the order in which
-    they came, nor have all processes the same time, and no moment is to be paid for twice.
+    Each starts at the end of the host's previous period or later, so that no time is billed twice:
+    requests may commit out of order, and the clocks of processes differ.
     """
     if not rows:
         return
@@ -203,7 +185,7 @@ def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
-    """Write that hosts are not paid for any more; no run ends before it began."""
+    """End the open billing periods of hosts; none ends before it began."""
     begun, ended = billing_periods.c.started_at, billing_periods.c.ended_at
     moment = sa.case((begun > now, begun), else_=sa.literal(now, ended.type))
     ending = billing_periods.update().where(billing_periods.c.host_id.in_(IDS), ended.is_(None))
@@ -211,7 +193,7 @@ def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
 
 
 def rename_run(tx: Tx, host_id: int, name: str) -> None:
-    """Have the open run of a host tell its new name."""
+    """Write a host's new name into its open billing period."""
     tx.execute(
         billing_periods.update()
         .where(billing_periods.c.host_id == host_id, billing_periods.c.ended_at.is_(None))
@@ -222,8 +204,8 @@ def rename_run(tx: Tx, host_id: int, name: str) -> None:
 def periods(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """What was paid for within a period, by the runs' rows, behind the row ``after``."""
-    query = _RUNS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
+    """The billing periods that overlap a window, ordered by row id, after the row ``after``."""
+    query = _PERIODS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
     query = query.where(billing_periods.c.started_at < stop)
     query = query.where(billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start))
     if project_id is not None:

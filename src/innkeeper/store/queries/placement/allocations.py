@@ -1,4 +1,4 @@
-"""Allocations and consumers, read."""
+"""Queries of allocations and consumers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ClassId, ConsumerUuid, Generation, ProviderId, ProviderUuid
+from innkeeper.domain.ids import ClassId, ConsumerUuid, ProviderId
 from innkeeper.domain.placement import Allocation, Consumer
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import servers
@@ -37,80 +37,48 @@ _ROWS = (
     .order_by(allocations.c.id)
 )
 _OF_CONSUMERS = _ROWS.where(allocations.c.consumer_id.in_(IDS))
-_OF_PROVIDER = _ROWS.where(allocations.c.resource_provider_id == sa.bindparam("provider"))
 
 
 def of_consumers(tx: Tx, uuids: Iterable[ConsumerUuid]) -> list[Allocation]:
-    """All that these consumers hold; what belongs to one of them stands in its order."""
-    return [_allocation(row) for row in by_ids.rows(tx, _OF_CONSUMERS, uuids)]
+    """The allocations of these consumers; those of one consumer are ordered by id."""
+    return [Allocation(*row) for row in by_ids.rows(tx, _OF_CONSUMERS, uuids)]
 
 
 def of_provider(tx: Tx, provider_id: ProviderId) -> list[Allocation]:
-    """All that is held of one provider."""
-    return [_allocation(row) for row in tx.execute(_OF_PROVIDER, {"provider": provider_id})]
+    """The allocations on a provider."""
+    rows = tx.execute(_ROWS.where(allocations.c.resource_provider_id == provider_id))
+    return [Allocation(*row) for row in rows]
 
 
-def _allocation(row: Sequence[Any]) -> Allocation:
-    consumer, provider_id, uuid, class_id, class_name, used, created_at, generation = row
-    return Allocation(
-        ConsumerUuid(consumer),
-        ProviderId(provider_id),
-        ProviderUuid(uuid),
-        ClassId(class_id),
-        class_name,
-        used,
-        created_at,
-        Generation(generation),
-    )
-
-
-_CONSUMERS = sa.select(
-    consumers.c.uuid,
-    consumers.c.project_id,
-    consumers.c.user_id,
-    consumers.c.generation,
-    consumers.c.consumer_type,
-)
+_CONSUMERS = sa.select(*records.columns(consumers, Consumer))
 _CONSUMERS_BY_UUID = PreparedForIds(_CONSUMERS.where(consumers.c.uuid.in_(IDS)))
-_CONSUMERS_OF_PROVIDER = _CONSUMERS.where(
-    consumers.c.uuid.in_(
-        sa.select(allocations.c.consumer_id).where(
-            allocations.c.resource_provider_id == sa.bindparam("provider")
-        )
-    )
-)
 
 
 def consumers_by_uuid(tx: Tx, uuids: Iterable[ConsumerUuid]) -> dict[ConsumerUuid, Consumer]:
-    """The consumers among these that exist."""
+    """The consumers with these uuids; unknown uuids are left out."""
     return _by_uuid(_CONSUMERS_BY_UUID.rows(tx, uuids))
 
 
 def consumers_of_provider(tx: Tx, provider_id: ProviderId) -> dict[ConsumerUuid, Consumer]:
-    """The consumers that hold something of one provider."""
-    return _by_uuid(tx.execute(_CONSUMERS_OF_PROVIDER, {"provider": provider_id}))
+    """The consumers with allocations on a provider."""
+    on_it = sa.select(allocations.c.consumer_id).where(
+        allocations.c.resource_provider_id == provider_id
+    )
+    return _by_uuid(tx.execute(_CONSUMERS.where(consumers.c.uuid.in_(on_it))))
 
 
 def _by_uuid(rows: Iterable[Sequence[Any]]) -> dict[ConsumerUuid, Consumer]:
-    return {
-        ConsumerUuid(uuid): Consumer(
-            ConsumerUuid(uuid), project, user, Generation(generation), kind
-        )
-        for uuid, project, user, generation, kind in rows
-    }
-
-
-_HOLDERS = (
-    sa.select(allocations.c.resource_class_id)
-    .distinct()
-    .where(allocations.c.resource_provider_id == sa.bindparam("provider"))
-)
+    return {each.uuid: each for each in (Consumer(*row) for row in rows)}
 
 
 def held_classes(tx: Tx, provider_id: ProviderId) -> set[ClassId]:
-    """The resource classes of a provider of which somebody holds something."""
-    rows = tx.execute(_HOLDERS, {"provider": provider_id}).scalars()
-    return {ClassId(class_id) for class_id in rows}
+    """The resource classes of the allocations on a provider."""
+    query = (
+        sa.select(allocations.c.resource_class_id)
+        .distinct()
+        .where(allocations.c.resource_provider_id == provider_id)
+    )
+    return {ClassId(class_id) for class_id in tx.execute(query).scalars()}
 
 
 # SELECT resource_class_id, MAX(used) FROM allocations JOIN servers ON uuid = consumer_id
@@ -124,24 +92,19 @@ _LARGEST_OF_SERVERS = (
 
 
 def largest_of_servers(tx: Tx, ids: Collection[ProviderId]) -> dict[ClassId, int]:
-    """The largest amount of each class that one server holds of one of these providers."""
+    """The largest allocation of each class that a server has on one of these providers."""
     found: dict[ClassId, int] = {}
     for class_id, used in by_ids.rows(tx, _LARGEST_OF_SERVERS, sorted(ids)):
-        # Many providers are asked for in parts, each of which has a largest amount.
+        # Many providers are queried in groups, each with a maximum of its own.
         found[class_id] = max(used, found.get(class_id, 0))
     return found
 
 
-_ROOT = sa.select(
-    sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
-).where(resource_providers.c.id == sa.bindparam("provider"))
-
-
 def is_tree_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Whether anybody, but for these, holds anything of a provider or of others in its tree."""
-    root = tx.execute(_ROOT, {"provider": provider_id}).scalar()
-    is_near = (resource_providers.c.id == root) | (resource_providers.c.root_provider_id == root)
-    tree = sa.select(resource_providers.c.id).where(is_near)
+    """Whether a consumer, other than these, has an allocation in the tree of a provider."""
+    ids, roots = resource_providers.c.id, resource_providers.c.root_provider_id
+    root = tx.execute(sa.select(sa.func.coalesce(roots, ids)).where(ids == provider_id)).scalar()
+    tree = sa.select(ids).where((ids == root) | (roots == root))
     held = sa.select(allocations.c.id).where(allocations.c.resource_provider_id.in_(tree))
     if but_by:
         held = held.where(allocations.c.consumer_id.not_in(sorted(but_by)))

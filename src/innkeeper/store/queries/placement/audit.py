@@ -1,10 +1,10 @@
-"""Questions whose answers should be empty, about providers and what is held of them."""
+"""Queries that find inconsistent providers and allocations; empty on a sound database."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.store.narrowing import Only, Rows, narrowed
+from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.placement import (
     allocations,
     changes,
@@ -17,10 +17,10 @@ from innkeeper.store.transactions import Tx
 
 
 def over_capacity(tx: Tx) -> Rows:
-    """Rows of provider's uuid, class, used, capacity where more is held than there is.
+    """Rows of provider's uuid, class, used, capacity where more is allocated than there is.
 
-    An operator may shrink an inventory below what is held; that is no oversale. Where the
-    inventory was written after the newest allocation, it is taken for such.
+    An operator may shrink an inventory below its usage. If the inventory was written after the
+    newest allocation, that is assumed.
     """
     held = (
         sa.select(
@@ -49,7 +49,7 @@ def over_capacity(tx: Tx) -> Rows:
 
 
 def without_inventory(tx: Tx) -> Rows:
-    """Rows of consumer, provider's uuid, class of allocations that stand on nothing."""
+    """Rows of consumer, provider's uuid, class of allocations without an inventory."""
     query = (
         sa.select(allocations.c.consumer_id, resource_providers.c.uuid, resource_classes.c.name)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
@@ -65,7 +65,7 @@ def without_inventory(tx: Tx) -> Rows:
 
 
 def without_consumer(tx: Tx, only: Only = None) -> Rows:
-    """Rows of consumer, number of allocations, for consumers that do not exist."""
+    """Rows of consumer, number of allocations of consumers that do not exist."""
     query = (
         sa.select(allocations.c.consumer_id, sa.func.count())
         .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
@@ -76,7 +76,7 @@ def without_consumer(tx: Tx, only: Only = None) -> Rows:
 
 
 def idle_consumers(tx: Tx, only: Only = None) -> Rows:
-    """Rows of consumer, for consumers that hold nothing and should be gone."""
+    """Rows of consumer without allocations, which should be deleted."""
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(allocations, allocations.c.consumer_id == consumers.c.uuid)
@@ -85,8 +85,8 @@ def idle_consumers(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, consumers.c.uuid, only)
 
 
-def lost_roots(tx: Tx, only: Only = None) -> Rows:
-    """Rows of provider's uuid, whose root is not their parent's, or not themselves."""
+def wrong_roots(tx: Tx, only: Only = None) -> Rows:
+    """Rows of provider's uuid whose root is not its parent's root, or not itself without one."""
     child = resource_providers.alias("child")
     parent = resource_providers.alias("parent")
     # Without a parent it is its own root.
@@ -100,9 +100,9 @@ def lost_roots(tx: Tx, only: Only = None) -> Rows:
     return narrowed(tx, query, child.c.uuid, only)
 
 
-def circles(tx: Tx) -> Rows:
-    """Rows of provider's uuid, for those from which no way up leads to one without a parent."""
-    # WITH RECURSIVE tree AS (roots UNION ALL the children of what is there)
+def parent_cycles(tx: Tx) -> Rows:
+    """Rows of provider's uuid whose chain of parents never ends."""
+    # WITH RECURSIVE tree AS (roots UNION ALL the children of tree)
     top = sa.select(resource_providers.c.id).where(
         resource_providers.c.parent_provider_id.is_(None)
     )
@@ -119,7 +119,7 @@ def circles(tx: Tx) -> Rows:
 
 
 def empty_allocations(tx: Tx) -> Rows:
-    """Rows of consumer, provider's uuid, used, where that is less than one unit."""
+    """Rows of consumer, provider's uuid, used of allocations below one unit."""
     query = (
         sa.select(allocations.c.consumer_id, resource_providers.c.uuid, allocations.c.used)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
@@ -128,8 +128,8 @@ def empty_allocations(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def strange_inventories(tx: Tx) -> Rows:
-    """Rows of provider's uuid, class of inventories that nobody could have written."""
+def invalid_inventories(tx: Tx) -> Rows:
+    """Rows of provider's uuid, class of inventories with invalid values."""
     query = (
         sa.select(resource_providers.c.uuid, resource_classes.c.name)
         .select_from(inventories)
@@ -148,22 +148,22 @@ def strange_inventories(tx: Tx) -> Rows:
     return list(tx.execute(query))
 
 
-def untold(tx: Tx, only: Only = None) -> Rows:
-    """Rows of provider's uuid, id, generation, and the last one that the feed told of."""
-    told = sa.func.max(changes.c.generation)
-    # Behind those for "read it anyway", which are no generations.
+def missing_changes(tx: Tx, only: Only = None) -> Rows:
+    """Rows of provider's uuid, id, generation, last generation in the feed, if they differ."""
+    newest = sa.func.max(changes.c.generation)
+    # Negative values are markers, not generations.
     query = (
         sa.select(
             resource_providers.c.uuid,
             resource_providers.c.id,
             resource_providers.c.generation,
-            told,
+            newest,
         )
         .join(changes, changes.c.provider_id == resource_providers.c.id)
         .where(changes.c.generation >= 0)
         .group_by(
             resource_providers.c.uuid, resource_providers.c.id, resource_providers.c.generation
         )
-        .having(told != resource_providers.c.generation)
+        .having(newest != resource_providers.c.generation)
     )
     return narrowed(tx, query, resource_providers.c.uuid, only)

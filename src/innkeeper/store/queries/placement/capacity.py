@@ -1,4 +1,4 @@
-"""What providers have and what is held of them, for claims and for the snapshot."""
+"""Inventories and usage of providers, for claims and for the snapshot."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid
 from innkeeper.domain.placement import ProviderView
-from innkeeper.store import by_ids
-from innkeeper.store.by_ids import IDS
+from innkeeper.store import by_ids, records
+from innkeeper.store.by_ids import IDS, Rows
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.placement import (
     allocations,
@@ -23,42 +23,27 @@ from innkeeper.store.tables.placement import (
 )
 from innkeeper.store.transactions import Tx
 
-Rows = list[sa.Row[*tuple[Any, ...]]]
-
-_INVENTORY_COLUMNS = (
+_INVENTORIES = sa.select(
     inventories.c.resource_provider_id,
     inventories.c.resource_class_id,
-    inventories.c.total,
-    inventories.c.reserved,
-    inventories.c.min_unit,
-    inventories.c.max_unit,
-    inventories.c.step_size,
-    inventories.c.allocation_ratio,
+    *records.columns(inventories, Inventory),
 )
-_USED_COLUMNS = (
+_USED = sa.select(
     allocations.c.resource_provider_id,
     allocations.c.resource_class_id,
     sa.func.sum(allocations.c.used),
-)
-
-
+).group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
 _HEADS_OF = PreparedForIds(
     sa.select(
         resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.generation
     ).where(resource_providers.c.id.in_(IDS))
 )
-_INVENTORIES_OF = PreparedForIds(
-    sa.select(*_INVENTORY_COLUMNS).where(inventories.c.resource_provider_id.in_(IDS))
-)
-_USED_OF = PreparedForIds(
-    sa.select(*_USED_COLUMNS)
-    .where(allocations.c.resource_provider_id.in_(IDS))
-    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
-)
+_INVENTORIES_OF = PreparedForIds(_INVENTORIES.where(inventories.c.resource_provider_id.in_(IDS)))
+_USED_OF = PreparedForIds(_USED.where(allocations.c.resource_provider_id.in_(IDS)))
 
 
 def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]:
-    """See some providers as they are now; unknown ids are left out."""
+    """The current inventories and usage of providers; unknown ids are left out."""
     has: dict[int, dict[ClassId, Inventory]] = {}
     for provider_id, class_id, *figures in _INVENTORIES_OF.rows(tx, ids):
         has.setdefault(provider_id, {})[class_id] = Inventory(*figures)
@@ -85,15 +70,12 @@ def generation_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
 
 def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
     """Rows of provider, class, total, reserved, min_unit, max_unit, step_size, ratio."""
-    return _by_ids(tx, sa.select(*_INVENTORY_COLUMNS), inventories.c.resource_provider_id, ids)
+    return _by_ids(tx, _INVENTORIES, inventories.c.resource_provider_id, ids)
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, class, sum of the allocations. Read from the seed's index alone."""
-    grouped = sa.select(*_USED_COLUMNS).group_by(
-        allocations.c.resource_provider_id, allocations.c.resource_class_id
-    )
-    return _by_ids(tx, grouped, allocations.c.resource_provider_id, ids)
+    """Rows of provider, class, sum of the allocations, from the seed's covering index."""
+    return _by_ids(tx, _USED, allocations.c.resource_provider_id, ids)
 
 
 def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
@@ -117,6 +99,4 @@ def _by_ids(
     column: sa.Column[Any],
     ids: Collection[ProviderId] | None,
 ) -> Rows:
-    if ids is None:
-        return list(tx.execute(query))
-    return by_ids.rows(tx, query.where(column.in_(IDS)), sorted(ids))
+    return by_ids.narrowed(tx, query, column, None if ids is None else sorted(ids))

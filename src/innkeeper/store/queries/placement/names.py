@@ -1,4 +1,4 @@
-"""Resource classes and traits: names that have a row."""
+"""Resource classes and traits: found, listed and written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.ids import ClassId, ProviderId, TraitId
 from innkeeper.domain.placement import NamedThing
+from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.placement import (
@@ -24,7 +25,7 @@ from innkeeper.store.transactions import Tx
 
 
 class NameKind(Enum):
-    """Which names are meant."""
+    """Which of the two tables of names is meant."""
 
     CLASS = "resource class"
     TRAIT = "trait"
@@ -49,13 +50,9 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """All names of a kind, or those that match.
-
-    They come in the order in which they were made; those ``among`` some names, in that of the
-    names.
-    """
+    """The matching names of a kind, oldest first; sorted by name if ``among`` is given."""
     table = _TABLES[kind]
-    query = sa.select(table.c.id, table.c.name, table.c.created_at, table.c.updated_at)
+    query = sa.select(*records.columns(table, NamedThing))
     if among is not None:
         query = query.where(table.c.name.in_(sorted(among)))
     if prefix is not None:
@@ -64,23 +61,23 @@ def listing(
         uses = table.c.id.in_(sa.select(_USES[kind]))
         query = query.where(uses if is_used else sa.not_(uses))
     found = [NamedThing(*row) for row in tx.execute(query.order_by(table.c.id))]
-    # Not sorted by the database: each has rules of its own about underscores.
+    # Not sorted by the database: databases disagree on where underscores sort.
     return found if among is None else sorted(found, key=attrgetter("name"))
 
 
 def by_name(tx: Tx, kind: NameKind, name: str) -> NamedThing | None:
-    """The row of one name."""
+    """The row of a name."""
     found = listing(tx, kind, among=[name])
     return found[0] if found else None
 
 
 def class_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, ClassId]:
-    """The rows of all resource classes, or of those among these that exist, by name."""
+    """The row ids of all resource classes, or of those among these that exist, by name."""
     return {name: ClassId(row_id) for name, row_id in _ids(tx, NameKind.CLASS, among)}
 
 
 def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId]:
-    """The rows of all traits, or of those among these that exist, by name."""
+    """The row ids of all traits, or of those among these that exist, by name."""
     return {name: TraitId(row_id) for name, row_id in _ids(tx, NameKind.TRAIT, among)}
 
 
@@ -98,7 +95,7 @@ def _ids(tx: Tx, kind: NameKind, among: Collection[str] | None) -> list[Any]:
 
 
 def name_of(tx: Tx, kind: NameKind, row_id: int) -> str:
-    """The name of a row that exists."""
+    """The name in an existing row."""
     table = _TABLES[kind]
     found: str = tx.execute(sa.select(table.c.name).where(table.c.id == row_id)).scalar_one()
     return found
@@ -111,23 +108,23 @@ def is_used(tx: Tx, kind: NameKind, row_id: int) -> bool:
 
 
 def users(tx: Tx, kind: NameKind, row_id: int) -> list[ProviderId]:
-    """The providers that have an inventory of this class, or this trait, in order."""
+    """The providers that have an inventory of this class, or this trait, ordered by id."""
     of = sa.select(_USERS[kind]).where(_USES[kind] == row_id).order_by(_USERS[kind])
     return [ProviderId(provider_id) for provider_id in tx.execute(of).scalars()]
 
 
 def insert(tx: Tx, kind: NameKind, name: str, now: datetime) -> None:
-    """Write a new name."""
+    """Insert a name."""
     tx.execute(_TABLES[kind].insert().values(name=name, created_at=now, updated_at=now))
 
 
 def rename(tx: Tx, kind: NameKind, row_id: int, name: str, now: datetime) -> None:
-    """Change a name; whatever uses the row goes on using it."""
+    """Change a name; references to the row stay valid."""
     table = _TABLES[kind]
     tx.execute(table.update().where(table.c.id == row_id).values(name=name, updated_at=now))
 
 
 def delete(tx: Tx, kind: NameKind, row_id: int) -> None:
-    """Remove a name that nothing uses."""
+    """Delete a name that nothing uses."""
     table = _TABLES[kind]
     tx.execute(table.delete().where(table.c.id == row_id))

@@ -1,7 +1,6 @@
-"""Pools: providers that share what they have with hosts, through aggregates.
+"""Pools: providers that share their inventories with hosts, through aggregates.
 
-Who is a pool, whom it serves, and who has nothing himself: :mod:`innkeeper.domain.placement`
-says it.
+:mod:`innkeeper.domain.placement` defines pools and the hosts that they serve.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from innkeeper.store.tables.placement import (
 from innkeeper.store.transactions import Tx
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
-# Begins at the trait, of which there are few owners; an aggregate can have thousands.
+# Starts at the trait, which few providers have; an aggregate can have thousands of members.
 _POOLS = (
     sa.select(resource_providers.c.id, resource_providers.c.uuid)
     .join(
@@ -45,7 +44,7 @@ _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).jo
     resource_provider_aggregates,
     resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
 )
-# A root does not name itself. Two indexes, one for each half.
+# A root's own root is null. Two queries, so that each uses an index.
 _TREE_LINKS_OF = (
     PreparedForIds(_TREE_LINKS.where(resource_providers.c.id.in_(IDS))),
     PreparedForIds(_TREE_LINKS.where(resource_providers.c.root_provider_id.in_(IDS))),
@@ -53,23 +52,22 @@ _TREE_LINKS_OF = (
 
 
 def uuids(tx: Tx, among: Collection[ProviderId] | None = None) -> dict[ProviderId, ProviderUuid]:
-    """The pools, all or those among these providers."""
+    """All pools, or those among these providers."""
     rows: list[Any] = list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 
 def roots(tx: Tx, providers: Collection[ProviderId] | None) -> dict[ProviderId, ProviderId]:
-    """The roots of the trees that these providers are in, or all hosts'; a root is its own."""
+    """The roots of these providers, or of all hosts; a root is its own root."""
+    of_hosts = _ROOTS.join(hosts, hosts.c.provider_id == resource_providers.c.id)
     rows: list[Any] = (
-        list(tx.execute(_ROOTS.join(hosts, hosts.c.provider_id == resource_providers.c.id)))
-        if providers is None
-        else _ROOTS_OF.rows(tx, providers)
+        list(tx.execute(of_hosts)) if providers is None else _ROOTS_OF.rows(tx, providers)
     )
     return {ProviderId(provider_id): ProviderId(root) for provider_id, root in rows}
 
 
 def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[ProviderId, set[str]]:
-    """The aggregates of the whole trees with these roots, or of all; none without any."""
+    """The aggregates of all providers in the trees with these roots, or in all trees."""
     links: list[Any] = (
         list(tx.execute(_TREE_LINKS))
         if roots is None
@@ -82,7 +80,7 @@ def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[Provid
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """The pools that serve some host which has nothing of this class itself."""
+    """The pools that serve a host without an inventory of this class."""
     theirs = resource_provider_aggregates
     lending = (
         sa.select(theirs.c.resource_provider_id, theirs.c.aggregate_uuid)
@@ -93,22 +91,22 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     members: dict[str, set[ProviderId]] = {}
     for pool, aggregate in by_ids.rows(tx, lending, sorted(uuids(tx))):
         members.setdefault(aggregate, set()).add(ProviderId(pool))
-    # Asked of aggregates, not of pools: many pools can be in one, and it can have all hosts.
+    # By aggregate, not by pool: an aggregate can have many pools and all hosts.
     lacking = by_ids.rows(tx, _aggregates_lacking(class_id), sorted(members))
     return set[ProviderId]().union(*(members[aggregate] for (aggregate,) in lacking))
 
 
 def _aggregates_lacking(class_id: ClassId) -> sa.Select[tuple[str]]:
-    """Which of these aggregates serve a host that has nothing of a class itself."""
+    """The aggregates with a host that has no inventory of a class."""
     # SELECT aggregate FROM <these aggregates>
     #  WHERE EXISTS (SELECT 1 FROM <its links> JOIN <member> JOIN <host in the member's tree>
     #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))
     table = resource_provider_aggregates
-    asked = (
+    given = (
         sa.select(table.c.aggregate_uuid)
         .where(table.c.aggregate_uuid.in_(IDS))
         .distinct()
-        .subquery("asked")
+        .subquery("given")
     )
     links = table.alias("links")
     member = resource_providers.alias("member")
@@ -129,8 +127,8 @@ def _aggregates_lacking(class_id: ClassId) -> sa.Select[tuple[str]]:
         .join(member, member.c.id == links.c.resource_provider_id)
         .join(host, (host.c.id == root) | (host.c.root_provider_id == root))
         .join(hosts, hosts.c.provider_id == host.c.id)
-        .where(links.c.aggregate_uuid == asked.c.aggregate_uuid)
+        .where(links.c.aggregate_uuid == given.c.aggregate_uuid)
         .where(~has_own)
-        .correlate(asked)
+        .correlate(given)
     )
-    return sa.select(asked.c.aggregate_uuid).where(serves)
+    return sa.select(given.c.aggregate_uuid).where(serves)

@@ -1,4 +1,4 @@
-"""What single providers have: inventories, traits and aggregates, read and written."""
+"""Inventories, traits and aggregates of single providers, read and written."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ProviderId, TraitId
 from innkeeper.domain.placement import InventoryLine, NamedThing
+from innkeeper.store import records
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -22,12 +23,7 @@ _LINES = (
     sa.select(
         inventories.c.resource_class_id,
         resource_classes.c.name,
-        inventories.c.total,
-        inventories.c.reserved,
-        inventories.c.min_unit,
-        inventories.c.max_unit,
-        inventories.c.step_size,
-        inventories.c.allocation_ratio,
+        *records.columns(inventories, Inventory),
         inventories.c.updated_at,
     )
     .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
@@ -35,7 +31,7 @@ _LINES = (
     .order_by(inventories.c.resource_class_id)
 )
 _TRAITS = (
-    sa.select(traits.c.id, traits.c.name, traits.c.created_at, traits.c.updated_at)
+    sa.select(*records.columns(traits, NamedThing))
     .join(resource_provider_traits, resource_provider_traits.c.trait_id == traits.c.id)
     .where(resource_provider_traits.c.resource_provider_id == sa.bindparam("provider"))
     .order_by(traits.c.id)
@@ -52,27 +48,28 @@ _AGGREGATES = (
 
 
 def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[InventoryLine]:
-    """What a provider has, in the order of the resource classes."""
-    found = []
-    for class_id, name, *figures, updated_at in tx.execute(_LINES, {"provider": provider_id}):
-        found.append(InventoryLine(ClassId(class_id), name, Inventory(*figures), updated_at))
-    return found
+    """The inventories of a provider, ordered by resource class."""
+    rows = tx.execute(_LINES, {"provider": provider_id})
+    return [
+        InventoryLine(ClassId(class_id), name, Inventory(*figures), updated_at)
+        for class_id, name, *figures, updated_at in rows
+    ]
 
 
 def traits_of(tx: Tx, provider_id: ProviderId) -> list[NamedThing]:
-    """A provider's traits."""
+    """The traits of a provider."""
     return [NamedThing(*row) for row in tx.execute(_TRAITS, {"provider": provider_id})]
 
 
 def aggregates_of(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
-    """The uuids of a provider's aggregates with their positions, in the order of joining."""
+    """The uuids of a provider's aggregates and their positions, in the order of joining."""
     return {uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})}
 
 
 def change_traits(
     tx: Tx, provider_id: ProviderId, add: Collection[TraitId], remove: Collection[TraitId]
 ) -> None:
-    """Give and take traits."""
+    """Add and remove traits of a provider."""
     links = resource_provider_traits
     if remove:
         tx.execute(
@@ -88,7 +85,7 @@ def change_traits(
 def change_aggregates(
     tx: Tx, provider_id: ProviderId, add: Mapping[str, int], remove: Collection[str]
 ) -> None:
-    """Put a provider into aggregates, each at a position, and take it out of others."""
+    """Add a provider to aggregates, each at a position, and remove it from others."""
     links = resource_provider_aggregates
     if remove:
         tx.execute(

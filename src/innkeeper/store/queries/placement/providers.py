@@ -1,4 +1,4 @@
-"""Resource providers: found, listed by what they have, and written."""
+"""Resource providers: found, listed by query, and written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, TraitId
 from innkeeper.domain.placement import Provider, ProviderQuery
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import hosts, servers
@@ -29,15 +29,12 @@ _PARENTS = resource_providers.alias("parents")
 _ROOTS = resource_providers.alias("roots")
 _PROVIDERS = (
     sa.select(
-        resource_providers.c.id,
-        resource_providers.c.uuid,
-        resource_providers.c.name,
-        resource_providers.c.generation,
-        resource_providers.c.can_host,
-        _PARENTS.c.uuid,
-        sa.func.coalesce(_ROOTS.c.uuid, resource_providers.c.uuid),
-        resource_providers.c.created_at,
-        resource_providers.c.updated_at,
+        *records.columns(
+            resource_providers,
+            Provider,
+            parent_uuid=_PARENTS.c.uuid,
+            root_uuid=sa.func.coalesce(_ROOTS.c.uuid, resource_providers.c.uuid),
+        )
     )
     .outerjoin(_PARENTS, _PARENTS.c.id == resource_providers.c.parent_provider_id)
     .outerjoin(_ROOTS, _ROOTS.c.id == resource_providers.c.root_provider_id)
@@ -52,7 +49,7 @@ _IDS = PreparedForIds(
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Below whom a provider hangs, by row ids; a root is its own root."""
+    """The place of a provider in its tree, by row ids; a root is its own root."""
 
     id: ProviderId
     uuid: ProviderUuid
@@ -69,11 +66,10 @@ _FAMILIES = sa.select(
 
 
 def families(tx: Tx, ids: Collection[ProviderId] | None) -> list[Family]:
-    """Who hangs below whom: these providers, or all; unknown ids are left out."""
-    if ids is None:
-        return [Family(*row) for row in tx.execute(_FAMILIES)]
-    narrowed = _FAMILIES.where(resource_providers.c.id.in_(IDS))
-    return [Family(*row) for row in by_ids.rows(tx, narrowed, sorted(ids))]
+    """The places of these providers in their trees, or of all; unknown ids are left out."""
+    only = None if ids is None else sorted(ids)
+    rows = by_ids.narrowed(tx, _FAMILIES, resource_providers.c.id, only)
+    return [Family(*row) for row in rows]
 
 
 def by_uuid(tx: Tx, uuid: ProviderUuid) -> Provider | None:
@@ -83,18 +79,8 @@ def by_uuid(tx: Tx, uuid: ProviderUuid) -> Provider | None:
 
 
 def _provider(row: Sequence[Any]) -> Provider:
-    row_id, uuid, name, generation, can_host, parent, root, created_at, updated_at = row
-    return Provider(
-        ProviderId(row_id),
-        ProviderUuid(uuid),
-        name,
-        Generation(generation),
-        bool(can_host),
-        None if parent is None else ProviderUuid(parent),
-        ProviderUuid(root),
-        created_at,
-        updated_at,
-    )
+    row_id, uuid, name, generation, can_host, *rest = row
+    return Provider(row_id, uuid, name, generation, bool(can_host), *rest)
 
 
 def ids_by_uuid(tx: Tx, uuids: Iterable[ProviderUuid]) -> dict[ProviderUuid, ProviderId]:
@@ -113,9 +99,9 @@ def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:
 def matching(
     tx: Tx, query: ProviderQuery, class_ids: Mapping[str, ClassId], trait_ids: Mapping[str, TraitId]
 ) -> list[Provider]:
-    """The providers that a query asks for, in the order they were made.
+    """The providers that match a query, oldest first.
 
-    ``class_ids`` and ``trait_ids`` have all the names in the query.
+    ``class_ids`` and ``trait_ids`` contain all names of the query.
     """
     found = _PROVIDERS.order_by(resource_providers.c.id)
     if query.name is not None:
@@ -170,8 +156,8 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
     #   AND :amount BETWEEN min_unit AND max_unit
     #   AND (:amount = min_unit OR :amount % step_size = 0))
     has = inventories.c
-    # Anything may be asked for; some databases compare with no more than the columns hold.
-    asked = sa.literal(amount, sa.BigInteger)
+    # Clients may request any number; some databases compare only values that fit the columns.
+    requested = sa.literal(amount, sa.BigInteger)
     held = (
         sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
         .where(allocations.c.resource_provider_id == resource_providers.c.id)
@@ -184,10 +170,10 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
         .select_from(inventories)
         .where(has.resource_provider_id == resource_providers.c.id)
         .where(has.resource_class_id == class_id)
-        .where((has.total - has.reserved) * has.allocation_ratio >= held + asked)
-        .where(has.min_unit <= asked)
-        .where(has.max_unit >= asked)
-        .where(sa.or_(has.min_unit == asked, asked % has.step_size == 0))
+        .where((has.total - has.reserved) * has.allocation_ratio >= held + requested)
+        .where(has.min_unit <= requested)
+        .where(has.max_unit >= requested)
+        .where(sa.or_(has.min_unit == requested, requested % has.step_size == 0))
         .correlate(resource_providers)
     )
 
@@ -201,7 +187,7 @@ def insert(
     can_host: bool,
     now: datetime,
 ) -> ProviderId:
-    """Write a new provider; ``family`` is its parent's id and its root's."""
+    """Insert a provider; ``family`` is its parent's id and its root's."""
     result = tx.execute(
         resource_providers.insert().values(
             uuid=uuid,
@@ -219,7 +205,7 @@ def insert(
 
 
 def rename(tx: Tx, provider_id: ProviderId, name: str, now: datetime) -> None:
-    """Give a provider another name."""
+    """Rename a provider."""
     tx.execute(
         resource_providers.update()
         .where(resource_providers.c.id == provider_id)
@@ -234,7 +220,7 @@ def move(
     root_id: ProviderId | None,
     now: datetime,
 ) -> None:
-    """Hang the first of ``subtree``, and so all of it, below another parent or none."""
+    """Move the first of ``subtree``, and so all of it, to another parent or none."""
     top, *others = subtree
     table = resource_providers
     tx.execute(
@@ -251,31 +237,44 @@ def move(
 
 
 def family_of(tx: Tx, root_id: ProviderId) -> dict[ProviderId, ProviderId | None]:
-    """All providers of one tree, each with its parent."""
+    """All providers of a tree, each with its parent."""
     table = resource_providers
     rows = tx.execute(
         sa.select(table.c.id, table.c.parent_provider_id).where(
             sa.or_(table.c.id == root_id, table.c.root_provider_id == root_id)
         )
     )
-    return {
-        ProviderId(row_id): None if parent is None else ProviderId(parent)
-        for row_id, parent in rows
-    }
+    return {row_id: parent for row_id, parent in rows}
+
+
+def parents_of(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderId | None]:
+    """The parents of these providers; ``None`` for a root."""
+    query = sa.select(resource_providers.c.id, resource_providers.c.parent_provider_id)
+    rows = by_ids.rows(tx, query.where(resource_providers.c.id.in_(IDS)), ids)
+    return {row_id: parent for row_id, parent in rows}
+
+
+def write_root(tx: Tx, provider_id: ProviderId, root_id: ProviderId | None, now: datetime) -> None:
+    """Write the root of a provider; ``None`` if it is a root."""
+    tx.execute(
+        resource_providers.update()
+        .where(resource_providers.c.id == provider_id)
+        .values(root_provider_id=root_id, updated_at=now)
+    )
 
 
 def has_children(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether a provider is another one's parent."""
+    """Whether a provider has children."""
     return _is_there(tx, resource_providers.c.parent_provider_id, provider_id)
 
 
 def is_held(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether anybody holds anything of a provider."""
+    """Whether a provider has allocations."""
     return _is_there(tx, allocations.c.resource_provider_id, provider_id)
 
 
 def is_a_hosts(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether a host, or a server's record, is bound to a provider."""
+    """Whether a host or a server refers to a provider."""
     return _is_there(tx, hosts.c.provider_id, provider_id) or _is_there(
         tx, servers.c.provider_id, provider_id
     )
@@ -289,14 +288,11 @@ _KEPT_RATIOS = (
 
 
 def kept_ratios(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, KeptRatio]]:
-    """The ratios, by class, that hosts on these providers have because of for whom they are.
-
-    All other providers are left out.
-    """
+    """The ratios by class that dedications set on these providers' hosts; others are left out."""
     return {
         ProviderId(provider_id): {name: KeptRatio(*each) for name, each in kept.items()}
         for provider_id, kept in by_ids.rows(tx, _KEPT_RATIOS, sorted(ids))
-        # A JSON column can hold its own kind of nothing.
+        # A JSON column can hold the JSON value null.
         if kept
     }
 
@@ -307,7 +303,10 @@ def _is_there(tx: Tx, column: sa.Column[Any], provider_id: ProviderId) -> bool:
 
 
 def delete(tx: Tx, provider_id: ProviderId, seen: Generation) -> bool:
-    """Remove a provider with all it has; False if it is not at generation ``seen`` any more."""
+    """Delete a provider with its inventories, traits and aggregates.
+
+    False if its generation is not ``seen`` any more.
+    """
     for table in (inventories, resource_provider_traits, resource_provider_aggregates):
         tx.execute(table.delete().where(table.c.resource_provider_id == provider_id))
     result = tx.execute(

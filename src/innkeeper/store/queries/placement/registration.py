@@ -1,4 +1,4 @@
-"""Providers with all they have, read and written many at a time."""
+"""Providers with their inventories and traits, read and written in bulk."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ProviderId, TraitId
+from innkeeper.store import records
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -31,14 +32,9 @@ _CHANGE_INVENTORY = (
     .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
     .where(inventories.c.resource_class_id == sa.bindparam("class"))
     .values(
-        total=sa.bindparam("new_total"),
-        reserved=sa.bindparam("new_reserved"),
-        min_unit=sa.bindparam("new_min"),
-        max_unit=sa.bindparam("new_max"),
-        step_size=sa.bindparam("new_step"),
-        allocation_ratio=sa.bindparam("new_ratio"),
-        updated_at=sa.bindparam("now"),
+        {each: sa.bindparam(f"new_{each.name}") for each in records.columns(inventories, Inventory)}
     )
+    .values(updated_at=sa.bindparam("now"))
 )
 _REMOVE_INVENTORY = (
     inventories.delete()
@@ -59,7 +55,7 @@ def heads(
     uuids: Collection[str] = (),
     names: Collection[str] = (),
 ) -> list[Any]:
-    """Rows of id, uuid, name, generation, can_host of the providers any of these names."""
+    """Rows of id, uuid, name, generation, can_host of the providers that match any argument."""
     any_of = []
     if ids:
         any_of.append(resource_providers.c.id.in_(list(ids)))
@@ -71,16 +67,9 @@ def heads(
 
 
 def add_providers(tx: Tx, new: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Write new root providers that can host, from pairs of uuid and name."""
+    """Insert root providers that can host servers, from pairs of uuid and name."""
     rows = [
-        {
-            "uuid": uuid,
-            "name": name,
-            "generation": 0,
-            "can_host": 1,
-            "created_at": now,
-            "updated_at": now,
-        }
+        {"uuid": uuid, "name": name, "generation": 0, "can_host": 1, **_moments(now)}
         for uuid, name in new
     ]
     if rows:
@@ -88,7 +77,7 @@ def add_providers(tx: Tx, new: Sequence[tuple[str, str]], now: datetime) -> None
 
 
 def set_hosting(tx: Tx, ids: Collection[ProviderId], *, can_host: bool) -> None:
-    """Write down whether these providers can hold servers."""
+    """Write whether these providers can host servers."""
     if ids:
         tx.execute(
             resource_providers.update()
@@ -98,38 +87,36 @@ def set_hosting(tx: Tx, ids: Collection[ProviderId], *, can_host: bool) -> None:
 
 
 def add_classes(tx: Tx, names: Collection[str], now: datetime) -> None:
-    """Write new resource classes."""
+    """Insert resource classes."""
     _add_named(tx, resource_classes, names, now)
 
 
 def add_traits(tx: Tx, names: Collection[str], now: datetime) -> None:
-    """Write new traits."""
+    """Insert traits."""
     _add_named(tx, traits, names, now)
 
 
 def _add_named(tx: Tx, table: sa.Table, names: Collection[str], now: datetime) -> None:
-    rows = [{"name": name, "created_at": now, "updated_at": now} for name in sorted(names)]
+    rows = [{"name": name, **_moments(now)} for name in sorted(names)]
     if rows:
         tx.execute(table.insert(), rows)
+
+
+def _moments(now: datetime) -> dict[str, datetime]:
+    return {"created_at": now, "updated_at": now}
 
 
 ProviderInventory = tuple[ProviderId, ClassId, Inventory]
 
 
 def add_inventories(tx: Tx, new: Sequence[ProviderInventory], now: datetime) -> None:
-    """Write inventories of classes that their providers did not have."""
+    """Insert inventories."""
     rows = [
         {
             "resource_provider_id": provider_id,
             "resource_class_id": class_id,
-            "total": each.total,
-            "reserved": each.reserved,
-            "min_unit": each.min_unit,
-            "max_unit": each.max_unit,
-            "step_size": each.step_size,
-            "allocation_ratio": each.allocation_ratio,
-            "created_at": now,
-            "updated_at": now,
+            **records.values(each),
+            **_moments(now),
         }
         for provider_id, class_id, each in new
     ]
@@ -138,17 +125,12 @@ def add_inventories(tx: Tx, new: Sequence[ProviderInventory], now: datetime) -> 
 
 
 def change_inventories(tx: Tx, new: Sequence[ProviderInventory], now: datetime) -> None:
-    """Write inventories of classes that their providers have."""
+    """Update inventories."""
     rows = [
         {
             "provider": provider_id,
             "class": class_id,
-            "new_total": each.total,
-            "new_reserved": each.reserved,
-            "new_min": each.min_unit,
-            "new_max": each.max_unit,
-            "new_step": each.step_size,
-            "new_ratio": each.allocation_ratio,
+            **{f"new_{name}": value for name, value in records.values(each).items()},
             "now": now,
         }
         for provider_id, class_id, each in new
@@ -158,14 +140,14 @@ def change_inventories(tx: Tx, new: Sequence[ProviderInventory], now: datetime) 
 
 
 def remove_inventories(tx: Tx, gone: Sequence[tuple[ProviderId, ClassId]]) -> None:
-    """Take classes away from providers."""
+    """Delete inventories."""
     rows = [{"provider": provider_id, "class": class_id} for provider_id, class_id in gone]
     if rows:
         tx.execute(_REMOVE_INVENTORY, rows)
 
 
 def traits_of(tx: Tx, ids: Collection[ProviderId]) -> dict[int, set[TraitId]]:
-    """The rows of the traits that each of these providers has."""
+    """The row ids of the traits of each of these providers."""
     if not ids:
         return {}
     table = resource_provider_traits
@@ -179,14 +161,14 @@ def traits_of(tx: Tx, ids: Collection[ProviderId]) -> dict[int, set[TraitId]]:
 
 
 def give_traits(tx: Tx, given: Sequence[tuple[ProviderId, TraitId]]) -> None:
-    """Write traits that their providers did not have."""
+    """Add traits to providers."""
     rows = [{"resource_provider_id": pid, "trait_id": trait} for pid, trait in given]
     if rows:
         tx.execute(resource_provider_traits.insert(), rows)
 
 
 def take_traits(tx: Tx, taken: Sequence[tuple[ProviderId, TraitId]]) -> None:
-    """Take traits away from providers."""
+    """Remove traits from providers."""
     rows = [{"provider": pid, "trait": trait} for pid, trait in taken]
     if rows:
         tx.execute(_REMOVE_TRAIT, rows)

@@ -1,4 +1,4 @@
-"""Sums of allocations: by provider, and by who holds them."""
+"""Sums of allocations by provider, and by consumer type."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ _OF_PROVIDER = (
 
 
 def of_provider(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
-    """What is held of a provider, for every class it has; 0 where nothing is."""
-    rows = tx.execute(_OF_PROVIDER, {"provider": provider_id})
-    return {name: int(used) for name, used in rows}
+    """The usage of a provider by class, 0 for inventories without allocations."""
+    return {name: int(used) for name, used in tx.execute(_OF_PROVIDER, {"provider": provider_id})}
 
 
 def of_project(tx: Tx, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
-    """What a project's consumers hold, or one user's of them, by consumer type."""
+    """The usage of a project's consumers, or of one user's in it, by consumer type."""
     used: dict[str | None, dict[str, int]] = {}
     sums = (
         sa.select(
@@ -51,7 +50,7 @@ def of_project(tx: Tx, project_id: str, user_id: str | None) -> dict[str | None,
     )
     for kind, name, amount in tx.execute(_of(sums, project_id, user_id)):
         used.setdefault(kind, {})[name] = int(amount)
-    # A consumer exists exactly while it has allocations, so its rows can simply be counted.
+    # A consumer exists exactly while it has allocations, so counting rows is enough.
     counts = sa.select(consumers.c.consumer_type, sa.func.count()).group_by(
         consumers.c.consumer_type
     )

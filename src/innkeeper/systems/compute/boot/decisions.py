@@ -17,7 +17,7 @@ from innkeeper.scheduling import explaining, explanation_values
 from innkeeper.scheduling.facts import masks
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.recording import Moment
-from innkeeper.store.queries.compute import decisions
+from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
@@ -170,7 +170,7 @@ def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec)
 
 def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     """The kept decision about a server; raises :class:`NotFound` if none is kept."""
-    kept = decisions.of_server(tx, server.uuid)
+    kept = server_actions.decision(tx, server.uuid)
     if kept is None:
         raise NotFound(f"No decision is kept of server {server.uuid}.")
     places = [name for name in ("host", "weight", "parts", "alternates") if name in kept]

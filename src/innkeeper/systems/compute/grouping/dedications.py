@@ -44,7 +44,7 @@ SHOWN_MAX = 60
 """How many characters of a text a refusal repeats."""
 
 # Queries that need no rules.
-is_called = dedications.is_called
+is_name_used = dedications.is_name_used
 left_at = dedications.left_at
 residents = dedications.residents
 
@@ -264,8 +264,8 @@ def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
         return canonical
     found: Sequence[str] = ()
     if _is_name(named):
-        found = dedications.own_pclouds_called(tx, named, project_id)
-        found = found or dedications.usable_pclouds_called(tx, named, project_id)
+        found = dedications.own_pclouds_named(tx, named, project_id)
+        found = found or dedications.usable_pclouds_named(tx, named, project_id)
     if not found:
         raise Invalid(f"No pcloud that this project may use has the name or id '{_shown(named)}'.")
     if len(found) > 1:
@@ -286,7 +286,7 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
         return canonical
     found: dict[str, list[str]] = {}
     if _is_name(named):
-        found = dedications.reservations_of_leases_called(tx, named, project_id, now)
+        found = dedications.reservations_of_leases_named(tx, named, project_id, now)
     if not found:
         raise Invalid(
             f"No reservation has the id '{_shown(named)}', and no lease of this project that "
@@ -314,8 +314,8 @@ def _is_name(text: str) -> bool:
 
 def _listed(uuids: Sequence[str]) -> str:
     """The first of these ids: other projects may share any number of pclouds with a project."""
-    shown = ", ".join(uuids[: dedications.CALLED_MAX])
-    return shown + (", and others" if len(uuids) > dedications.CALLED_MAX else "")
+    shown = ", ".join(uuids[: dedications.NAMED_MAX])
+    return shown + (", and others" if len(uuids) > dedications.NAMED_MAX else "")
 
 
 def _shown(text: str) -> str:

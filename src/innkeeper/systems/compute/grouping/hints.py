@@ -147,7 +147,7 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
 def _present_host(tx: Tx, hints: Mapping[str, Any]) -> str | None:
     # The pcloud's owner may have renamed the host, or given it back.
     name, pclouds = dedications.named_host(hints), dedications.named(hints)
-    return name if name is not None and dedications.is_called(tx, pclouds, name) else None
+    return name if name is not None and dedications.is_name_used(tx, pclouds, name) else None
 
 
 def _by_ids(tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime) -> Mapping[str, Any]:

@@ -55,7 +55,7 @@ def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
 def heartbeat(tx: Tx, context: RequestContext, agent_id: str, now: datetime) -> Agent:
     """Record a heartbeat of an agent, which brings its hosts up."""
     found = own(tx, context, agent_id)
-    agents.heard(tx, found.id, now)
+    agents.mark_seen(tx, found.id, now)
     return found
 
 

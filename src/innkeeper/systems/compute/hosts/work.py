@@ -104,7 +104,7 @@ def _end(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datet
     done, failed = ([o.id for o, r in reported if r.is_ok is ok] for ok in (True, False))
     orders.end(tx, done, OrderStatus.DONE, now)
     orders.end(tx, failed, OrderStatus.FAILED, now)
-    orders.say(tx, {order.id: each.message for order, each in reported if not each.is_ok})
+    orders.set_messages(tx, {order.id: each.message for order, each in reported if not each.is_ok})
     for part in _one_per_server(reported):
         for kind, apply in APPLY.items():
             alike = [each for each in part if each[0].kind == kind]
@@ -138,7 +138,7 @@ def sweep(
     offloaded.
     """
     # After a clock was set back, dead agents must not count as alive for as long as it was wrong.
-    agents.pull_back(tx, now + timedelta(seconds=settings.service_down_time_s), now)
+    agents.reset_future_heartbeats(tx, now + timedelta(seconds=settings.service_down_time_s), now)
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)
     message = f"Host %s did not confirm the %s in {order_timeout_s:.0f} s."

@@ -15,7 +15,7 @@ from innkeeper.domain.moves import (
     MigrationKind,
     MigrationStatus,
 )
-from innkeeper.store.narrowing import Only
+from innkeeper.store.by_ids import Only
 from innkeeper.store.queries.compute import audit, reports_audit
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
@@ -71,14 +71,14 @@ INVARIANTS = (
 def findings(tx: Tx) -> Iterator[Finding]:
     """All violations in migrations, and in what servers and migrations hold."""
     yield from wrong_amounts(tx, audit.open_migrations(tx))
-    for uuid, status in audit.loose_migrations(tx, MIGRATION_TYPE):
+    for uuid, status in audit.consumers_without_migration(tx, MIGRATION_TYPE):
         if status is None:
             yield UNKNOWN_MIGRATION.broken(uuid, f"{uuid} is unknown and holds capacity")
         else:
             yield ENDED_MIGRATION.broken(uuid, f"{uuid} is {status} and holds capacity")
     for uuid, task in audit.idle_tasks(tx):
         yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and no agent has an order for it")
-    for uuid, server in reports_audit.migrations_of_nobody(tx):
+    for uuid, server in reports_audit.orphaned_migrations(tx):
         yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which does not exist")
     for uuid, count in reports_audit.double_moves(tx):
         yield DOUBLE_MOVE.broken(uuid, f"{uuid} has {count} moves in flight")

@@ -145,7 +145,7 @@ def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
     """
     found = [
         (uuid, project_id, dedications.named(hints))
-        for uuid, project_id, hints in dedication_rows.nowhere_with(tx, dedications.HINT)
+        for uuid, project_id, hints in dedication_rows.offloaded_with_hint(tx, dedications.HINT)
         if hints.get(dedications.UNASKED) is not True
     ]
     naming = [each for each in found if pcloud in each[2]]

@@ -15,7 +15,7 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Action, ActionEvent, ActionName
 from innkeeper.domain.usage import ServerRun
 from innkeeper.store.queries.compute import orders, server_actions, server_runs
-from innkeeper.store.queries.compute.orders import ToldOrder
+from innkeeper.store.queries.compute.orders import OrderRecord
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
 
@@ -86,7 +86,7 @@ def _creation(tx: Tx, server_uuid: str) -> Action | None:
     )
 
 
-def _event(order: ToldOrder) -> ActionEvent:
+def _event(order: OrderRecord) -> ActionEvent:
     return ActionEvent(
         name=order.kind,
         host=order.host,
