@@ -295,7 +295,9 @@ class Watched:
         return getattr(self._spec, name)
 
 
-@pytest.mark.parametrize("chooser", [*FILTERS.values(), *WEIGHERS.values()], ids=str)
+@pytest.mark.parametrize(
+    "chooser", [*FILTERS.values(), *WEIGHERS.values()], ids=lambda each: str(each.NAME)
+)
 @settings(max_examples=25)
 @given(CLOUDS, SPECS)
 def test_choosers_read_only_the_declared_fields(

@@ -101,7 +101,7 @@ RESHAPE = Retry(
     errors=(Overtaken,),
     happened="another writer changed a provider between the read and the write",
     repeated="the whole reshape, in a transaction of its own",
-    where=("entrypoints/api/placement/reshaper.py",),
+    where=("entrypoints/api/placement/allocations.py",),
     attempts_max=ALLOCATIONS.attempts_max,
     answer="update conflict: " + CAUSE,
 )

@@ -79,7 +79,7 @@ def test_schedulers_are_not_shared() -> None:
         (["a=FreeVcpusWeigher=1e99"], {}, "is a number from -1000000000 to 1000000000"),
         (["a=;driver="], {}, "The driver has no name"),
         (["a=FreeVcpusWeigher,FreeVcpusWeigher=2"], {}, "named twice"),
-        ([], {"weighers": "no.such.module:thing"}, "cannot be had"),
+        ([], {"weighers": "no.such.module:thing"}, "cannot be imported"),
     ],
 )
 def test_what_is_no_policy(named: list[str], options: dict[str, str], told: str) -> None:

@@ -67,7 +67,9 @@ def test_what_cannot_be_used_stops_the_start(setting: str, name: str, why: str) 
     assert str(refused.value).startswith(told)
 
 
-@pytest.mark.parametrize("found", [*FILTERS.values(), *WEIGHERS.values()], ids=str)
+@pytest.mark.parametrize(
+    "found", [*FILTERS.values(), *WEIGHERS.values()], ids=lambda each: str(each.NAME)
+)
 def test_everything_of_ours_answers_of_a_table_without_hosts(found: Any) -> None:
     assert plugins.why_unusable(found) is None
 
