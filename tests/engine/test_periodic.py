@@ -10,7 +10,7 @@ import pytest
 
 from innkeeper.domain.ids import ConsumerUuid
 from innkeeper.domain.leases import LeaseStatus
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud, SizePolicy
 from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Dedicating, Settings
@@ -29,7 +29,7 @@ from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
 
 TERMS = PcloudContext(
-    Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW
+    Dedicating(quota_pcloud_units=-1), 60.0, Initiator("req-1", "project", "user"), NOW
 )
 UUID = "b0000000-0000-4000-8000-000000000001"
 HOSTS = 10

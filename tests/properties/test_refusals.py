@@ -89,4 +89,4 @@ def test_one_hosts_verdicts_are_those_of_all_at_once(
         assert [each.filter_name for each in told] == NAMES
         refusing = [each.filter_name for each in told if each.objection is not None]
         assert refusing == refused_by(sketch, spec)
-        assert all(each.is_asked for each in told if each.objection is not None)
+        assert all(each.is_requested for each in told if each.objection is not None)

@@ -11,7 +11,7 @@ from typing import Any
 
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import HostReservationRequest, LeaseRequest, Window
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.tables import compute, pclouds
 from innkeeper.store.tables import leases as lease_tables
@@ -25,7 +25,7 @@ from tests.support.clouds import NOW, Numbers
 
 POOL = "b0000000-0000-4000-8000-000000000003"
 IDS = Numbers()
-TERMS = LeaseContext(60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = LeaseContext(60.0, Initiator("req-1", "project", "user"), NOW)
 Plant = Callable[[Tx, Any], object]
 
 

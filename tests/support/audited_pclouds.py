@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import PCLOUD_KIND
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.tables import compute, pclouds, placement
@@ -27,7 +27,7 @@ from tests.support.clouds import NOW
 
 POOL = "b0000000-0000-4000-8000-000000000001"
 PCLOUD = "b0000000-0000-4000-8000-000000000002"
-TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 Plant = Callable[[Tx, Any], object]
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from innkeeper.domain.leases import HostReservationRequest, Lease, LeaseRequest, Window
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.store.queries.leases import holds
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
@@ -37,7 +37,7 @@ class LeaseOperator:
         """The context of an action."""
         return LeaseContext(
             UNLIMITED.service_down_time_s,
-            Asker("req-1", "project", "user"),
+            Initiator("req-1", "project", "user"),
             self.now,
             self.cloud.ids.seed(),
         )

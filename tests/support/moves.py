@@ -12,7 +12,7 @@ from typing import Any
 from innkeeper.domain.compute import Agent, Booted, Server, WorkOrder
 from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.ids import AgentId, ConsumerUuid, ServerId
-from innkeeper.domain.moves import Asker, Migration, MigrationSelection, Moved
+from innkeeper.domain.moves import Initiator, Migration, MigrationSelection, Moved
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import agents, quota_usages
 from innkeeper.store.queries.compute import servers as server_rows
@@ -93,20 +93,20 @@ class Movers:
         self.tell("build", uuid)
         return uuid
 
-    def asker(self) -> Asker:
+    def initiator(self) -> Initiator:
         """A caller with a request of its own."""
         self.requests += 1
-        return Asker(f"req-{self.requests}", "project", "user")
+        return Initiator(f"req-{self.requests}", "project", "user")
 
     def decide(self, work: Callable[..., Moved], *given: Any, **more: Any) -> Moved:
         """Carry out an action that selects a host."""
-        asker = self.asker()
+        initiator = self.initiator()
         drawn = {"seed": self.cloud.ids.seed(), "now": self.now}
         if work is not shelving.unshelve:
             drawn["new_id"] = self.cloud.ids.uuid()
 
         def act(tx: Tx, context: Any) -> Moved:
-            return work(tx, context, *given, asker, **more, **drawn)
+            return work(tx, context, *given, initiator, **more, **drawn)
 
         (answer,) = self.cloud.carry_out(("decide", (act, self.now)))
         if isinstance(answer, Exception):
@@ -136,15 +136,15 @@ class Movers:
 
     def act(self, work: Callable[..., Any], *given: Any, **more: Any) -> None:
         """Carry out an action that selects no host."""
-        asker = self.asker()
-        self.cloud.write(lambda tx: work(tx, *given, asker, **more, now=self.now))
+        initiator = self.initiator()
+        self.cloud.write(lambda tx: work(tx, *given, initiator, **more, now=self.now))
 
     def delete(self, uuid: ServerId) -> None:
         """Request a server's deletion."""
-        asker = self.asker()
+        initiator = self.initiator()
         self.cloud.write(
             lambda tx: deletions.delete(
-                tx, uuid, self.now, service_down_time_s=60.0, may_override=True, asker=asker
+                tx, uuid, self.now, service_down_time_s=60.0, may_override=True, initiator=initiator
             )
         )
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import BillingPeriod, HostFlavor, Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.entrypoints.api.pclouds import hosts as host_views
@@ -68,7 +68,7 @@ class PcloudOperator:
         return PcloudContext(
             SETTINGS,
             UNLIMITED.service_down_time_s,
-            Asker("req-1", project_id, "user"),
+            Initiator("req-1", project_id, "user"),
             self.movers.now,
             self.cloud.ids.seed(),
         )

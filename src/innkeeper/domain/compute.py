@@ -79,7 +79,7 @@ class Agent:
     created_at: datetime
 
 
-class Heard:
+class Liveness:
     """Mixin for anything that is alive as long as its agent sends heartbeats."""
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Host(Heard):
+class Host(Liveness):
     """A machine with an agent: a provider that can hold servers, and its compute service.
 
     ``availability_zone`` is the effective zone: that of an aggregate of the host, if any has one,
@@ -129,7 +129,7 @@ class Host(Heard):
 
 
 @dataclass(frozen=True, slots=True)
-class HostStatus(Heard):
+class HostStatus(Liveness):
     """Whether a host is enabled and up."""
 
     name: str

@@ -65,10 +65,10 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one filter for one host. ``is_asked`` says whether the filter applies."""
+    """The result of one filter for one host. ``is_requested`` says whether the filter applies."""
 
     filter_name: str
-    is_asked: bool
+    is_requested: bool
     objection: Objection | None
 
 

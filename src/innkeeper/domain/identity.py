@@ -17,7 +17,7 @@ ROLES = ("admin", "member", "reader", "service")
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class AgentIdentity:
     """An agent with its own credential. ``hosts`` are patterns of the host names it may report.
 
     Without patterns, it may report any host that no other agent reports.
@@ -37,7 +37,8 @@ class Speaker:
 class RequestContext:
     """The caller of one request, according to its token, and the id of the request.
 
-    ``speaker`` is set for agents with their own credential, which may use the agent API only.
+    ``agent_identity`` is set for agents with their own credential, which may use the agents' API
+    only.
     """
 
     request_id: str
@@ -47,7 +48,7 @@ class RequestContext:
     user_name: str | None = None
     project_name: str | None = None
     is_system: bool = False
-    speaker: Speaker | None = None
+    agent_identity: AgentIdentity | None = None
 
     @property
     def is_admin(self) -> bool:

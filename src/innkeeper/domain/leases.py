@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from innkeeper.domain.compute import Heard
+from innkeeper.domain.compute import Liveness
 from innkeeper.domain.ids import ProviderId, ProviderUuid
 
 NAME_MAX = 80
@@ -133,7 +133,7 @@ class LeaseRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Lendable:
+class AvailableHost:
     """A usable host of the freepool. ``dedication`` says whether a reservation has it now."""
 
     host_id: int
@@ -142,7 +142,7 @@ class Lendable:
 
 
 @dataclass(frozen=True, slots=True)
-class FreepoolHost(Heard):
+class FreepoolHost(Liveness):
     """A host of the freepool in the administrators' view. ``amounts`` are totals by class."""
 
     host_id: int

@@ -11,7 +11,7 @@ from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid, ServerI
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Initiator:
     """The caller of an action, and the id of its request.
 
     ``may_override`` lets the caller ignore locks. ``is_admin`` lets it use flavors and images of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from innkeeper.domain.compute import Heard
+from innkeeper.domain.compute import Liveness
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 from innkeeper.domain.usage import hours_between
 
@@ -136,7 +136,7 @@ def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class PoolHost(Heard):
+class PoolHost(Liveness):
     """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set if it is in use.
 
     ``maintenance`` is the reason why the host takes no new servers, or ``None``. A replaced host
@@ -158,7 +158,7 @@ class PoolHost(Heard):
 
 
 @dataclass(frozen=True, slots=True)
-class PcloudHost(Heard):
+class PcloudHost(Liveness):
     """A host of a pcloud, under the name that its owner gave it.
 
     ``hostname`` and the ids are not shown to users. ``units`` are those of the flavor at the time

@@ -16,7 +16,7 @@ import structlog
 
 from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import Clock, IdSource
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.slices import Settings
 from innkeeper.engine import metrics
 from innkeeper.engine.clock_steps import ClockSteps
@@ -161,7 +161,7 @@ class PeriodicTasks:
         def go_on(tx: Tx) -> int:
             context = LeaseContext(
                 self._settings.computing.service_down_time_s,
-                Asker(BY_ITSELF),
+                Initiator(BY_ITSELF),
                 self._clock(),
                 self._ids.seed(),
             )
@@ -179,7 +179,7 @@ class PeriodicTasks:
         return PcloudContext(
             self._settings.dedicating,
             self._settings.computing.service_down_time_s,
-            Asker(BY_ITSELF),
+            Initiator(BY_ITSELF),
             self._clock(),
             self._ids.seed(),
         )

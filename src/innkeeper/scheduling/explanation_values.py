@@ -171,6 +171,6 @@ def _host(value: HostAnswer) -> dict[str, Any]:
 
 def _verdict(each: Verdict) -> Mapping[str, Any]:
     if each.objection is None:
-        verdict = "passes" if each.is_asked else "is not asked"
+        verdict = "passes" if each.is_requested else "is not asked"
         return {"filter": each.filter_name, "verdict": verdict, "reason": None, "lacks": []}
     return {**_objection(each.objection), "verdict": "refuses"}

@@ -93,7 +93,7 @@ def test_a_locked_server_rejects_power_actions(movers: Movers) -> None:
     movers.cloud.write(lambda tx: servers.lock(tx, uuid, Locker.OWNER, None, movers.now))
     with pytest.raises(Locked):
         movers.act(power.stop, uuid)
-    above = replace(movers.asker(), may_override=True)
+    above = replace(movers.initiator(), may_override=True)
     movers.cloud.write(lambda tx: power.stop(tx, uuid, above, now=movers.now))
     assert movers.server(uuid).task_state == Task.POWERING_OFF
 

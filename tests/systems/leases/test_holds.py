@@ -21,7 +21,7 @@ from innkeeper.domain.leases import (
     LeaseRequest,
     Window,
 )
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.store.guards import Guards
 from innkeeper.store.queries.compute import agents, servers
 from innkeeper.store.queries.compute import hosts as host_rows
@@ -39,7 +39,7 @@ from tests.support.stores import NOW
 IDS = Numbers()
 WRITERS = 6
 NO_TURNS = Guards(turns=False)
-TERMS = LeaseContext(60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = LeaseContext(60.0, Initiator("req-1", "project", "user"), NOW)
 
 
 def at(hours: float) -> datetime:
@@ -145,7 +145,7 @@ def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
         a, b = row(tx, "a"), row(tx, "b")
 
         def there(seconds: float) -> list[int]:
-            found = freepool.lendable(tx, NOW + timedelta(seconds=seconds))
+            found = freepool.available(tx, NOW + timedelta(seconds=seconds))
             return [each.host_id for each in found]
 
         assert there(0) == [a, b]

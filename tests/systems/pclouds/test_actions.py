@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud, PcloudAction
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.pclouds import actions as pcloud_actions
@@ -20,7 +20,7 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support.clouds import NOW, Cloud, cloud_in
 
 KEPT = timedelta(days=90)
-TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 LATER = replace(TERMS, now=NOW + KEPT)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, Refusal
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud, PcloudHost
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.pclouds import hosts as pcloud_hosts
@@ -37,7 +37,7 @@ from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
 TERMS = PcloudContext(
-    Dedicating(quota_pcloud_units=-1), 60.0, Asker("req-1", "project", "user"), NOW
+    Dedicating(quota_pcloud_units=-1), 60.0, Initiator("req-1", "project", "user"), NOW
 )
 UUID = "b0000000-0000-4000-8000-000000000001"
 FREE = 25

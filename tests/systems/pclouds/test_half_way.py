@@ -12,7 +12,7 @@ import pytest
 
 from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.identity import RequestContext
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating, Settings
 from innkeeper.domain.versions import Version
@@ -34,7 +34,7 @@ from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
 SETTINGS = Dedicating(quota_pcloud_units=-1)
-TERMS = PcloudContext(SETTINGS, 60.0, Asker("req-1", "office", "admin"), NOW)
+TERMS = PcloudContext(SETTINGS, 60.0, Initiator("req-1", "office", "admin"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 LAB, SHOP = "lab", "shop"
 FREE = 25

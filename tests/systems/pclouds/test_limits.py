@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.errors import QuotaExceeded
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.systems.pclouds import pclouds
@@ -16,7 +16,7 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from tests.support.clouds import NOW, Cloud, cloud_in
 
 FEW = Dedicating(quota_pclouds=2, quota_pcloud_projects=2)
-TERMS = PcloudContext(FEW, 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(FEW, 60.0, Initiator("req-1", "project", "user"), NOW)
 BOUNDLESS = replace(TERMS, settings=Dedicating(quota_pclouds=-1, quota_pcloud_projects=-1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.engine.database import Database
@@ -29,7 +29,7 @@ from innkeeper.systems.placement import inventories
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 SETTINGS = Dedicating(quota_pcloud_units=-1)
-TERMS = PcloudContext(SETTINGS, 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(SETTINGS, 60.0, Initiator("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 HOSTS = 45
 STEPS = 3

@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.hosts import HostReport, InventoryReport
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import Pcloud
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.transactions import Tx
@@ -25,7 +25,7 @@ from innkeeper.systems.placement.ratios import Ratio
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.statements import Counter
 
-TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 UUID = "b0000000-0000-4000-8000-000000000001"
 
 

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import SizePolicy
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store import schema
@@ -33,7 +33,7 @@ from tests.support.clouds import AGENT, DEFAULTS, Numbers, cloud_in, reported
 from tests.support.stores import NOW
 
 IDS = Numbers()
-TERMS = PcloudContext(Dedicating(), 60.0, Asker("req-1", "project", "user"), NOW)
+TERMS = PcloudContext(Dedicating(), 60.0, Initiator("req-1", "project", "user"), NOW)
 FEW, MANY = 3, 60
 NEVER = datetime.min  # noqa: DTZ901 - the store's moments are naive, in UTC
 

@@ -11,7 +11,7 @@ import pytest
 from innkeeper.domain.compute import Status, Task
 from innkeeper.domain.errors import Conflict, InUse, Invalid
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.slices import Dedicating
 from innkeeper.store.queries.compute import dedications, server_actions, servers
 from innkeeper.store.transactions import Store, Tx
@@ -24,7 +24,7 @@ from tests.support.stores import NOW
 
 IDS = Numbers()
 OWNER, GUEST, STRANGER = "red", "green", "blue"
-ASKER = Asker("req-1", OWNER, "ann")
+ASKER = Initiator("req-1", OWNER, "ann")
 TERMS = PcloudContext(Dedicating(), 60.0, ASKER, NOW)
 WITHIN_S = 60.0
 

@@ -209,7 +209,7 @@ def test_a_filter_without_lacks_gives_its_reason() -> None:
 def test_filters_that_do_not_apply_have_a_verdict() -> None:
     table = table_of(host("a"))
     told = refusals.verdicts(USUAL, table, asking(), table.index_by_name["a"])
-    assert {each.filter_name: each.is_asked for each in told} == {
+    assert {each.filter_name: each.is_requested for each in told} == {
         "ForcedHostFilter": False,
         "ComputeFilter": True,
         "AvailabilityZoneFilter": False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from innkeeper.domain.identity import AgentCredential, RequestContext, Speaker
+from innkeeper.domain.identity import AgentCredential, AgentIdentity, RequestContext
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.engine import Engine
 from innkeeper.entrypoints.api.site import Authenticator
@@ -51,5 +51,5 @@ def _context_of(credential: AgentCredential) -> RequestContext:
         request_id="",
         user_id=name,
         user_name=name,
-        speaker=Speaker(credential.agent_name, credential.hosts),
+        agent_identity=AgentIdentity(credential.agent_name, credential.hosts),
     )

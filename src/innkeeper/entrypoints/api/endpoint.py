@@ -174,7 +174,7 @@ class RouteEndpoint:
         self.site.policy.demand(route.rule.name, context, target)
 
     def _demand_project(self, context: RequestContext) -> None:
-        has_project = context.project_id is not None or context.speaker is not None
+        has_project = context.project_id is not None or context.agent_identity is not None
         if not self.api.needs_project or context.is_admin or has_project:
             return
         raise Forbidden(f"The {self.api.title} API requires a token for a project.")

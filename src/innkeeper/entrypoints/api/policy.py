@@ -67,7 +67,7 @@ class OsloPolicy:
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
         if rule not in self._names or (context.is_system and rule in self._needs_project):
             return False
-        if context.speaker is not None and rule not in self._for_agents:
+        if context.agent_identity is not None and rule not in self._for_agents:
             # An agent has no project, and would pass the checks of things without one.
             return False
         key = (
@@ -76,7 +76,7 @@ class OsloPolicy:
             context.user_id,
             context.project_id,
             context.is_system,
-            context.speaker is not None,
+            context.agent_identity is not None,
             tuple(sorted(target.items())),
         )
         verdict = self._verdicts.get(key)
@@ -105,7 +105,7 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
         "project_id": context.project_id,
         "system_scope": "all" if context.is_system else None,
         "is_admin": context.is_admin,
-        "is_agent": context.speaker is not None,
+        "is_agent": context.agent_identity is not None,
     }
 
 

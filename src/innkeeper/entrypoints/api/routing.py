@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from innkeeper.domain.identity import RequestContext
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.versions import Version
 from innkeeper.engine.commands import Deciding, Together, Work
 from innkeeper.engine.retry import Retry, again
@@ -72,10 +72,10 @@ class Call:
         assert self.route.rule is not None, "an open route has no rule"
         return self.route.rule.name
 
-    def asker(self, *, may_override: bool = False) -> Asker:
+    def initiator(self, *, may_override: bool = False) -> Initiator:
         """The caller, as the systems know it."""
         context = self.context
-        return Asker(
+        return Initiator(
             request_id=context.request_id,
             project_id=context.project_id,
             user_id=context.user_id,

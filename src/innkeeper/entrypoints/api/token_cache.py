@@ -78,7 +78,7 @@ class TokenCache:
             caller.user_name,
             caller.project_name,
             caller.is_system,
-            caller.speaker,
+            caller.agent_identity,
         )
 
     def forget(self) -> None:

@@ -98,6 +98,6 @@ def _host(answer: HostAnswer) -> Iterator[str]:
             why = ", ".join(each.objection.lacks) or each.objection.reason
             yield f"  {each.filter_name} refuses: {why}"
         else:
-            yield f"  {each.filter_name} " + ("passes" if each.is_asked else "is not asked")
+            yield f"  {each.filter_name} " + ("passes" if each.is_requested else "is not asked")
     if answer.weight is not None:
         yield f"  place {answer.rank}, {_weighed(answer.weight, answer.parts or {})}"

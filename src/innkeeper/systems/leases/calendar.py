@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import HostReservationRequest, Lendable
+from innkeeper.domain.leases import AvailableHost, HostReservationRequest
 from innkeeper.scheduling.dice import draw
 
 
 def deal(
-    lendable: Sequence[Lendable],
+    available: Sequence[AvailableHost],
     held: Collection[int],
     requests: Sequence[HostReservationRequest],
     seed: int,
-) -> list[list[Lendable]] | None:
+) -> list[list[AvailableHost]] | None:
     """Draw distinct hosts for each request; ``None`` if there are too few.
 
     ``held`` are the rows of hosts with holds in the window. Hosts without a present reservation go
     first, so that a lease which begins at once need not wait. Only as many hosts are drawn as are
     needed.
     """
-    free = [each for each in lendable if each.host_id not in held]
+    free = [each for each in available if each.host_id not in held]
     sizes = _sizes(len(free), requests)
     if sizes is None:
         return None
@@ -34,7 +34,7 @@ def deal(
     if len(drawn) < count:
         others = [each for each in free if each.dedication != Dedication.FREEPOOL]
         drawn += _drawn(others, count - len(drawn), seed, len(drawn))
-    dealt: list[list[Lendable]] = []
+    dealt: list[list[AvailableHost]] = []
     for size in sizes:
         dealt.append(drawn[:size])
         drawn = drawn[size:]
@@ -54,7 +54,7 @@ def _sizes(count: int, requests: Sequence[HostReservationRequest]) -> list[int] 
     return sizes
 
 
-def _drawn(hosts: list[Lendable], count: int, seed: int, turn: int) -> list[Lendable]:
+def _drawn(hosts: list[AvailableHost], count: int, seed: int, turn: int) -> list[AvailableHost]:
     """Draw up to ``count`` of these hosts without shuffling the others."""
     count = min(count, len(hosts))
     for place in range(count):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +13,11 @@ class LeaseContext:
     """The agents' down time, the caller, the present moment, and the seed of random choices."""
 
     service_down_time_s: float
-    asker: Asker
+    initiator: Initiator
     now: datetime
     seed: int = 0
 
     @property
-    def heard_since(self) -> datetime:
+    def seen_since(self) -> datetime:
         """An agent that was heard since then counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

@@ -91,7 +91,7 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
         context.now,
         DELETED_AT_ONCE,
         service_down_time_s=context.service_down_time_s,
-        asker=context.asker,
+        initiator=context.initiator,
     )
     given_back: list[int] = []
     for (_, host_id), host in zip(held, closed, strict=True):

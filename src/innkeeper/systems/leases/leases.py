@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
-from innkeeper.domain.leases import Lease, LeaseEventKind, LeaseRequest, Lendable, Window
+from innkeeper.domain.leases import AvailableHost, Lease, LeaseEventKind, LeaseRequest, Window
 from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.leases import calendar, events
@@ -64,9 +64,9 @@ def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
     return get(tx, made.uuid)
 
 
-def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[Lendable]]:
+def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[AvailableHost]]:
     """Distinct hosts for each reservation. Raises :class:`Conflict` if there are too few."""
-    present = freepool.lendable(tx, context.heard_since)
+    present = freepool.available(tx, context.seen_since)
     held = holds.held_in(tx, request.window)
     found = calendar.deal(present, held, request.reservations, context.seed)
     if found is None:
@@ -74,7 +74,7 @@ def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[Le
     return found
 
 
-def take(tx: Tx, hosts: Sequence[Lendable], window: Window, context: LeaseContext) -> None:
+def take(tx: Tx, hosts: Sequence[AvailableHost], window: Window, context: LeaseContext) -> None:
     """Advance the generations of chosen hosts, and check that no other lease holds them.
 
     Raises :class:`Overtaken` if one does. That stops a writer that wrongly believes to have the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.slices import Dedicating
 
 
@@ -18,12 +18,12 @@ class PcloudContext:
 
     settings: Dedicating
     service_down_time_s: float
-    asker: Asker
+    initiator: Initiator
     now: datetime
     seed: int = 0
     knows_projects: bool = False
 
     @property
-    def heard_since(self) -> datetime:
+    def seen_since(self) -> datetime:
         """An agent that was heard since then counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

@@ -50,7 +50,7 @@ def free_counts(
     tx: Tx, flavors: Sequence[HostFlavor], context: PcloudContext
 ) -> dict[int, dict[str, int]]:
     """How many hosts can be allocated now, by flavor and availability zone."""
-    return host_flavors.free_counts(tx, [each.id for each in flavors], context.heard_since)
+    return host_flavors.free_counts(tx, [each.id for each in flavors], context.seen_since)
 
 
 def create(

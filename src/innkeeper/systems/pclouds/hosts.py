@@ -242,7 +242,7 @@ def _drawn(
     least, most = bounds
     first = least + draw(context.seed, turn, most - least + 1)
     remaining = context.settings.host_allocation_attempts
-    since = context.heard_since
+    since = context.seen_since
     for start, end in ((first, None), (least, first)):
         found = host_flavor_rows.free_hosts(
             tx, flavor.id, zone, since, first=start, before=end, limit=remaining

@@ -115,7 +115,7 @@ def record(
     detail: str | None = None,
 ) -> None:
     """Record an action on a pcloud, for its owner to read."""
-    owner, asker, now = pcloud.project_id, context.asker, context.now
+    owner, initiator, now = pcloud.project_id, context.initiator, context.now
     pcloud_actions.add(
-        tx, pcloud.uuid, owner, action, asker, now, host_name=host_name, detail=detail
+        tx, pcloud.uuid, owner, action, initiator, now, host_name=host_name, detail=detail
     )

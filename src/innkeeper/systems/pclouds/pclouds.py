@@ -193,7 +193,7 @@ def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = 
         raise InUse(f"Pcloud {pcloud.uuid} has {count} host(s). Release them first.")
     stranded = dedicated_hosts.stranded_by(tx, pcloud.uuid)
     if stranded and not is_forced:
-        raise InUse(_why_kept(pcloud, stranded, context.asker.project_id))
+        raise InUse(_why_kept(pcloud, stranded, context.initiator.project_id))
     detail = f"shelved servers that name it: {len(stranded)}" if stranded else None
     members.record(tx, pcloud, "delete", context, detail=detail)
     pclouds.remove(tx, pcloud.id)

@@ -77,10 +77,10 @@ def test_a_thread_that_waits_for_the_database_is_not_stuck(
     release: threading.Event, is_prepared: bool
 ) -> None:
     engine = sa.create_engine("sqlite://", connect_args={"check_same_thread": False})
-    is_asked = threading.Event()
+    is_requested = threading.Event()
 
     def answer(_: int) -> int:
-        is_asked.set()
+        is_requested.set()
         release.wait()
         return 1
 
@@ -96,7 +96,7 @@ def test_a_thread_that_waits_for_the_database_is_not_stuck(
                 connection.execute(question, {"number": 1})
 
     work = begun(ask)
-    is_asked.wait()
+    is_requested.wait()
     assert not any(looks(StuckThreadDetector(work, LOOKS * BEAT_S), 3 * LOOKS))
 
 

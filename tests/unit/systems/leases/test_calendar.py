@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.ids import ProviderUuid
-from innkeeper.domain.leases import HostReservationRequest, Lendable
+from innkeeper.domain.leases import AvailableHost, HostReservationRequest
 from innkeeper.systems.leases import calendar
 
 
-def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> Lendable:
-    return Lendable(row, ProviderUuid(f"provider-{row}"), dedication)
+def candidate(row: int, dedication: str = Dedication.FREEPOOL) -> AvailableHost:
+    return AvailableHost(row, ProviderUuid(f"provider-{row}"), dedication)
 
 
 SIX = [*map(candidate, range(5)), candidate(5, Dedication.LEASED)]
@@ -19,7 +19,7 @@ SIX = [*map(candidate, range(5)), candidate(5, Dedication.LEASED)]
 
 
 def dealt(
-    held: set[int], *wanted: tuple[int, int], seed: int = 1, of: Sequence[Lendable] = SIX
+    held: set[int], *wanted: tuple[int, int], seed: int = 1, of: Sequence[AvailableHost] = SIX
 ) -> list[set[int]] | None:
     """The rows that each request with these minimums and maximums gets."""
     requests = [

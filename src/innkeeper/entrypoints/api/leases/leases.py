@@ -55,7 +55,7 @@ def lease_context(call: Call) -> LeaseContext:
     """The context of this call for the leases system."""
     return LeaseContext(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
-        asker=call.asker(),
+        initiator=call.initiator(),
         now=call.now,
         seed=call.site.ids.seed(),
     )

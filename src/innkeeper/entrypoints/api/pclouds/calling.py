@@ -21,7 +21,7 @@ def context(call: Call) -> PcloudContext:
     return PcloudContext(
         settings=call.site.settings.dedicating,
         service_down_time_s=call.site.settings.computing.service_down_time_s,
-        asker=call.asker(),
+        initiator=call.initiator(),
         now=call.now,
         seed=call.site.ids.seed(),
         knows_projects=call.site.settings.authenticating.auth == "builtin",

@@ -257,10 +257,10 @@ def residents(tx: Tx, names: Collection[str]) -> list[Any]:
     return by_ids.rows(tx, query.order_by(servers.c.id), names)
 
 
-def to_delete(tx: Tx, names: Collection[str], heard_since: datetime, limit: int) -> list[ServerId]:
+def to_delete(tx: Tx, names: Collection[str], seen_since: datetime, limit: int) -> list[ServerId]:
     """Servers on these hosts that no live agent is deleting, oldest first.
 
-    An agent is live if it was seen since ``heard_since`` and the host is not forced down.
+    An agent is live if it was seen since ``seen_since`` and the host is not forced down.
     """
     # SELECT uuid FROM servers JOIN hosts ... JOIN agents ...
     #  WHERE host IN (...) AND deleted_at IS NULL
@@ -274,7 +274,7 @@ def to_delete(tx: Tx, names: Collection[str], heard_since: datetime, limit: int)
         .where(
             servers.c.task_state.is_distinct_from(Task.DELETING)
             | hosts.c.is_forced_down.is_(sa.true())
-            | (agents.c.last_seen_at < heard_since)
+            | (agents.c.last_seen_at < seen_since)
         )
         .order_by(servers.c.id)
         .limit(limit)

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Action, Asker
+from innkeeper.domain.moves import Action, Initiator
 from innkeeper.store import records
 from innkeeper.store.tables.compute import server_actions, servers
 from innkeeper.store.transactions import Tx
@@ -22,16 +22,16 @@ _ACTIONS = sa.select(
 _DECISION = sa.select(servers.c.decision).where(servers.c.uuid == sa.bindparam("requested"))
 
 
-def add(tx: Tx, server_uuid: ServerId, action: str, asker: Asker, now: datetime) -> None:
+def add(tx: Tx, server_uuid: ServerId, action: str, initiator: Initiator, now: datetime) -> None:
     """Record that an action begins."""
     tx.execute(
         server_actions.insert(),
         {
             "server_uuid": server_uuid,
             "action": action,
-            "request_id": asker.request_id,
-            "project_id": asker.project_id,
-            "user_id": asker.user_id,
+            "request_id": initiator.request_id,
+            "project_id": initiator.project_id,
+            "user_id": initiator.user_id,
             "created_at": now,
             "updated_at": now,
         },

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import ProviderId
-from innkeeper.domain.leases import FreepoolHost, Lendable
+from innkeeper.domain.leases import AvailableHost, FreepoolHost
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
@@ -69,9 +69,9 @@ def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
     return [FreepoolHost(*row) for row in tx.execute(query)]
 
 
-def lendable(tx: Tx, heard_since: datetime) -> list[Lendable]:
+def available(tx: Tx, seen_since: datetime) -> list[AvailableHost]:
     """The hosts of the freepool that are enabled and up, held or not."""
-    return [Lendable(*row) for row in tx.execute(_CANDIDATES, {"heard_since": heard_since})]
+    return [AvailableHost(*row) for row in tx.execute(_CANDIDATES, {"heard_since": seen_since})]
 
 
 def totals(tx: Tx, providers: Collection[ProviderId]) -> Mapping[ProviderId, dict[str, int]]:

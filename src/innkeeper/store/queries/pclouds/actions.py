@@ -6,7 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.domain.pclouds import PcloudAction
 from innkeeper.store import records
 from innkeeper.store.tables.pclouds import pcloud_actions
@@ -22,7 +22,7 @@ def add(
     pcloud_uuid: str,
     owner_id: str,
     action: str,
-    asker: Asker,
+    initiator: Initiator,
     now: datetime,
     *,
     host_name: str | None = None,
@@ -37,9 +37,9 @@ def add(
             "action": action,
             "host_name": host_name,
             "detail": detail,
-            "project_id": asker.project_id,
-            "user_id": asker.user_id,
-            "request_id": asker.request_id,
+            "project_id": initiator.project_id,
+            "user_id": initiator.user_id,
+            "request_id": initiator.request_id,
             "created_at": now,
         },
     )

@@ -112,10 +112,10 @@ def remove(tx: Tx, row: int) -> None:
     tx.execute(host_flavors.delete().where(host_flavors.c.id == row))
 
 
-def free_counts(tx: Tx, rows: Collection[int], heard_since: datetime) -> dict[int, dict[str, int]]:
+def free_counts(tx: Tx, rows: Collection[int], seen_since: datetime) -> dict[int, dict[str, int]]:
     """The number of free hosts of these flavors, by flavor and availability zone."""
     found: dict[int, dict[str, int]] = {}
-    counts = tx.execute(_FREE_COUNTS, {"ids": list(rows), "heard_since": heard_since})
+    counts = tx.execute(_FREE_COUNTS, {"ids": list(rows), "heard_since": seen_since})
     for flavor, zone, count in counts:
         found.setdefault(flavor, {})[zone] = count
     return found
@@ -131,7 +131,7 @@ def free_hosts(
     tx: Tx,
     row: int,
     zone: str | None,
-    heard_since: datetime,
+    seen_since: datetime,
     *,
     first: int,
     before: int | None = None,
@@ -149,7 +149,7 @@ def free_hosts(
         query = query.where(pool_hosts.c.host_id < before)
     if zone is not None:
         query = query.where(hosts.c.availability_zone == zone)
-    return [PoolHost(*each) for each in tx.execute(query, {"heard_since": heard_since})]
+    return [PoolHost(*each) for each in tx.execute(query, {"heard_since": seen_since})]
 
 
 def pool(tx: Tx, row: int, *, after: int = 0, limit: int | None = None) -> list[PoolHost]:

@@ -26,15 +26,15 @@ def register(
     :class:`AlreadyExists` if another user's agent has the name, and :class:`Forbidden` for the
     credential of another agent.
     """
-    speaker = context.speaker
-    if speaker is not None and speaker.agent_name != name:
+    agent_identity = context.agent_identity
+    if agent_identity is not None and agent_identity.agent_name != name:
         raise Forbidden("The credential belongs to an agent of another name.")
     known = agents.by_name(tx, name)
     if known is None:
         agent = Agent(AgentId(new_id), name, driver, context.user_id, now, now)
         agents.add(tx, agent)
         return agent
-    if speaker is not None and known.user_id != context.user_id:
+    if agent_identity is not None and known.user_id != context.user_id:
         agents.change_user(tx, known.id, context.user_id)
         known = replace(known, user_id=context.user_id)
     if not _is_own(known, context):

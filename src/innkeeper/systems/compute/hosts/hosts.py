@@ -16,7 +16,7 @@ from typing import Any
 from innkeeper.domain.compute import Agent, Host, HostStatus
 from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFound
 from innkeeper.domain.hosts import HostDefaults, HostReport, ProviderReport, Registered, Reported
-from innkeeper.domain.identity import Speaker
+from innkeeper.domain.identity import AgentIdentity
 from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import availability_zones, hosts, orders
@@ -37,22 +37,21 @@ def report(
     reports: Sequence[HostReport],
     defaults: HostDefaults,
     *,
-    speaker: Speaker | None = None,
+    agent_identity: AgentIdentity | None = None,
     ids: IdSource,
     now: datetime,
 ) -> list[Reported]:
     """Apply an agent's report; hosts that it leaves out stay as they are.
 
     A report without changes writes only its time. Raises :class:`Conflict` for a host of another
-    agent that is alive, and :class:`Forbidden` for one that the credential of ``speaker`` does
-    not cover.
+    agent that is alive, and :class:`Forbidden` for one that ``agent_identity`` may not report.
     """
     names = [each.name for each in reports]
     if len(set(names)) != len(names):
         raise Invalid("A host is reported twice.")
     known = hosts.by_names(tx, names)
-    if speaker is not None:
-        _must_be_allowed(agent, speaker, names, known)
+    if agent_identity is not None:
+        _must_be_allowed(agent, agent_identity, names, known)
     _must_be_ours(agent, known, defaults, now)
     before = hosts.reported(tx, [each.id for each in known.values()])
     registered = registration.register(
@@ -86,15 +85,15 @@ def report(
 
 
 def _must_be_allowed(
-    agent: Agent, speaker: Speaker, names: Sequence[str], known: Mapping[str, Host]
+    agent: Agent, agent_identity: AgentIdentity, names: Sequence[str], known: Mapping[str, Host]
 ) -> None:
     for name in names:
-        if not speaker.may_report(name):
+        if not agent_identity.may_report(name):
             raise Forbidden(f"The agent's credential is not for the host {name}.")
         host = known.get(name)
         # A silent agent does not prove that its hosts may be taken over. An administrator decides
         # that by naming them in the credential.
-        if host is not None and host.agent_id != agent.id and not speaker.hosts:
+        if host is not None and host.agent_id != agent.id and not agent_identity.hosts:
             raise Forbidden(f"Host {name} is another agent's, and the credential does not name it.")
 
 

@@ -17,7 +17,7 @@ from innkeeper.domain.moves import (
     COUNTED_TWICE,
     IN_FLIGHT,
     ActionName,
-    Asker,
+    Initiator,
     Migration,
     MigrationKind,
     MigrationStatus,
@@ -179,7 +179,7 @@ def resume_revert(
         moving.take_back(tx, migration, server, now, request_id=request_id)
 
 
-def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) -> None:
+def reset_state(tx: Tx, uuid: str, initiator: Initiator, *, status: str, now: datetime) -> None:
     """Set a server to ACTIVE or ERROR, without a task. A server without a host cannot be ACTIVE.
 
     All its moves end, see :func:`end_moves`. A source that has prepared the server runs it again.
@@ -196,4 +196,4 @@ def reset_state(tx: Tx, uuid: str, asker: Asker, *, status: str, now: datetime) 
             resume_revert(tx, each, server, now)
     end_moves(tx, server, now, is_kept=True)
     servers.write(tx, server, values, now)
-    server_actions.add(tx, server.uuid, ActionName.RESET_STATE, asker, now)
+    server_actions.add(tx, server.uuid, ActionName.RESET_STATE, initiator, now)

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from innkeeper.domain.compute import Server, Status
 from innkeeper.domain.errors import Conflict, Invalid, WrongState
-from innkeeper.domain.moves import ActionName, Asker
+from innkeeper.domain.moves import ActionName, Initiator
 from innkeeper.store.queries.compute import dedications as dedication_rows
 from innkeeper.store.queries.compute import server_actions
 from innkeeper.store.transactions import Tx
@@ -43,7 +43,7 @@ class Stranded:
 def change(
     tx: Tx,
     uuid: str,
-    asker: Asker,
+    initiator: Initiator,
     *,
     pcloud: str | None = None,
     reservation: str | None = None,
@@ -55,7 +55,7 @@ def change(
     server that has a host or a task, and :class:`Invalid` for what its project may not use.
     """
     assert pcloud is None or reservation is None, "no host is both"
-    server = _admitted(tx, uuid, asker)
+    server = _admitted(tx, uuid, initiator)
     hints = {name: each for name, each in server.hints.items() if name not in HINTS}
     if pcloud is not None:
         hints[dedications.HINT] = _pcloud(tx, pcloud, server.project_id)
@@ -64,7 +64,7 @@ def change(
         hints[dedications.RESERVATION_HINT] = found
     if hints != server.hints:
         servers.write(tx, server, {"hints": hints}, now)
-    server_actions.add(tx, server.uuid, ActionName.SET_DEDICATED_HOSTS, asker, now)
+    server_actions.add(tx, server.uuid, ActionName.SET_DEDICATED_HOSTS, initiator, now)
 
 
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
@@ -83,9 +83,9 @@ def _reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
     return uuid
 
 
-def _admitted(tx: Tx, uuid: str, asker: Asker) -> Server:
+def _admitted(tx: Tx, uuid: str, initiator: Initiator) -> Server:
     try:
-        server = actions.admit(tx, uuid, asker, (Status.SHELVED_OFFLOADED,))
+        server = actions.admit(tx, uuid, initiator, (Status.SHELVED_OFFLOADED,))
         if server.host is not None:
             # Its host has not confirmed the offload yet.
             raise WrongState(server.uuid, "host", server.host)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import OrderKind, Task
 from innkeeper.domain.errors import NotFound
-from innkeeper.domain.moves import ActionName, Asker
+from innkeeper.domain.moves import ActionName, Initiator
 from innkeeper.store.queries.compute import hosts, orders, server_actions
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
@@ -23,7 +23,7 @@ def delete(
     *,
     service_down_time_s: float,
     may_override: bool,
-    asker: Asker | None = None,
+    initiator: Initiator | None = None,
 ) -> None:
     """Begin to delete a server; delete it at once if it has no host, or its host is down.
 
@@ -36,10 +36,10 @@ def delete(
     home = servers.homes(tx, [server]).get(server.host or "")
     if server.task_state != Task.DELETING:
         completion.end_moves(tx, server, now)
-        if asker is not None:
-            server_actions.add(tx, server.uuid, ActionName.DELETE, asker, now)
+        if initiator is not None:
+            server_actions.add(tx, server.uuid, ActionName.DELETE, initiator, now)
     if home is not None and server.task_state != Task.DELETING:
-        request_id = None if asker is None else asker.request_id
+        request_id = None if initiator is None else initiator.request_id
         order = NewOrder(
             home.agent_id, home.name, server.uuid, OrderKind.DESTROY, request_id=request_id
         )
@@ -56,19 +56,21 @@ def delete_some(
     most: int,
     *,
     service_down_time_s: float,
-    asker: Asker,
+    initiator: Initiator,
 ) -> int:
     """Begin to delete at most ``most`` of the servers on these hosts, even if they are locked.
 
     Returns for how many it was not ordered before, so that the caller can repeat it until none
     is left. Servers that an agent that is up is destroying already are skipped.
     """
-    heard_since = now - timedelta(seconds=service_down_time_s)
+    seen_since = now - timedelta(seconds=service_down_time_s)
     count = 0
-    for uuid in hosts.to_delete(tx, names, heard_since, most):
+    for uuid in hosts.to_delete(tx, names, seen_since, most):
         # A server may be gone by now. Other refusals come after writes, and end the step.
         with suppress(NotFound):
             down_s = service_down_time_s
-            delete(tx, uuid, now, service_down_time_s=down_s, may_override=True, asker=asker)
+            delete(
+                tx, uuid, now, service_down_time_s=down_s, may_override=True, initiator=initiator
+            )
             count += 1
     return count

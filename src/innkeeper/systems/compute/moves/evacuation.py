@@ -12,7 +12,7 @@ from typing import Unpack
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.moves import ActionName, Asker, MigrationKind, MigrationStatus, Moved
+from innkeeper.domain.moves import ActionName, Initiator, MigrationKind, MigrationStatus, Moved
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
@@ -34,7 +34,7 @@ def evacuate(
     tx: Tx,
     context: DecisionContext,
     uuid: str,
-    asker: Asker,
+    initiator: Initiator,
     *,
     host: str | None = None,
     is_forced: bool = False,
@@ -47,7 +47,7 @@ def evacuate(
     :class:`HostInUse` if the server's host is up.
     """
     now = drawn["now"]
-    server = actions.admit(tx, uuid, asker, EVACUABLE)
+    server = actions.admit(tx, uuid, initiator, EVACUABLE)
     wanted = destinations.demand_other(tx, server, host)
     source = servers.demand_host(server)
     home = servers.homes(tx, [server]).get(source)
@@ -57,14 +57,14 @@ def evacuate(
         tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
-        return moving.no_valid_host(tx, server, ActionName.EVACUATE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.EVACUATE, initiator, place, now)
     # The server may have an open live migration whose result was lost with the host.
     completion.end_moves(tx, server, now)
     orders.withdraw(tx, server.uuid, source, now)
     start = Start(
         ActionName.EVACUATE, Task.REBUILDING, MigrationKind.EVACUATION, MigrationStatus.ACCEPTED
     )
-    begun = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
+    begun = moving.begin(tx, server, place, initiator, start, drawn["new_id"], now)
     is_off = server.status == Status.SHUTOFF or not is_started
     power = Power.SHUTDOWN if is_off else Power.RUNNING
     body = {**actions.order_body(server), "power_state": power}

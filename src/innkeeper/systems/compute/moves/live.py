@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from innkeeper.domain.compute import OrderKind, Server, Status, Task
 from innkeeper.domain.moves import (
     ActionName,
-    Asker,
+    Initiator,
     Migration,
     MigrationKind,
     MigrationStatus,
@@ -39,7 +39,7 @@ def migrate(
     tx: Tx,
     context: DecisionContext,
     uuid: str,
-    asker: Asker,
+    initiator: Initiator,
     *,
     host: str | None = None,
     is_forced: bool = False,
@@ -47,18 +47,18 @@ def migrate(
 ) -> Moved:
     """Begin to move a running server. The scheduler does not check a forced host."""
     now = drawn["now"]
-    server = actions.admit(tx, uuid, asker, MOVABLE)
+    server = actions.admit(tx, uuid, initiator, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
     destinations.demand_up(tx, context, server, now)
     place = destinations.elsewhere(
         tx, context, server, wanted, seed=drawn["seed"], now=now, is_forced=is_forced
     )
     if isinstance(place, NoValidHost):
-        return moving.no_valid_host(tx, server, ActionName.LIVE_MIGRATION, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.LIVE_MIGRATION, initiator, place, now)
     start = Start(
         ActionName.LIVE_MIGRATION, Task.MIGRATING, MigrationKind.LIVE, MigrationStatus.PREPARING
     )
-    begun = moving.begin(tx, server, place, asker, start, drawn["new_id"], now)
+    begun = moving.begin(tx, server, place, initiator, start, drawn["new_id"], now)
     moving.give_order(tx, begun, place.host, OrderKind.EXPECT, actions.order_body(server), now)
     return Moved(begun.id)
 

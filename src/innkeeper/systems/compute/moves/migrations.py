@@ -9,7 +9,7 @@ from innkeeper.domain.compute import OrderKind, Server, Task
 from innkeeper.domain.errors import Invalid, NotFound, WrongState
 from innkeeper.domain.moves import (
     ActionName,
-    Asker,
+    Initiator,
     Migration,
     MigrationKind,
     MigrationSelection,
@@ -67,7 +67,13 @@ def get(tx: Tx, server_uuid: str, migration_id: int) -> Migration:
 
 
 def abort(
-    tx: Tx, server_uuid: str, migration_id: int, asker: Asker, *, in_queue: bool, now: datetime
+    tx: Tx,
+    server_uuid: str,
+    migration_id: int,
+    initiator: Initiator,
+    *,
+    in_queue: bool,
+    now: datetime,
 ) -> None:
     """Abort a running live migration, or with ``in_queue`` also one that is still preparing.
 
@@ -75,20 +81,25 @@ def abort(
     """
     allowed = IN_PROGRESS if in_queue else (MigrationStatus.RUNNING,)
     server, migration = _admitted(
-        tx, server_uuid, migration_id, asker, allowed, "abort live migration"
+        tx, server_uuid, migration_id, initiator, allowed, "abort live migration"
     )
-    server_actions.add(tx, server.uuid, ActionName.LIVE_MIGRATION_CANCEL, asker, now)
+    server_actions.add(tx, server.uuid, ActionName.LIVE_MIGRATION_CANCEL, initiator, now)
     if migration.status == MigrationStatus.PREPARING:
         live.stay(tx, migration, server, MigrationStatus.CANCELLING, now, "It was cancelled.")
         return
-    moving.order_source(tx, migration, OrderKind.ABORT, {}, now, asker.request_id)
+    moving.order_source(tx, migration, OrderKind.ABORT, {}, now, initiator.request_id)
 
 
 def _admitted(
-    tx: Tx, server_uuid: str, migration_id: int, asker: Asker, allowed: Collection[str], method: str
+    tx: Tx,
+    server_uuid: str,
+    migration_id: int,
+    initiator: Initiator,
+    allowed: Collection[str],
+    method: str,
 ) -> tuple[Server, Migration]:
     server = servers.get(tx, server_uuid)
-    servers.demand_unlocked(server, may_override=asker.may_override)
+    servers.demand_unlocked(server, may_override=initiator.may_override)
     if server.task_state != Task.MIGRATING:
         raise WrongState(server.uuid, "task_state", server.task_state)
     migration = get(tx, server_uuid, migration_id)
@@ -98,14 +109,16 @@ def _admitted(
 
 
 def force_complete(
-    tx: Tx, server_uuid: str, migration_id: int, asker: Asker, *, now: datetime
+    tx: Tx, server_uuid: str, migration_id: int, initiator: Initiator, *, now: datetime
 ) -> None:
     """Order a live migration to complete soon, even if the server has to pause for it."""
     running = (MigrationStatus.RUNNING,)
-    server, migration = _admitted(tx, server_uuid, migration_id, asker, running, "force complete")
+    server, migration = _admitted(
+        tx, server_uuid, migration_id, initiator, running, "force complete"
+    )
     action = ActionName.LIVE_MIGRATION_FORCE_COMPLETE
-    server_actions.add(tx, server.uuid, action, asker, now)
-    moving.order_source(tx, migration, OrderKind.HURRY, {}, now, asker.request_id)
+    server_actions.add(tx, server.uuid, action, initiator, now)
+    moving.order_source(tx, migration, OrderKind.HURRY, {}, now, initiator.request_id)
 
 
 def apply_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:

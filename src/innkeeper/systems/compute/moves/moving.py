@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 from innkeeper.domain.compute import OrderKind, Server, Status
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import ConsumerUuid
-from innkeeper.domain.moves import IN_FLIGHT, Asker, Migration, Moved
+from innkeeper.domain.moves import IN_FLIGHT, Initiator, Migration, Moved
 from innkeeper.store.queries.compute import migrations, quota_usages, server_actions
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.boot import CONSUMER_TYPE
@@ -62,11 +62,11 @@ def demand_settled(tx: Tx, server: Server) -> None:
 
 
 def no_valid_host(
-    tx: Tx, server: Server, action: str, asker: Asker, why: NoValidHost, now: datetime
+    tx: Tx, server: Server, action: str, initiator: Initiator, why: NoValidHost, now: datetime
 ) -> Moved:
     """Record an action that found no valid host; the server stays as it is."""
-    server_actions.add(tx, server.uuid, action, asker, now)
-    server_actions.end(tx, server.uuid, asker.request_id, why.message, now, why.counted)
+    server_actions.add(tx, server.uuid, action, initiator, now)
+    server_actions.end(tx, server.uuid, initiator.request_id, why.message, now, why.counted)
     return Moved(None, why.message, why.counted)
 
 
@@ -81,7 +81,13 @@ def side_of(migration: Migration, server: Server) -> TransferSide:
 
 
 def begin(
-    tx: Tx, server: Server, place: Place, asker: Asker, start: Start, new_id: str, now: datetime
+    tx: Tx,
+    server: Server,
+    place: Place,
+    initiator: Initiator,
+    start: Start,
+    new_id: str,
+    now: datetime,
 ) -> Migration:
     """Begin an action and its migration: the migration takes over the source's allocation, and
     the server claims its destination.
@@ -89,7 +95,7 @@ def begin(
     Raises what :func:`claims.replace` does if the destination has no room, and
     :class:`Conflict` for a server that is moving already.
     """
-    actions.begin(tx, server, start.action, asker, {"task_state": start.task}, now)
+    actions.begin(tx, server, start.action, initiator, {"task_state": start.task}, now)
     demand_settled(tx, server)
     migration = migrations.add(
         tx,
@@ -105,9 +111,9 @@ def begin(
             "old_flavor": dict(server.flavor),
             "new_flavor": dict(server.flavor if start.flavor is None else start.flavor),
             "old_state": {"status": server.status, "power_state": server.power_state},
-            "project_id": asker.project_id or server.project_id,
-            "user_id": asker.user_id or server.user_id,
-            "request_id": asker.request_id,
+            "project_id": initiator.project_id or server.project_id,
+            "user_id": initiator.user_id or server.user_id,
+            "request_id": initiator.request_id,
             "created_at": now,
             "updated_at": now,
         },

@@ -18,7 +18,7 @@ from innkeeper.domain.compute import Flavor, OrderKind, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.moves import (
     ActionName,
-    Asker,
+    Initiator,
     Migration,
     MigrationKind,
     MigrationStatus,
@@ -44,7 +44,7 @@ def resize(
     context: DecisionContext,
     uuid: str,
     flavor_id: str,
-    asker: Asker,
+    initiator: Initiator,
     **drawn: Unpack[Drawn],
 ) -> Moved:
     """Begin to resize a server, usually to another host.
@@ -52,8 +52,8 @@ def resize(
     Raises :class:`Invalid` for a flavor that does not fit, and :class:`QuotaExceeded`.
     """
     now = drawn["now"]
-    server = actions.admit(tx, uuid, asker, MOVABLE)
-    flavor = _other_flavor(tx, server, flavor_id, asker)
+    server = actions.admit(tx, uuid, initiator, MOVABLE)
+    flavor = _other_flavor(tx, server, flavor_id, initiator)
     destinations.demand_up(tx, context, server, now)
     more = (max(0, flavor.vcpus - server.vcpus), max(0, flavor.memory_mb - server.memory_mb))
     quotas.demand_room(tx, server.project_id, quotas.defaults(context.computing), *more)
@@ -65,8 +65,8 @@ def resize(
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
-        return moving.no_valid_host(tx, server, ActionName.RESIZE, asker, place, now)
-    begun = _begin(tx, server, place, asker, drawn["new_id"], now, flavors.facts_of(flavor))
+        return moving.no_valid_host(tx, server, ActionName.RESIZE, initiator, place, now)
+    begun = _begin(tx, server, place, initiator, drawn["new_id"], now, flavors.facts_of(flavor))
     moving.count_up(tx, server.project_id, begun)
     return Moved(begun.id)
 
@@ -75,27 +75,27 @@ def migrate(
     tx: Tx,
     context: DecisionContext,
     uuid: str,
-    asker: Asker,
+    initiator: Initiator,
     *,
     host: str | None = None,
     **drawn: Unpack[Drawn],
 ) -> Moved:
     """Begin to move a server to another host, or to a certain one; it is shut down for it."""
     now = drawn["now"]
-    server = actions.admit(tx, uuid, asker, MOVABLE)
+    server = actions.admit(tx, uuid, initiator, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
     destinations.demand_up(tx, context, server, now)
     place = destinations.elsewhere(tx, context, server, wanted, seed=drawn["seed"], now=now)
     if isinstance(place, NoValidHost):
-        return moving.no_valid_host(tx, server, ActionName.MIGRATE, asker, place, now)
-    return Moved(_begin(tx, server, place, asker, drawn["new_id"], now).id)
+        return moving.no_valid_host(tx, server, ActionName.MIGRATE, initiator, place, now)
+    return Moved(_begin(tx, server, place, initiator, drawn["new_id"], now).id)
 
 
 def _begin(
     tx: Tx,
     server: Server,
     place: Place,
-    asker: Asker,
+    initiator: Initiator,
     new_id: str,
     now: datetime,
     flavor: FlavorFacts | None = None,
@@ -108,16 +108,16 @@ def _begin(
     if place.host == source:
         order, task, stage = OrderKind.RESIZE, Task.RESIZE_FINISH, MigrationStatus.POST_MIGRATING
     start = Start(action, task, kind, stage, flavor)
-    begun = moving.begin(tx, server, place, asker, start, new_id, now)
+    begun = moving.begin(tx, server, place, initiator, start, new_id, now)
     body = actions.order_body(server, begun.new_flavor)
     moving.give_order(tx, begun, source, order, body, now)
     return begun
 
 
-def _other_flavor(tx: Tx, server: Server, flavor_id: str, asker: Asker) -> Flavor:
+def _other_flavor(tx: Tx, server: Server, flavor_id: str, initiator: Initiator) -> Flavor:
     flavor = flavors.by_public_ids(tx, {flavor_id}).get(flavor_id)
     if flavor is None or not (
-        flavor.is_public or asker.is_admin or flavors.may_use(tx, flavor, server.project_id)
+        flavor.is_public or initiator.is_admin or flavors.may_use(tx, flavor, server.project_id)
     ):
         raise Invalid(f"Flavor {flavor_id} could not be found.")
     if flavor.flavor_id == server.flavor_id:
@@ -136,22 +136,22 @@ def _other_flavor(tx: Tx, server: Server, flavor_id: str, asker: Asker) -> Flavo
     return flavor
 
 
-def confirm(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
+def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
     """Confirm a move: the source destroys what it kept, and its amounts are released."""
-    server = actions.admit(tx, uuid, asker, (Status.VERIFY_RESIZE,))
+    server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {"task_state": None, "status": migration.old_state["status"]}
-    actions.begin(tx, server, ActionName.CONFIRM_RESIZE, asker, values, now)
+    actions.begin(tx, server, ActionName.CONFIRM_RESIZE, initiator, values, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.new_flavor)
     completion.leave_behind(
-        tx, migration, MigrationStatus.CONFIRMING, now, request_id=asker.request_id
+        tx, migration, MigrationStatus.CONFIRMING, now, request_id=initiator.request_id
     )
 
 
-def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
+def revert(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
     """Revert a move: the server goes back to its source and its old flavor."""
-    server = actions.admit(tx, uuid, asker, (Status.VERIFY_RESIZE,))
+    server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {
         "task_state": Task.RESIZE_REVERTING,
@@ -159,17 +159,19 @@ def revert(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
         "provider_id": migration.source_provider_id,
         **moving.shape(migration.old_flavor),
     }
-    actions.begin(tx, server, ActionName.REVERT_RESIZE, asker, values, now)
+    actions.begin(tx, server, ActionName.REVERT_RESIZE, initiator, values, now)
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
     migrations.change_status(tx, migration, MigrationStatus.REVERTING, now)
     if migration.stays:
         body = actions.order_body(server, migration.old_flavor)
-        moving.order_source(tx, migration, OrderKind.RESIZE, body, now, asker.request_id)
+        moving.order_source(tx, migration, OrderKind.RESIZE, body, now, initiator.request_id)
         return
     assert migration.dest_host is not None, "the server is there"
-    is_given = moving.clear(tx, migration, migration.dest_host, now, request_id=asker.request_id)
+    is_given = moving.clear(
+        tx, migration, migration.dest_host, now, request_id=initiator.request_id
+    )
     assert is_given, "a host with servers cannot be removed"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from innkeeper.domain.compute import OrderKind, Power, Server, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.domain.ids import ConsumerUuid
-from innkeeper.domain.moves import ActionName, Asker, Moved
+from innkeeper.domain.moves import ActionName, Initiator, Moved
 from innkeeper.store.queries.compute import hosts, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
@@ -41,14 +41,14 @@ class HostNotInZone(Conflict):
     """The request names a host, and a zone that the host is not in."""
 
 
-def shelve(tx: Tx, uuid: str, asker: Asker, *, offload_time_s: int, now: datetime) -> None:
+def shelve(tx: Tx, uuid: str, initiator: Initiator, *, offload_time_s: int, now: datetime) -> None:
     """Begin to shelve a server, and to offload it at once if ``offload_time_s`` is 0."""
-    server = actions.admit(tx, uuid, asker, moving.SHELVABLE)
+    server = actions.admit(tx, uuid, initiator, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
-    actions.begin(tx, server, ActionName.SHELVE, asker, values, now)
+    actions.begin(tx, server, ActionName.SHELVE, initiator, values, now)
     body = {**actions.order_body(server), "offload": offload_time_s == AT_ONCE}
-    actions.order_home(tx, server, OrderKind.SHELVE, body, asker.request_id, now)
+    actions.order_home(tx, server, OrderKind.SHELVE, body, initiator.request_id, now)
 
 
 def apply_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -71,12 +71,12 @@ def apply_shelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
         actions.order_home(tx, server, OrderKind.OFFLOAD, {}, order.request_id, now)
 
 
-def offload(tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
+def offload(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
     """Begin to offload a shelved server from its host."""
-    server = actions.admit(tx, uuid, asker, (Status.SHELVED,))
+    server = actions.admit(tx, uuid, initiator, (Status.SHELVED,))
     values = {"task_state": Task.SHELVING_OFFLOADING}
-    actions.begin(tx, server, ActionName.SHELVE_OFFLOAD, asker, values, now)
-    actions.order_home(tx, server, OrderKind.OFFLOAD, {}, asker.request_id, now)
+    actions.begin(tx, server, ActionName.SHELVE_OFFLOAD, initiator, values, now)
+    actions.order_home(tx, server, OrderKind.OFFLOAD, {}, initiator.request_id, now)
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
@@ -137,7 +137,7 @@ def unshelve(
     tx: Tx,
     context: DecisionContext,
     uuid: str,
-    asker: Asker,
+    initiator: Initiator,
     *,
     availability_zone: str | None = UNCHANGED,
     host: str | None = None,
@@ -151,7 +151,7 @@ def unshelve(
     :class:`Conflict` if its pcloud or reservation is gone, see
     :func:`dedicated_hosts.demand_there`.
     """
-    server = actions.admit(tx, uuid, asker, (Status.SHELVED, Status.SHELVED_OFFLOADED))
+    server = actions.admit(tx, uuid, initiator, (Status.SHELVED, Status.SHELVED_OFFLOADED))
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}
     # An offloaded server has a host too, if it failed to start there and was not offloaded again.
     if server.host is not None:
@@ -161,9 +161,9 @@ def unshelve(
                 f'"{server.uuid}" with status "shelved" is not supported. The server status '
                 "must be SHELVED_OFFLOADED."
             )
-        actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
+        actions.begin(tx, server, ActionName.UNSHELVE, initiator, values, now)
         actions.order_home(
-            tx, server, OrderKind.UNSHELVE, actions.order_body(server), asker.request_id, now
+            tx, server, OrderKind.UNSHELVE, actions.order_body(server), initiator.request_id, now
         )
         return Moved(None)
     zone = server.asked_az if availability_zone == UNCHANGED else availability_zone
@@ -175,17 +175,17 @@ def unshelve(
     )
     place = destinations.find(context, spec)
     if isinstance(place, NoValidHost):
-        return moving.no_valid_host(tx, server, ActionName.UNSHELVE, asker, place, now)
+        return moving.no_valid_host(tx, server, ActionName.UNSHELVE, initiator, place, now)
     transfers.claim_beside(tx, moving.side(server), place.amounts, now)
     values |= {"host": place.host, "provider_id": place.provider_id}
     values |= {"asked_az": zone, "hints": server.hints}
-    actions.begin(tx, server, ActionName.UNSHELVE, asker, values, now)
+    actions.begin(tx, server, ActionName.UNSHELVE, initiator, values, now)
     actions.order_home(
         tx,
         replace(server, host=place.host),
         OrderKind.UNSHELVE,
         actions.order_body(server),
-        asker.request_id,
+        initiator.request_id,
         now,
     )
     return Moved(None)

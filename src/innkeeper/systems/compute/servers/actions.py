@@ -13,7 +13,7 @@ from typing import Any
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import WrongState
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.store.queries.compute import hosts, orders, server_actions
 from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
@@ -24,14 +24,18 @@ IDLE: Collection[str | None] = (None,)
 
 
 def admit(
-    tx: Tx, uuid: str, asker: Asker, statuses: Collection[str], tasks: Collection[str | None] = IDLE
+    tx: Tx,
+    uuid: str,
+    initiator: Initiator,
+    statuses: Collection[str],
+    tasks: Collection[str | None] = IDLE,
 ) -> Server:
     """The server, if its state admits an action.
 
     Raises :class:`NotFound`, :class:`Locked` or :class:`WrongState`.
     """
     server = servers.get(tx, uuid)
-    servers.demand_unlocked(server, may_override=asker.may_override)
+    servers.demand_unlocked(server, may_override=initiator.may_override)
     if server.status not in statuses:
         raise WrongState(server.uuid, "status", server.status)
     if server.task_state not in tasks:
@@ -43,11 +47,16 @@ def admit(
 
 
 def begin(
-    tx: Tx, server: Server, action: str, asker: Asker, values: Mapping[str, Any], now: datetime
+    tx: Tx,
+    server: Server,
+    action: str,
+    initiator: Initiator,
+    values: Mapping[str, Any],
+    now: datetime,
 ) -> None:
     """Record that an action begins, and write the server's columns while it lasts."""
     servers.write(tx, server, values, now)
-    server_actions.add(tx, server.uuid, action, asker, now)
+    server_actions.add(tx, server.uuid, action, initiator, now)
 
 
 def give_order(

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from innkeeper.domain.compute import OrderKind, Power, Status, Task
-from innkeeper.domain.moves import ActionName, Asker
+from innkeeper.domain.moves import ActionName, Initiator
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
@@ -90,14 +90,14 @@ KINDS = frozenset(each.kind for each in SWITCHES)
 _BY_TASK = {(each.kind, each.task): each for each in SWITCHES}
 
 
-def _switch(switch: Switch, tx: Tx, uuid: str, asker: Asker, *, now: datetime) -> None:
-    server = actions.admit(tx, uuid, asker, switch.statuses, switch.tasks)
-    actions.begin(tx, server, switch.action, asker, {"task_state": switch.task}, now)
+def _switch(switch: Switch, tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
+    server = actions.admit(tx, uuid, initiator, switch.statuses, switch.tasks)
+    actions.begin(tx, server, switch.action, initiator, {"task_state": switch.task}, now)
     body = actions.order_body(server) | ({} if switch.how is None else {"how": switch.how})
-    actions.order_home(tx, server, switch.kind, body, asker.request_id, now)
+    actions.order_home(tx, server, switch.kind, body, initiator.request_id, now)
 
 
-# Called with (tx, uuid, asker, now=...); they raise what actions.admit raises.
+# Called with (tx, uuid, initiator, now=...); they raise what actions.admit raises.
 stop = partial(_switch, STOP)
 start = partial(_switch, START)
 pause = partial(_switch, PAUSE)
@@ -106,9 +106,9 @@ suspend = partial(_switch, SUSPEND)
 resume = partial(_switch, RESUME)
 
 
-def reboot(tx: Tx, uuid: str, asker: Asker, *, is_hard: bool, now: datetime) -> None:
+def reboot(tx: Tx, uuid: str, initiator: Initiator, *, is_hard: bool, now: datetime) -> None:
     """Restart a server: a soft reboot asks its system, a hard one switches it off and on."""
-    _switch(REBOOT_HARD if is_hard else REBOOT_SOFT, tx, uuid, asker, now=now)
+    _switch(REBOOT_HARD if is_hard else REBOOT_SOFT, tx, uuid, initiator, now=now)
 
 
 def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:

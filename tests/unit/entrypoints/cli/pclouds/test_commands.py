@@ -205,11 +205,11 @@ def test_a_command_sends_its_request(
 def test_every_route_has_a_command() -> None:
     asked = {(method, url.partition("?")[0]) for _, _, (method, url, _) in CALLS}
 
-    def is_asked(method: str, path: str) -> bool:
+    def is_requested(method: str, path: str) -> bool:
         form = re.compile("/v2.1" + re.sub(r"\{\w+\}", "[^/]+", path.removeprefix("/v2.1")))
         return any(method == m and form.fullmatch(f"/v2.1{url}") for m, url in asked)
 
-    assert [e for e in PCLOUD_ROUTES if not is_asked(e.method, e.path)] == []
+    assert [e for e in PCLOUD_ROUTES if not is_requested(e.method, e.path)] == []
 
 
 def test_every_command_is_tested_and_documented() -> None:

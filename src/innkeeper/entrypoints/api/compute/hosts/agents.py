@@ -92,7 +92,7 @@ async def report(call: Call) -> Answer:
             agent,
             reports,
             defaults,
-            speaker=call.context.speaker,
+            agent_identity=call.context.agent_identity,
             ids=call.site.ids,
             now=call.now,
         )

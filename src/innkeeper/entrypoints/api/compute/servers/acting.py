@@ -11,7 +11,7 @@ from typing import Any
 
 from innkeeper.domain.compute import Server
 from innkeeper.domain.errors import Conflict, Locked, WrongState
-from innkeeper.domain.moves import Asker
+from innkeeper.domain.moves import Initiator
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers.access import may_override
 from innkeeper.entrypoints.api.compute.servers.action_schemas import IGNORED
@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 Write = Callable[..., None]
-"""A system's function that changes a server: ``(tx, uuid, asker, *, now)``."""
+"""A system's function that changes a server: ``(tx, uuid, initiator, *, now)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Acting:
         return {"project_id": self.server.project_id, "user_id": self.server.user_id}
 
     @property
-    def asker(self) -> Asker:
+    def initiator(self) -> Initiator:
         """The caller, as the systems identify it."""
-        return asker(self.call, self.server)
+        return initiator(self.call, self.server)
 
     async def write(self, work: Write, **more: Any) -> Answer:
         """Run ``work`` on the server, and answer 202."""
-        uuid, caller, now = self.server.uuid, self.asker, self.call.now
+        uuid, caller, now = self.server.uuid, self.initiator, self.call.now
 
         def write(tx: Tx) -> None:
             work(tx, uuid, caller, **more, now=now)
@@ -70,9 +70,9 @@ def without_arguments(rule: str, work: Write, word: str | None = None) -> Server
     return ServerAction(IGNORED, rule, lambda acting: acting.write(work), word)
 
 
-def asker(call: Call, server: Server) -> Asker:
+def initiator(call: Call, server: Server) -> Initiator:
     """The caller, as the systems identify it, with its permission to override locks."""
-    return call.asker(may_override=may_override(call, server))
+    return call.initiator(may_override=may_override(call, server))
 
 
 def in_words(error: Conflict, action: str) -> Conflict:

@@ -16,7 +16,7 @@ STATES = {"active": Status.ACTIVE, "error": Status.ERROR}
 
 async def lock(acting: Acting) -> Answer:
     """Lock a server against changes."""
-    call, server, caller = acting.call, acting.server, acting.asker
+    call, server, caller = acting.call, acting.server, acting.initiator
     is_owner = call.context.project_id == server.project_id
     locked_by = Locker.OWNER if is_owner else Locker.ADMIN
     reason = (acting.arguments or {}).get("locked_reason")
@@ -31,7 +31,7 @@ async def lock(acting: Acting) -> Answer:
 
 async def unlock(acting: Acting) -> Answer:
     """Unlock a server."""
-    call, server, caller = acting.call, acting.server, acting.asker
+    call, server, caller = acting.call, acting.server, acting.initiator
 
     def write(tx: Tx) -> None:
         servers.unlock(tx, server.uuid, call.now, may_override=caller.may_override)

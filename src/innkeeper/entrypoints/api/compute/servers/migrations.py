@@ -14,7 +14,7 @@ from innkeeper.domain.moves import Migration, MigrationKind, MigrationSelection,
 from innkeeper.entrypoints.api.compute.hosts.services import row_of
 from innkeeper.entrypoints.api.compute.links import links_to, next_page
 from innkeeper.entrypoints.api.compute.servers.access import found
-from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
+from innkeeper.entrypoints.api.compute.servers.acting import in_words, initiator
 from innkeeper.entrypoints.api.compute.timestamps import changes, micros
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -107,7 +107,7 @@ async def show(call: Call) -> Answer:
 async def abort(call: Call) -> Answer:
     """Abort a live migration; the server stays on its host."""
     server = await found(call)
-    migration_id, caller = _number(call, server), asker(call, server)
+    migration_id, caller = _number(call, server), initiator(call, server)
     in_queue = call.options.of(AbortOptions).reaches_queue
     try:
         await call.write(
@@ -127,7 +127,7 @@ async def abort(call: Call) -> Answer:
 async def force_complete(call: Call) -> Answer:
     """Force a live migration to complete."""
     server = await found(call)
-    migration_id, caller = _number(call, server), asker(call, server)
+    migration_id, caller = _number(call, server), initiator(call, server)
     try:
         await call.write(
             lambda tx: migrations.force_complete(

@@ -81,7 +81,7 @@ async def evacuate(acting: Acting) -> Answer:
 
 
 async def _move(acting: Acting, work: Callable[..., Moved], *values: Any, **more: Any) -> Moved:
-    call, server, caller = acting.call, acting.server, acting.asker
+    call, server, caller = acting.call, acting.server, acting.initiator
     seed, new_id = call.site.ids.seed(), call.site.ids.uuid()
 
     def decide(tx: Tx, context: DecisionContext) -> Moved:

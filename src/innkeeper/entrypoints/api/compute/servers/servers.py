@@ -12,7 +12,7 @@ from innkeeper.domain.listing import ServerSelection
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
-from innkeeper.entrypoints.api.compute.servers.acting import asker, in_words
+from innkeeper.entrypoints.api.compute.servers.acting import in_words, initiator
 from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, checked_body, password
 from innkeeper.entrypoints.api.compute.servers.selection import selection
 from innkeeper.entrypoints.api.paging import next_query
@@ -134,7 +134,7 @@ async def delete(call: Call) -> Answer:
 async def deleted(call: Call, server: Server) -> None:
     """Delete a server that the caller may delete."""
     down_time_s = call.site.settings.computing.service_down_time_s
-    who = asker(call, server)
+    who = initiator(call, server)
     try:
         await call.write(
             lambda tx: deletions.delete(
@@ -143,7 +143,7 @@ async def deleted(call: Call, server: Server) -> None:
                 call.now,
                 service_down_time_s=down_time_s,
                 may_override=who.may_override,
-                asker=who,
+                initiator=who,
             )
         )
     except Conflict as error:

@@ -25,7 +25,7 @@ async def unshelve(acting: Acting) -> Answer:
     host = arguments.get("host")
     if host is not None:
         call.demand(UNSHELVE_TO, **acting.owner)
-    caller, seed = acting.asker, call.site.ids.seed()
+    caller, seed = acting.initiator, call.site.ids.seed()
 
     def decide(tx: Tx, context: DecisionContext) -> Moved:
         return shelving.unshelve(
