@@ -32,8 +32,9 @@ def test_a_boot_passes_the_files_of_the_walk_in_their_order(tmp_path: Path) -> N
     journey = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("\n### ")[1]
     walk = STEP.findall(journey)
     assert len(walk) > 1
-    entered = list(dict.fromkeys(path for path in files_of_a_boot(tmp_path) if path in walk))
-    assert entered == walk
+    # Other threads work at the same time, so other calls may lie between those of the boot.
+    called = iter(files_of_a_boot(tmp_path))
+    assert [path for path in walk if path not in called] == []
 
 
 def files_of_a_boot(folder: Path) -> list[str]:
