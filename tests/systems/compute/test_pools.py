@@ -101,7 +101,7 @@ def test_the_servers_of_one_request_do_not_oversell_their_hosts_pool(cloud: Clou
     assert pool_used(cloud) == 100
     (fault,) = faults([boot(cloud)])
     assert fault is not None
-    assert "DISK_GB: 10 asked for, at most 0 left on one host and 0 in one pool" in fault
+    assert "DISK_GB: 10 requested, at most 0 left on one host and 0 in one pool" in fault
 
 
 def test_many_requests_in_one_transaction_do_not_oversell_a_pool(cloud: Cloud) -> None:

@@ -96,7 +96,7 @@ def create(
     if parent_uuid is not None:
         if canonical_uuid(parent_uuid) == canonical:
             raise Invalid(
-                f"{prefix}: Object action create failed because: parent provider UUID refusal be "
+                f"{prefix}: Object action create failed because: parent provider UUID cannot be "
                 "same as UUID. Please set parent provider UUID to None if there is no parent."
             )
         parent = _parent(tx, parent_uuid, prefix)
