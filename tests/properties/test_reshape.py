@@ -232,7 +232,7 @@ def step(store: Store, world: World, asked: Reshape) -> World:
         refusal = error
     with store.read() as tx:
         found = seen_in(tx)
-        broken = [each for each in audit.findings(tx) if "at most the capacity" not in each.rule]
+        broken = [each for each in audit.findings(tx) if each.invariant is not audit.OVER_CAPACITY]
     assert broken == []
     event(type(refusal).__name__)
     if refusal is not None:

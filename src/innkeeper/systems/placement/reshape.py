@@ -30,7 +30,7 @@ PROVIDER_NOT_FOUND = "resource_provider.not_found"
 
 @dataclass(frozen=True, slots=True)
 class ProviderShape:
-    """All that a provider is to have, by class, and the generation that the client shape seen."""
+    """All that a provider is to have, by class, and the generation that the client has seen."""
 
     seen: int
     inventories: Mapping[str, Inventory]
