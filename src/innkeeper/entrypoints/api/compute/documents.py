@@ -48,7 +48,7 @@ def _version(call: Call) -> dict[str, Any]:
 
 DOCUMENT_ROUTES = (
     Route("GET", "", versions, None),
-    # A path with a trailing slash matches with and without it.
+    # The trailing slash makes the route match paths with and without one.
     Route("GET", "/v2.1/", version, None),
     Route("GET", "/v2.1/extensions", extensions, Rule("os_compute_api:extensions", ANYBODY)),
 )

@@ -25,7 +25,7 @@ KEYS = {
 """Nova's key for each status. All other statuses have the key ``computeFault``."""
 _UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
 SECRET_FIELDS = frozenset({"adminpass", "admin_pass", "password", "user_data"})
-"""Server fields whose values errors never quote, including common misspellings. Lower case."""
+"""Server fields whose values errors never quote, with misspellings. All are in lower case."""
 MASK = "***"
 SHOWN_MAX = 200
 """Maximum number of characters that an error quotes of a rejected value."""
@@ -64,7 +64,8 @@ def body_refusal(error: Any) -> str:
 
 
 def query_refusal(error: Any) -> str:
-    """Return the message for a validation error in a query, whose values are lists."""
+    """Return the message for a validation error in a query."""
+    # Each parameter has a list of values, so the path ends with an index.
     return _refusal(error, "query parameters", error.path[0] if error.path else None)
 
 
@@ -83,7 +84,7 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
 
 
 def _in_words(error: Any) -> str | None:
-    """Describe the violated pattern in words, or return ``None`` if no known one was violated."""
+    """Describe the violated pattern, or return ``None`` if no known pattern was violated."""
     if error.validator == "pattern":
         return WORDS.get(error.validator_value)
     if error.validator != "additionalProperties":

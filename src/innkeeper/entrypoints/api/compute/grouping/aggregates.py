@@ -96,11 +96,11 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""For each action, its function and its argument's name. Its policy rule has the same name."""
+"""By action: the function and the argument's name. Policy rules end with the action's name."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts (501 unless the aggregate has no hosts)."""
+    """Cache images on an aggregate's hosts (not supported: 501 if it has hosts)."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):
@@ -122,7 +122,7 @@ def _owners(call: Call) -> Owners:
 def _row(call: Call) -> int:
     text = call.params["aggregate_id"]
     if _NUMBER.fullmatch(text) is None:
-        # Clients try a name as the id first. On this error they search the list.
+        # Some clients pass a name as the id, and search the list after this error.
         raise Invalid("Invalid input received: id must be an integer")
     if len(text) > ROW_DIGITS_MAX:
         raise NotFound(f"Aggregate {text} could not be found.")

@@ -1,6 +1,6 @@
 """Server groups: servers under one affinity policy.
 
-Always true: a group that the caller may not see gets the same 404 as a missing group.
+Always true: callers get the same 404 for a group that they may not see as for a missing group.
 """
 
 from __future__ import annotations

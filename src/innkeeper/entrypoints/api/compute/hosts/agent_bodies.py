@@ -1,9 +1,9 @@
 """Fast decoding of the large bodies that agents send.
 
-Validating a report of 500 hosts by its JSON schema takes a second, so msgspec goes first.
+Validating a report of 500 hosts against its JSON schema takes a second. So msgspec is tried first.
 
-Always true: a body that msgspec accepts is valid by the schema. A body that msgspec rejects is
-validated by the schema, which also words the error.
+Always true: a body that msgspec accepts would also pass the schema. A body that msgspec rejects is
+validated against the schema, which also words the error.
 """
 
 from __future__ import annotations

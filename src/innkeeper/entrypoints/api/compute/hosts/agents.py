@@ -35,9 +35,9 @@ from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
-"""Heartbeats per ``service_down_time``, so that a lost one does no harm."""
+"""Heartbeats per ``service_down_time``, so that losing one does no harm."""
 REPORTS = 3
-"""Reports per ``capabilities_max_age``, so that a lost one does no harm."""
+"""Reports per ``capabilities_max_age``, so that losing one does no harm."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """Seconds between polls for orders that another process committed."""
@@ -63,7 +63,7 @@ async def register(call: Call) -> Answer:
 
 
 async def index(call: Call) -> Answer:
-    """List agents by name."""
+    """List agents, ordered by name."""
     limit, marker = limit_of(call), call.last("marker")
     found = await call.read(lambda tx: agents.page(tx, marker, limit))
     body: dict[str, Any] = {"agents": [_shown(call, each) for each in found]}
@@ -126,7 +126,7 @@ async def heartbeat(call: Call) -> Answer:
 
 
 async def take_work(call: Call) -> Answer:
-    """Return an agent's work orders. Waits until there are any, up to a time limit."""
+    """Wait for an agent's work orders, up to a time limit, and return them."""
     after, limit = call.body.get("after", 0), call.body.get("limit", ORDERS_MAX)
     wait_s_max = call.site.settings.computing.work_poll_s
     wait_s = min(call.body.get("wait_s", wait_s_max), wait_s_max)

@@ -90,14 +90,14 @@ async def uptime_by_row(call: Call) -> Answer:
 
 
 async def search(call: Call) -> Answer:
-    """Find hypervisors by part of their names."""
+    """Find hypervisors whose names contain a string."""
     part = call.params["hypervisor_id"]
     found = await call.read(lambda tx: _matching(tx, part))
     return Answer(200, {"hypervisors": [_brief(call, each) for each in found]})
 
 
 async def servers(call: Call) -> Answer:
-    """List the servers on hypervisors that match part of a name."""
+    """List the servers on hypervisors whose names contain a string."""
     part = call.params["hypervisor_id"]
 
     def read(tx: Tx) -> tuple[list[Host], Servers]:

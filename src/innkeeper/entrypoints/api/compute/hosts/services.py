@@ -1,4 +1,4 @@
-"""Compute services. Every host has one, which is named after the host."""
+"""Compute services. Every host has one service, named after the host."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ async def update(call: Call) -> Answer:
         lambda tx: hosts.change_service(tx, hosts.by_service(tx, uuid), change, call.now)
     )
     shown = _shown(call, changed)
-    # This answer shows the time of the change; lists show that of the last heartbeat.
+    # This answer shows the time of the change. Lists show the time of the last heartbeat.
     shown["updated_at"] = micros(changed.updated_at)
     return Answer(200, {"service": shown})
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a compute service and its host, which must have no servers."""
+    """Delete a compute service and its host. The host must have no servers."""
     uuid = _uuid(call)
     await call.write(lambda tx: hosts.remove_service(tx, hosts.by_service(tx, uuid), call.now))
     return Answer(204)
 
 
 async def delete_by_row(call: Call) -> Answer:
-    """Delete a compute service and its host by number. The host must have no servers."""
+    """Delete a compute service by its number, and its host. The host must have no servers."""
     row = row_of(call.params["service_id"])
 
     def write(tx: Tx) -> None:

@@ -1,7 +1,7 @@
 """The microversions of the Compute API that change something that Innkeeper supports.
 
 All other versions are accepted too, but what they changed does not exist here.
-``docs/reference/compute.md`` has the full list.
+``docs/reference/microversions.md`` has the full list.
 """
 
 from __future__ import annotations
