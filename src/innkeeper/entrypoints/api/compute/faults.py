@@ -103,7 +103,6 @@ def _is_secret(name: Any) -> bool:
 
 
 def _masked(value: Any) -> Any:
-    """Return the value with its secret fields masked."""
     if isinstance(value, dict):
         return {name: MASK if _is_secret(name) else _masked(part) for name, part in value.items()}
     return [_masked(each) for each in value] if isinstance(value, list) else value
