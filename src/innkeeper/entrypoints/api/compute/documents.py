@@ -1,4 +1,4 @@
-"""The Compute API's version documents, which need no token, and its list of extensions."""
+"""Version documents of the Compute API, which need no token, and its list of extensions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from innkeeper.entrypoints.api.checks import ANYBODY
 from innkeeper.entrypoints.api.routing import Answer, Call, Route, Rule
 
 UPDATED = "2013-07-23T11:33:21Z"
-"""The date of API v2.1, which all its implementations show here."""
+"""The release date of API v2.1, the same in every implementation."""
 
 
 async def versions(call: Call) -> Answer:
-    """List the API's versions: there is one."""
-    # This document is older than microversions, so the answer names none.
+    """List the API's only version."""
+    # This document predates microversions, so the answer has no version header.
     return Answer(200, {"versions": [_version(call)]}, is_versionless=True)
 
 
 async def version(call: Call) -> Answer:
-    """Describe v2.1, with the range of its microversions."""
+    """Show v2.1 and its range of microversions."""
     document = _version(call)
     openapi = call.address.removesuffix(call.mount) + "/openapi.json"
     document["links"].append({"rel": "describedby", "type": "application/json", "href": openapi})
@@ -29,7 +29,7 @@ async def version(call: Call) -> Answer:
 
 
 async def extensions(call: Call) -> Answer:
-    """List the API's extensions: v2.1 has none."""
+    """List extensions (v2.1 has none)."""
     return Answer(200, {"extensions": []})
 
 
@@ -48,7 +48,7 @@ def _version(call: Call) -> dict[str, Any]:
 
 DOCUMENT_ROUTES = (
     Route("GET", "", versions, None),
-    # With a trailing slash, so that the route answers with and without it.
+    # The trailing slash makes the route match paths with and without one.
     Route("GET", "/v2.1/", version, None),
     Route("GET", "/v2.1/extensions", extensions, Rule("os_compute_api:extensions", ANYBODY)),
 )

@@ -1,4 +1,4 @@
-"""Errors in the form of the Compute API: one key that names the kind, a code and a message."""
+"""Error bodies of the Compute API: a code and a message under a key for the kind of error."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ KEYS = {
     501: "notImplemented",
     503: "serviceUnavailable",
 }
-"""Nova's key for each status; any other status is a ``computeFault``."""
+"""Nova's key for each status. All other statuses have the key ``computeFault``."""
 _UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
 SECRET_FIELDS = frozenset({"adminpass", "admin_pass", "password", "user_data"})
-"""Fields of servers that errors never quote, in lower case, with common misspellings."""
+"""Server fields whose values errors never quote, with misspellings. All are in lower case."""
 MASK = "***"
 SHOWN_MAX = 200
-"""Characters of a rejected value that an error quotes."""
+"""Maximum number of characters that an error quotes of a rejected value."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
-    """The body of a fault, and its media type."""
+    """Return a fault's body and media type."""
     if fault.status == 401:  # noqa: PLR2004 - a status
-        # The middleware before Nova rejects tokens in its own form, which clients expect.
+        # In OpenStack, the auth middleware in front of Nova sends this error, in this format.
         body = {"error": {"code": 401, "title": fault.title, "message": fault.message}}
         return encode(body), "application/json"
     key = KEYS.get(fault.status, "computeFault")
@@ -54,17 +54,18 @@ def _wording(fault: Fault) -> str:
         )
     if message.startswith("Policy does not allow "):
         return message.replace("does not", "doesn't", 1)
-    # Clients look servers and server groups up by name first, and match on this sentence.
+    # Clients that look up servers and server groups by name rely on this exact wording.
     return _UNKNOWN_SERVER.sub("Instance ", message, count=1)
 
 
 def body_refusal(error: Any) -> str:
-    """Word a validation error of a body."""
+    """Return the message for a validation error in a body."""
     return _refusal(error, "field/attribute", error.path[-1] if error.path else None)
 
 
 def query_refusal(error: Any) -> str:
-    """Word a validation error of a query; its values are lists, so the name comes first."""
+    """Return the message for a validation error in a query."""
+    # Each parameter has a list of values, so the path ends with an index.
     return _refusal(error, "query parameters", error.path[0] if error.path else None)
 
 
@@ -83,7 +84,7 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
 
 
 def _in_words(error: Any) -> str | None:
-    """The meaning of a pattern in words; ``None`` for errors that are not about a pattern."""
+    """Describe the violated pattern, or return ``None`` if no known pattern was violated."""
     if error.validator == "pattern":
         return WORDS.get(error.validator_value)
     if error.validator != "additionalProperties":
@@ -102,7 +103,6 @@ def _is_secret(name: Any) -> bool:
 
 
 def _masked(value: Any) -> Any:
-    """The value with its secret fields masked."""
     if isinstance(value, dict):
         return {name: MASK if _is_secret(name) else _masked(part) for name, part in value.items()}
     return [_masked(each) for each in value] if isinstance(value, list) else value

@@ -9,7 +9,7 @@ Links = list[dict[str, str]]
 
 
 def links_to(call: Call, path: str) -> Links:
-    """The two links of a resource: with the API's version in the path, and without."""
+    """Return a resource's links: with the API version in the path, and without."""
     return [
         {"rel": "self", "href": f"{call.address}/v2.1/{path}"},
         {"rel": "bookmark", "href": f"{call.address}/{path}"},
@@ -17,5 +17,5 @@ def links_to(call: Call, path: str) -> Links:
 
 
 def next_page(call: Call, path: str, marker: str) -> Links:
-    """The link to the page of a list that begins after ``marker``."""
+    """Return the link to the next page of a list, which begins after ``marker``."""
     return [{"rel": "next", "href": f"{call.address}/v2.1/{path}?{next_query(call, marker)}"}]

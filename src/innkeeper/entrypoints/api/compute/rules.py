@@ -1,4 +1,4 @@
-"""Policy rules of the Compute API that only handlers check; routes hold the others."""
+"""Policy rules of the Compute API that only handlers check. Routes declare the other rules."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ YEAR_MAX = 9998
 
 
 def parsed(name: str, text: str) -> datetime:
-    """Parse the timestamp in query parameter ``name``; raises :class:`Invalid`."""
+    """Parse the timestamp in query parameter ``name``. Raises :class:`Invalid`."""
     try:
-        # A client may leave the plus sign of a time zone unescaped; it then arrives as a space.
+        # If a client does not escape the plus sign of a time zone, a space arrives instead.
         found = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text)
         if found.tzinfo is not None:
             found = found.astimezone(UTC).replace(tzinfo=None)
@@ -28,7 +28,7 @@ def parsed(name: str, text: str) -> datetime:
 
 
 def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
-    """Parse changes-since and changes-before; ``None`` where the query lacks the parameter."""
+    """Parse changes-since and changes-before. A missing parameter becomes ``None``."""
     first, last = (
         parsed(name, filters[name]) if name in filters else None
         for name in ("changes-since", "changes-before")
@@ -39,5 +39,5 @@ def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | Non
 
 
 def micros(value: datetime | None) -> str | None:
-    """Format a timestamp to the microsecond, as answers show it."""
+    """Format a timestamp with microseconds, as answers show it."""
     return None if value is None else value.isoformat(timespec="microseconds")

@@ -6,7 +6,7 @@ from innkeeper.entrypoints.api.image.schemas import IMAGE_DOCUMENT, IMAGES_DOCUM
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NEWEST_MINOR = 7
-"""2.7 added hidden images and SHA-512 hashes; later versions only move data between stores."""
+"""2.7 added hidden images and SHA-512 hashes. Later versions are about multiple stores."""
 
 
 async def versions(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""Images from request bodies: new ones, and existing ones after a JSON patch."""
+"""Converts request bodies into images: new images, and images changed by a JSON patch."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ INDEX_DIGITS_MAX = 4
 _VALIDATORS = {
     name: LimitedValidator(schema) for name, schema in {**WRITABLE, "": PROPERTY}.items()
 }
-"""By attribute; the empty name is for properties."""
+"""Validators by attribute. The empty key is for properties."""
 
 
 def new(call: Call, body: Mapping[str, Any]) -> Image:
-    """The image that a body describes."""
+    """Return the new image that a body describes."""
     for name in body:
         _reject_read_only(name)
     image = Image(
         id=body.get("id", "").lower() or call.site.ids.uuid(),
         name=None,
-        # A token without a project: the user owns the image.
+        # If the token has no project, the user owns the image.
         owner=call.context.project_id or call.context.user_id or "",
         visibility="shared",
         status="queued",
@@ -55,7 +55,7 @@ def new(call: Call, body: Mapping[str, Any]) -> Image:
 
 
 def patched(call: Call, image: Image, changes: Sequence[Mapping[str, Any]]) -> Image:
-    """The image after a patch; raises for the first invalid change."""
+    """Return the image after a patch. Raises at the first invalid change."""
     for change in changes:
         name, index = _target(change["path"])
         _reject_read_only(name)
@@ -80,7 +80,7 @@ def _value(change: Mapping[str, Any]) -> Any:
 
 
 def _target(path: str) -> tuple[str, str | None]:
-    """The attribute that a JSON pointer names, and the index if it points into the tags."""
+    """Return the attribute that a JSON pointer names, and the index if it points to a tag."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
     if len(steps) == 1:
         return steps[0], None
@@ -90,7 +90,7 @@ def _target(path: str) -> tuple[str, str | None]:
 
 
 def _spliced(tags: Sequence[str], index: str, change: Mapping[str, Any]) -> list[Any]:
-    """The tags after one is added, replaced or removed."""
+    """Return the tags after a change that adds, replaces or removes a tag."""
     changed: list[Any] = list(tags)
     is_add = change["op"] == "add"
     last = len(changed) if is_add else len(changed) - 1
@@ -160,7 +160,7 @@ def _demand(call: Call, image: Image, name: str, value: Any) -> None:
 
 
 def with_tags(image: Image, tags: Sequence[str]) -> Image:
-    """The image with these tags, without duplicates."""
+    """Return the image with these tags, without duplicates."""
     unique = tuple(dict.fromkeys(tags))
     if len(unique) > TAGS_MAX:
         raise TooLarge(

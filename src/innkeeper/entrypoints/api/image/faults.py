@@ -1,4 +1,4 @@
-"""Errors in the form of the Image API: HTML, or JSON for clients that accept only JSON."""
+"""Error bodies of the Image API: HTML, or JSON for clients that accept JSON but not HTML."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 SHOWN_MAX = 400
-"""Characters of a validation error that are shown; it quotes the request."""
+"""Maximum length of a validation error, which quotes the request."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
-    """The body of a fault, and its media type."""
+    """Return a fault's body and media type."""
     status = f"{fault.status} {fault.title}"
     if "application/json" in fault.accept and "text/html" not in fault.accept:
         body = {"message": fault.message, "code": status, "title": fault.title}
@@ -26,7 +26,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def refusal(error: Any) -> str:
-    """Word a validation error of a body or a query."""
+    """Return the message for a validation error in a body or a query."""
     where = "/".join(str(step) for step in error.path)
     message = f"Provided object does not match schema 'image': {error.message}"
     if len(message) > SHOWN_MAX:

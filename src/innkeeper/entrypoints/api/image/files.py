@@ -1,7 +1,7 @@
-"""The data of images: measured during the upload, and not stored.
+"""The data of images, which is measured during the upload but not stored.
 
-The scheduler needs an image's size, and clients compare its checksum; neither needs the data.
-Agents have their own images.
+The scheduler needs only an image's size, and clients compare only its checksum. Agents have their
+own copies of images.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from innkeeper.systems.compute import images
 
 
 async def upload(call: Call) -> Answer:
-    """Upload an image's data, which is measured but not stored; the image becomes active."""
+    """Upload an image's data to make the image active. The data is measured, but not stored."""
     context, image_id = call.context, call.params["image_id"]
-    # Check before the upload, so that no client uploads in vain, and again after it.
+    # Check before the upload, so that no client uploads in vain. ``activate`` checks again.
     await call.read(
         lambda tx: images.uploadable(tx, image_id, context.project_id, is_admin=context.is_admin)
     )
@@ -38,7 +38,7 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Download an image's data: 204 before the upload, 404 after it, as data is not stored."""
+    """Download an image's data (204 before an upload, then 404, because data is not stored)."""
     image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)
@@ -51,7 +51,7 @@ async def _measure(call: Call) -> tuple[int, str, str]:
     if announced.isdigit() and len(announced) < len(str(2**63)) and int(announced) > bytes_max:
         raise TooLarge(f"The image is larger than {bytes_max} bytes.")
     size = 0
-    # Clients compare the MD5 sum; it detects accidents, not attacks.
+    # Clients compare the MD5 checksum, which detects accidental changes, not attacks.
     checksum = hashlib.md5(usedforsecurity=False)
     sha512 = hashlib.sha512()
     async for part in call.body:

@@ -37,14 +37,14 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Create an image; fields that the API does not define become its properties."""
+    """Create an image. Fields that the API does not define become properties of the image."""
     image = edits.new(call, call.body)
     created = await call.write(lambda tx: images.create(tx, image))
     return Answer(201, shown(created), {"location": f"{call.address}/v2/images/{created.id}"})
 
 
 async def update(call: Call) -> Answer:
-    """Change an image: all changes of the patch, or none."""
+    """Update an image by a JSON patch. All changes are made, or none."""
     changed = await _change(call, lambda image: edits.patched(call, image, call.body))
     return Answer(200, shown(changed))
 
@@ -59,7 +59,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def add_tag(call: Call) -> Answer:
-    """Add a tag to an image, unless it has the tag already."""
+    """Add a tag to an image, unless the image already has the tag."""
     tag = call.params["tag"]
     if len(tag) > edits.PROPERTY_NAME_MAX:
         raise Invalid("A tag must have at most 255 characters.")
@@ -81,13 +81,13 @@ async def remove_tag(call: Call) -> Answer:
 
 
 async def deactivate(call: Call) -> Answer:
-    """Deactivate an image: new servers cannot boot from it."""
+    """Deactivate an image, so that no new servers can boot from it."""
     await _change(call, lambda image: _with_status(image, "active", "deactivated"))
     return Answer(204)
 
 
 async def reactivate(call: Call) -> Answer:
-    """Reactivate an image: servers can boot from it again."""
+    """Reactivate an image, so that new servers can boot from it again."""
     await _change(call, lambda image: _with_status(image, "deactivated", "active"))
     return Answer(204)
 
@@ -99,7 +99,7 @@ def _with_status(image: Image, before: str, after: str) -> Image:
 
 
 def visible(tx: Tx, call: Call) -> Image:
-    """The image in the path; raises :class:`NotFound` unless the caller may see it."""
+    """Return the image in the path. Raises :class:`NotFound` unless the caller may see it."""
     context = call.context
     return images.get(tx, call.params["image_id"], context.project_id, is_admin=context.is_admin)
 

@@ -1,4 +1,4 @@
-"""The query of an image list as a selection for the compute system."""
+"""Converts the query of an image list into a selection for the compute system."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SORT_KEYS = frozenset(
     }
 )
 _LISTS = ("id", "name", "status", "disk_format", "container_format")
-"""Filters that also take ``in:`` and several values."""
+"""Filters that also accept ``in:`` with several values."""
 _EXACT = ("owner", "checksum", "os_hash_value")
 _FLAGS = ("protected", "os_hidden")
 _AMOUNTS = ("min_ram", "min_disk")
@@ -38,7 +38,7 @@ SIZE_MAX = 2**63 - 1
 
 
 def selection(call: Call) -> ImageSelection:
-    """The images that the query selects; raises :class:`Invalid` for malformed filters."""
+    """Return the query's selection of images. Raises :class:`Invalid` for malformed filters."""
     exact = _exact_filters(call)
     visibility = call.last("visibility")
     if visibility is not None and visibility != "all":
@@ -49,7 +49,7 @@ def selection(call: Call) -> ImageSelection:
     return ImageSelection(
         exact=exact,
         viewer=None if call.context.is_admin else call.context.project_id or "",
-        # Community images are listed only by visibility, id or owner.
+        # Community images are listed only in searches by visibility, id or owner.
         with_community=is_searched,
         size_bytes_min=_amount(call, "size_min", SIZE_MAX),
         size_bytes_max=_amount(call, "size_max", SIZE_MAX),
@@ -132,7 +132,7 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
             raise Invalid(f"Invalid sort key: {key[:255]}. It must be one of {sorted(SORT_KEYS)}")
         if direction not in ("asc", "desc"):
             raise Invalid(f"Invalid sort direction: {direction[:255]}")
-        # A repeated key has no effect.
+        # A repeated sort key has no effect.
         sort.setdefault(FIELDS[key], direction == "desc")
     sort.setdefault("id", next(iter(sort.values())))
     return tuple(sort.items())

@@ -1,6 +1,6 @@
 """Default checks of the Image API's policy rules, and the rules that only handlers check.
 
-Always true: the compute system checks which project owns an image; these rules do not.
+Always true: these rules do not check which project owns an image. The compute system does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from innkeeper.entrypoints.api.routing import Rule
 
 ADMIN, ANYBODY = checks.ADMIN, checks.ANYBODY
 WRITER = f"{ADMIN} or {checks.WRITER}"
-"""All callers except those with the role ``reader`` alone."""
+"""All callers except those that have only the role ``reader``."""
 
 OTHER_RULES = (
     Rule("publicize_image", ADMIN, "Make an image public."),

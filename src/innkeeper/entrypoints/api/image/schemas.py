@@ -1,6 +1,6 @@
 """Schemas of requests about images.
 
-Unlike in other APIs, objects are open: any other key with a string value is a property.
+Unlike in other APIs, unknown keys are accepted as properties. Their values must be strings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.microversions import Schema
 
 LENGTH_MAX = 255
 ITEMS_MAX = 1000
-"""Items in a body; the limits of one image are checked when it is edited."""
+"""Maximum number of items in a body. ``edits`` checks the limits of one image."""
 VISIBILITIES = ("public", "private", "shared", "community")
 CONTAINER_FORMATS = ("ami", "ari", "aki", "bare", "ovf", "ova", "docker", "compressed")
 DISK_FORMATS = (
@@ -76,7 +76,7 @@ CREATE: Schema = {
     "properties": {
         **WRITABLE,
         "id": {"type": "string", "pattern": _UUID},
-        # Accepted here, so that the handler can word the error.
+        # The schema accepts these keys, so that the handler can reject them with a better error.
         **{name: {} for name in sorted(READ_ONLY | RESERVED)},
     },
     "additionalProperties": PROPERTY,
@@ -122,7 +122,7 @@ PARAMETERS = (
     "size_max",
     "member_status",
 )
-"""Query parameters that the API defines; any other one filters by a property."""
+"""Query parameters that the API defines. All other parameters filter by a property."""
 LIST: Schema = {
     "type": "object",
     "properties": {name: _VALUES for name in PARAMETERS},
@@ -153,7 +153,7 @@ IMAGE_DOCUMENT: dict[str, Any] = {
         {"rel": "describedby", "href": "{schema}"},
     ],
 }
-"""The answer of ``GET /v2/schemas/image``."""
+"""The answer to ``GET /v2/schemas/image``."""
 IMAGES_DOCUMENT: dict[str, Any] = {
     "name": "images",
     "properties": {

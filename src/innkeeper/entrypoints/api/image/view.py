@@ -26,13 +26,13 @@ FIELDS = {
     "created_at": "created_at",
     "updated_at": "updated_at",
 }
-"""The API's attributes, and the fields of :class:`Image` behind them."""
+"""The field of :class:`Image` for each of the API's attributes."""
 PLAIN_FORMATS = frozenset({"raw", "iso"})
-"""Disk formats whose virtual size is the file's size."""
+"""Disk formats in which an image's virtual size equals its file size."""
 
 
 def shown(image: Image) -> dict[str, Any]:
-    """An image in the API's form, with its properties."""
+    """Return an image as the API shows it, with its properties."""
     path = f"/v2/images/{image.id}"
     is_plain = image.disk_format in PLAIN_FORMATS
     return {
@@ -56,7 +56,7 @@ def shown(image: Image) -> dict[str, Any]:
         "created_at": _moment(image.created_at),
         "updated_at": _moment(image.updated_at),
         "tags": list(image.tags),
-        # Relative to the API's root; clients prepend its address.
+        # The links are relative to the API's root. Clients prepend the root's address.
         "self": path,
         "file": f"{path}/file",
         "schema": "/v2/schemas/image",

@@ -1,4 +1,4 @@
-"""Availability zones, with their hosts for administrators."""
+"""Availability zones. Administrators also see the hosts in each."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Import a public key; before 2.92 the service can generate the pair."""
+    """Import a public key, or generate a keypair (only before 2.92)."""
     body = call.body["keypair"]
     user_id = body.get("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:create", user_id=user_id)
@@ -87,7 +87,7 @@ async def delete(call: Call) -> Answer:
 
 
 def _user(call: Call, verb: str) -> str:
-    """The user whose keypairs are requested; raises unless policy allows the caller."""
+    """Return the user whose keypairs are requested. Raises unless policy allows the request."""
     user_id = call.last("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:{verb}", user_id=user_id)
     return user_id

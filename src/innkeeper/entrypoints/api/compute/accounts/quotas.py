@@ -1,4 +1,4 @@
-"""Quota sets and limits: what a project may use, and what it uses."""
+"""Quota sets and limits: a project's quotas and their usage."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FIELDS = {
     "server_group_members": "server_group_members",
     "server_groups": "server_groups",
 }
-"""Limits in the API's order: the API's name, and the field of :class:`Limits`."""
+"""The field of :class:`Limits` for each of the API's names, in the API's order."""
 COUNTED = {"cores": "vcpus", "instances": "servers", "ram": "memory_mb"}
-"""Quotas that a project's servers use up."""
+"""Quotas whose usage is summed over a project's servers."""
 GROUPS = "server_groups"
 TRUE_WORDS = (True, "True", "true", "1")
 _RULE = "os_compute_api:os-quota-sets"
@@ -38,7 +38,7 @@ async def show(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """Show a project's quotas and their use."""
+    """Show a project's quotas and their usage."""
     project_id = _project(call, "detail")
     limits, used = await call.read(lambda tx: _both(tx, call, project_id))
     quota_set = {
@@ -82,13 +82,13 @@ async def delete(call: Call) -> Answer:
 
 
 async def show_class(call: Call) -> Answer:
-    """Show the default quotas as a quota class; all classes have the same."""
+    """Show a quota class. Every class has the default quotas."""
     body = {"id": call.params["class_id"], **_shown(default_limits(call))}
     return Answer(200, {"quota_class_set": body})
 
 
 async def limits(call: Call) -> Answer:
-    """Show a project's limits and their use."""
+    """Show a project's limits and their usage."""
     project_id = call.last("tenant_id") or call.context.project_id or ""
     if project_id != call.context.project_id:
         call.demand("os_compute_api:limits:other_project", project_id=project_id)
@@ -110,7 +110,7 @@ async def limits(call: Call) -> Answer:
 
 
 def put_into(answer: Answer, older: Mapping[str, int]) -> None:
-    """Add the quotas of older versions, in the form that the answer has; their use is 0."""
+    """Add the quotas of older versions to an answer, in its format and with a usage of 0."""
     quota_set = answer.body.get("quota_set") or answer.body["quota_class_set"]
     is_detailed = isinstance(quota_set["cores"], dict)
     for name, limit in older.items():
@@ -118,7 +118,7 @@ def put_into(answer: Answer, older: Mapping[str, int]) -> None:
 
 
 def default_limits(call: Call) -> Limits:
-    """The limits of a project without quotas of its own."""
+    """Return the default limits of a project."""
     return quotas.defaults(call.site.settings.computing)
 
 
@@ -129,7 +129,7 @@ def _project(call: Call, verb: str) -> str:
 
 
 def _both(tx: Tx, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
-    """A project's limits, and its use of those that are counted by project."""
+    """Return a project's limits, and its usage of the quotas that are counted per project."""
     used = quotas.used(tx, project_id)
     counted = {name: getattr(used, field) for name, field in COUNTED.items()}
     counted[GROUPS] = groups.count(tx, project_id)
@@ -141,7 +141,7 @@ def _shown(limits: Limits) -> dict[str, int]:
 
 
 def _limit(name: str, value: int | str) -> int:
-    # The schema bounds JSON numbers only; clients may send a number as a string.
+    # Clients may send the number as a string, which the schema does not bound.
     limit = int(value)
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(

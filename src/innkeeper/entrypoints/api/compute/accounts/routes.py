@@ -16,7 +16,7 @@ _KEYS = "/v2.1/os-keypairs"
 _KEY = "/v2.1/os-keypairs/{name}"
 _KEY_RULE = "os_compute_api:os-keypairs"
 _SET = "/v2.1/os-quota-sets/{project_id}"
-# These rules are checked for the caller's own project; handlers check the project in the path.
+# Routes check these rules for the caller's project, handlers for the project in the path.
 _SET_RULE = "os_compute_api:os-quota-sets"
 _CLASS = "/v2.1/os-quota-class-sets/{class_id}"
 _CLASS_RULE = "os_compute_api:os-quota-class-sets"

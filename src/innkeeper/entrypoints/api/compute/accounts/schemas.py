@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES,
 
 _KEY_NAME = {"type": "string", "minLength": 1, "maxLength": 255}
 SPACED_NAME = {**_KEY_NAME, "pattern": SPACED_KEY_NAME_PATTERN}
-"""A keypair's name in older versions."""
+"""A keypair's name before 2.92."""
 _DOTTED = {**_KEY_NAME, "pattern": DOTTED_KEY_NAME_PATTERN}
 _KEY_TYPE = {"type": "string", "enum": ["ssh", "x509"]}
 _PUBLIC_KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
@@ -49,11 +49,11 @@ _BOOLEANS = [True, False, "True", "False", "true", "false", "1", "0"]
 
 
 def quota_set(names: tuple[str, ...]) -> dict[str, object]:
-    """A body that sets some of these quotas."""
+    """Return the schema of a body that sets some of these quotas."""
     quotas = {
         **{name: _LIMIT for name in names},
         "force": {"type": ["boolean", "string"], "enum": _BOOLEANS},
-        # Clients repeat the path's project here; it is ignored.
+        # Some clients repeat the path's project here. It is ignored.
         "tenant_id": {"type": "string", "maxLength": 255},
     }
     return closed({"quota_set": closed(quotas)}, ("quota_set",))

@@ -1,4 +1,4 @@
-"""Usage of projects: the hours that their servers ran in a period."""
+"""Usage of projects: the hours that their servers existed in a period."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from innkeeper.systems.compute.servers import history
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """What older versions mean by a request for usage."""
+    """How older microversions request usage."""
 
     is_paged: bool = True
-    """Whether the answer is paged; otherwise it holds everything."""
+    """Whether the answer is paged. Otherwise it contains everything."""
 
 
 async def index(call: Call) -> Answer:

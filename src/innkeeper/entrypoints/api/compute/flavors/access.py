@@ -10,7 +10,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """What older versions mean by granting access to a flavor."""
+    """How older microversions grant access to a flavor."""
 
     takes_public: bool = False
     """Whether a project can be granted access to a public flavor."""

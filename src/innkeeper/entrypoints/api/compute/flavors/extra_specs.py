@@ -1,4 +1,4 @@
-"""Extra specs of flavors: what they require beyond their size."""
+"""Extra specs: what a flavor requires in addition to its size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class ExtraSpecOptions:
-    """What older versions mean by a request that sets extra specs."""
+    """How older microversions set extra specs."""
 
     is_checked: bool = True
     """Whether the values that the scheduler reads are validated."""
@@ -32,7 +32,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Add extra specs to a flavor, replacing those with the same keys."""
+    """Add extra specs to a flavor, and overwrite existing keys."""
     specs = call.body["extra_specs"]
     await _add(call, specs)
     return Answer(200, {"extra_specs": specs})

@@ -74,13 +74,13 @@ async def delete(call: Call) -> Answer:
 
 
 def visible(tx: Tx, call: Call) -> Flavor:
-    """The flavor in the path; raises :class:`NotFound` unless the caller may see it."""
+    """Return the flavor in the path. Raises :class:`NotFound` unless the caller may see it."""
     context = call.context
     return flavors.get(tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin)
 
 
 def shown(call: Call, flavor: Flavor) -> dict[str, Any]:
-    """A flavor in the API's words."""
+    """Return a flavor as the API shows it."""
     body: dict[str, Any] = {
         "id": flavor.flavor_id,
         "name": flavor.name,
@@ -114,7 +114,7 @@ async def _page(call: Call, path: str) -> tuple[list[Flavor], dict[str, Any]]:
 def _selection(call: Call) -> FlavorSelection:
     is_admin = call.context.is_admin
     return FlavorSelection(
-        # Only administrators may filter by this; other callers also get their private flavors.
+        # Only administrators may filter by is_public. Others get all flavors that they may use.
         is_public=_is_public(call.last("is_public")) if is_admin else True,
         project_id=call.context.project_id,
         memory_mb_min=_amount(call, "minRam", "min_ram"),
@@ -149,7 +149,7 @@ def _amount(call: Call, name: str, shown_name: str) -> int:
 
 def _from_body(call: Call, body: dict[str, Any]) -> Flavor:
     requested_id = body.get("id")
-    # Flavor ids were integers once, and scripts still send them as JSON numbers.
+    # Flavor ids used to be integers, and some scripts still send JSON numbers.
     flavor_id = call.site.ids.uuid() if requested_id is None else str(requested_id)
     if _ID.fullmatch(flavor_id) is None:
         raise Invalid(
@@ -178,7 +178,7 @@ def _from_body(call: Call, body: dict[str, Any]) -> Flavor:
 
 
 def _count(name: str, value: int | str, minimum: int) -> int:
-    # The schema bounds JSON numbers only; clients may send a number as a string.
+    # Clients may send the number as a string, which the schema does not bound.
     number = int(value)
     if number < minimum:
         raise Invalid(f"Invalid input received: {name} must be >= {minimum}")

@@ -1,4 +1,4 @@
-"""Routes of flavors, their extra specs, and the projects that may use private flavors."""
+"""Routes of flavors, their extra specs, and access to private flavors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ACCESS_RULE = "os_compute_api:os-flavor-access"
 _INDEX = Rule("os_compute_api:flavors:index", ANYBODY, "List the flavors that the caller may use.")
 _CREATE_SPECS = Rule(f"{_SPEC_RULE}:create", ADMIN)
 _UPDATE_SPEC = Rule(f"{_SPEC_RULE}:update", ADMIN)
-# The handler also checks the rule of the action that the body names.
+# The handler also checks the rule of the requested action.
 _ACT = Rule(
     f"{_ACCESS_RULE}:action", ANYBODY, "Send an action to a flavor; each action has its own rule."
 )

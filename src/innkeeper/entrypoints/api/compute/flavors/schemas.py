@@ -1,4 +1,4 @@
-"""Schemas of requests about flavors; closed, so that a typo is rejected rather than ignored."""
+"""Schemas of requests about flavors. They reject unknown keys, so typos are not ignored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SORT_KEYS = {
     "updated_at": "updated_at",
     "vcpus": "vcpus",
 }
-"""The API's sort keys, and the fields they sort by."""
+"""The field for each of the API's sort keys."""
 
 LIST = query(
     {

@@ -48,7 +48,7 @@ async def create(call: Call) -> Answer:
         lambda tx: aggregates.create(tx, uuid, name, zone, call.now), retry=WHOLE_HOSTS
     )
     shown = _shown(created)
-    # Both are empty, and Nova leaves them out of this answer.
+    # Both are empty, and Nova omits them from this answer.
     del shown["hosts"], shown["metadata"]
     return Answer(200, {"aggregate": shown})
 
@@ -76,7 +76,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def act(call: Call) -> Answer:
-    """Add a host to an aggregate, remove one, or set metadata."""
+    """Add a host to an aggregate, remove a host, or set metadata."""
     ((action, arguments),) = call.body.items()
     if action not in ACTIONS:
         raise Invalid(f"There is no such action: {action[:60]}")
@@ -96,11 +96,11 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""Actions on an aggregate, with the argument of each; a policy rule has the action's name."""
+"""By action: the function and the argument's name. Policy rules end with the action's name."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts: not supported, unless it has none."""
+    """Cache images on an aggregate's hosts (not supported: 501 if it has hosts)."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):
@@ -115,14 +115,14 @@ async def cache_images(call: Call) -> Answer:
 
 
 def _owners(call: Call) -> Owners:
-    """The systems whose aggregates must not be edited through this API."""
+    """Return the owners of aggregates. An owner applies or rejects edits of its aggregates."""
     return owned_aggregates.owners(context(call))
 
 
 def _row(call: Call) -> int:
     text = call.params["aggregate_id"]
     if _NUMBER.fullmatch(text) is None:
-        # Clients try a name first, and search the list when they get this error.
+        # Some clients pass a name as the id, and search the list after this error.
         raise Invalid("Invalid input received: id must be an integer")
     if len(text) > ROW_DIGITS_MAX:
         raise NotFound(f"Aggregate {text} could not be found.")

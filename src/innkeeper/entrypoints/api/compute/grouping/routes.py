@@ -31,7 +31,7 @@ GROUPING_ROUTES = (
         "POST",
         f"{_AGGREGATE}/action",
         aggregates.act,
-        # The handler also checks the rule of the action that the body names.
+        # The handler also checks the rule of the requested action.
         _SHOW_AGGREGATES,
         body=schemas.AGGREGATE_ACTION,
     ),

@@ -1,6 +1,6 @@
 """Server groups: servers under one affinity policy.
 
-Always true: a group that the caller may not see looks like one that does not exist.
+Always true: callers get the same 404 for a group that they may not see as for a missing group.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def index(call: Call) -> Answer:
         f"{RULE}:index:all_projects", project_id=project_id
     )
     offset = int(call.last("offset") or 0)
-    # 0 means no limit: a full page.
+    # A limit of 0 means a full page.
     limit = limit_of(call) or call.site.settings.serving.page_size_max
     if project_id is None and not is_for_all:
         return Answer(200, {"server_groups": []})
@@ -49,7 +49,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Create a server group; servers join it at boot."""
+    """Create an empty server group. Servers join a group only at boot."""
     project_id, user_id = call.context.project_id, call.context.user_id
     if project_id is None or user_id is None:
         raise Invalid("Server groups belong to a project; the token names none.")
@@ -74,7 +74,7 @@ async def create(call: Call) -> Answer:
 def _max_per_host(rules: dict[str, Any]) -> int | None:
     if MAX_PER_HOST not in rules:
         return None
-    # The schema bounds JSON numbers only; clients may send a number as a string.
+    # Clients may send the number as a string, which the schema does not bound.
     value = int(rules[MAX_PER_HOST])
     if not 1 <= value <= UNIT_MAX:
         raise Invalid(
@@ -85,7 +85,7 @@ def _max_per_host(rules: dict[str, Any]) -> int | None:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete a server group; its servers stay."""
+    """Delete a server group, but not its servers."""
     group, _ = await _found(call)
     await call.write(lambda tx: groups.delete(tx, group.uuid))
     return Answer(204)

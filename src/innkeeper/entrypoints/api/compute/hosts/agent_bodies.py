@@ -1,9 +1,9 @@
 """Fast decoding of the large bodies that agents send.
 
-A JSON schema needs a second for a report of 500 hosts, so msgspec decodes and validates first.
+Validating a report of 500 hosts against its JSON schema takes a second. So msgspec is tried first.
 
-Always true: a body that is accepted here is valid by the schema. A body that is rejected here
-goes to the schema, which words the error.
+Always true: a body that msgspec accepts would also pass the schema. A body that msgspec rejects is
+validated against the schema, which also words the error.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _Inner = Annotated[
 _Facts = Annotated[
     dict[_FactName, _Text | bool | _Whole | _Broken | _List | _Inner], Meta(max_length=FACTS_MAX)
 ]
-# Only the canonical form; UUIDs in other forms go to the schema.
+# Only the canonical form. The schema also accepts other forms of UUIDs.
 _Uuid = Annotated[str, Meta(pattern=patterns.PLAIN_UUID_PATTERN)]
 
 
 class InventoryBody(Struct, forbid_unknown_fields=True):
-    """One resource class of a host."""
+    """A host's inventory of one resource class."""
 
     total: _Count
     reserved: _Amount | UnsetType = UNSET
@@ -65,7 +65,7 @@ class InventoryBody(Struct, forbid_unknown_fields=True):
     allocation_ratio: _Ratio | UnsetType = UNSET
 
     def report(self) -> InventoryReport:
-        """The report that the compute system takes."""
+        """Return the inventory as the compute system expects it."""
         return InventoryReport(
             self.total,
             given(self.reserved),
@@ -77,7 +77,7 @@ class InventoryBody(Struct, forbid_unknown_fields=True):
 
 
 class HostBody(Struct, forbid_unknown_fields=True):
-    """One host."""
+    """A report of one host."""
 
     name: _Name
     inventories: Annotated[dict[_Constant, InventoryBody], Meta(max_length=FACTS_MAX)]
@@ -97,7 +97,7 @@ class HostBody(Struct, forbid_unknown_fields=True):
 
 
 class ReportBody(Struct, forbid_unknown_fields=True):
-    """Some of an agent's hosts."""
+    """A report of some of an agent's hosts."""
 
     hosts: Annotated[list[HostBody], Meta(min_length=1, max_length=HOSTS_MAX)]
 
@@ -117,7 +117,7 @@ class ResultsBody(Struct, forbid_unknown_fields=True):
 
 
 def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
-    """A decoder for a route; it returns ``None`` to leave the body to the schema."""
+    """Return a route's decoder, which returns ``None`` for bodies that it rejects."""
     decoder = msgspec.json.Decoder(body_type)
 
     def decode(body: bytes) -> T | None:
@@ -130,7 +130,7 @@ def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
 
 
 def converted(body_type: type[T], body: Any) -> T:
-    """Convert a body that the schema accepted, unless the decoder has done so already."""
+    """Convert a body that the schema accepted, unless the decoder has already converted it."""
     if isinstance(body, body_type):
         return body
     try:
@@ -140,5 +140,5 @@ def converted(body_type: type[T], body: Any) -> T:
 
 
 def given(value: Any) -> Any:
-    """The value, or ``None`` where the body has none."""
+    """Return the value, or ``None`` if the body has no value."""
     return None if value is UNSET else value

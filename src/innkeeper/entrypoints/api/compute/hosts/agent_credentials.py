@@ -1,6 +1,6 @@
-"""Credentials of agents: administrators issue, list and revoke them.
+"""Credentials of agents, which administrators issue, list and revoke.
 
-Always true: only the answer that issues a credential holds its secret text.
+Always true: a credential's secret is shown only once, when the credential is issued.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.systems.identity import agent_credentials
 
 
 async def create(call: Call) -> Answer:
-    """Issue a credential for an agent; only this answer holds its text."""
+    """Issue a credential for an agent. Only this answer shows its secret."""
     requested = call.body["agent_credential"]
     issued, text = await call.write(
         lambda tx: agent_credentials.issue(
@@ -46,7 +46,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a credential of an agent, without its text."""
+    """Show a credential of an agent, without its secret."""
     credential_id = call.params["credential_id"]
     found = await call.read(lambda tx: agent_credentials.get(tx, credential_id))
     return Answer(200, {"agent_credential": _shown(found)})

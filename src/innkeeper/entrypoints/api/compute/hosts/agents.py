@@ -1,6 +1,6 @@
 """The API of agents: register, report hosts, send heartbeats, take work, report results.
 
-These routes are Innkeeper's own. They have no microversions: an agent has the same release as
+These routes exist only in Innkeeper and have no microversions. An agent has the same release as
 its service, and new fields are optional.
 """
 
@@ -35,16 +35,16 @@ from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
-"""Heartbeats in ``service_down_time``, so that one may be lost."""
+"""Heartbeats per ``service_down_time``, so that losing one does no harm."""
 REPORTS = 3
-"""Reports in ``capabilities_max_age``, so that one may be lost."""
+"""Reports per ``capabilities_max_age``, so that losing one does no harm."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
-"""How often to poll for orders that another process committed."""
+"""Seconds between polls for orders that another process committed."""
 
 
 async def register(call: Call) -> Answer:
-    """Register an agent; the answer has the intervals of its heartbeats and reports."""
+    """Register an agent, and return its intervals for heartbeats and reports."""
     requested = call.body["agent"]
     new_id = call.site.ids.uuid()
     agent = await call.write(
@@ -63,7 +63,7 @@ async def register(call: Call) -> Answer:
 
 
 async def index(call: Call) -> Answer:
-    """List agents by name."""
+    """List agents, ordered by name."""
     limit, marker = limit_of(call), call.last("marker")
     found = await call.read(lambda tx: agents.page(tx, marker, limit))
     body: dict[str, Any] = {"agents": [_shown(call, each) for each in found]}
@@ -98,7 +98,7 @@ async def report(call: Call) -> Answer:
         )
 
     reported = await call.write(write, len(reports))
-    # After the commit: a transaction may be rolled back and retried.
+    # Log after the commit, because a transaction may be rolled back and retried.
     _log_unknown(_id(call), reported)
     shown = [
         {"name": each.name, "provider_uuid": each.provider_uuid, "service_id": each.service_uuid}
@@ -108,7 +108,7 @@ async def report(call: Call) -> Answer:
 
 
 def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
-    """Log once per report: an agent of another cloud could report thousands of servers."""
+    """Log once per report, because an agent of another cloud may report thousands of servers."""
     unknown = [(each.name, server) for each in reported for server in each.unknown_servers]
     if unknown:
         LOG.warning(
@@ -120,13 +120,13 @@ def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
 
 
 async def heartbeat(call: Call) -> Answer:
-    """Send a heartbeat: the agent and all its hosts are up."""
+    """Send a heartbeat, so that the agent and all its hosts count as up."""
     await call.write(lambda tx: agents.heartbeat(tx, call.context, _id(call), call.now))
     return Answer(204)
 
 
 async def take_work(call: Call) -> Answer:
-    """Take an agent's work orders; waits for the first one, up to a time limit."""
+    """Wait for an agent's work orders, up to a time limit, and return them."""
     after, limit = call.body.get("after", 0), call.body.get("limit", ORDERS_MAX)
     wait_s_max = call.site.settings.computing.work_poll_s
     wait_s = min(call.body.get("wait_s", wait_s_max), wait_s_max)
@@ -140,7 +140,7 @@ async def take_work(call: Call) -> Answer:
             await _wait(woken, min(RECHECK_S, end_s - loop.time()))
             if not woken.is_set() and loop.time() >= end_s:
                 break
-            # Clear before reading: an order that is committed after the read sets it again.
+            # Clear before reading, because an order committed after the read sets it again.
             woken.clear()
             orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
     return Answer(200, {"orders": [_order(each) for each in orders]})
@@ -152,7 +152,7 @@ async def _wait(woken: asyncio.Event, timeout_s: float) -> None:
 
 
 async def report_results(call: Call) -> Answer:
-    """Report the results of work orders; repeated results are accepted and change nothing."""
+    """Report the results of work orders. Repeating a result has no effect."""
     body = converted(ResultsBody, call.body)
     results = [Result(each.order_id, each.ok, each.fault) for each in body.results]
     settings = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
@@ -186,7 +186,7 @@ def _defaults(call: Call) -> HostDefaults:
 
 
 def _with_canonical_uuids(body: Any) -> Any:
-    """Bring UUIDs to their canonical form, unless the decoder has validated the body."""
+    """Convert UUIDs to their canonical form, unless the decoder has accepted the body."""
     if not isinstance(body, dict):
         return body
     for each in body["hosts"]:

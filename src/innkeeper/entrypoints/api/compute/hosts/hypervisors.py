@@ -1,4 +1,4 @@
-"""Hypervisors, as the Compute API calls hosts: their inventories, uptime and servers."""
+"""Hypervisors, the Compute API's word for hosts, with their inventories, uptime and servers."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ async def detail_all(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a hypervisor, named by its UUID."""
+    """Show a hypervisor by its UUID."""
     return await _show(call, _by_uuid, with_servers=is_true(call.last("with_servers", "false")))
 
 
 async def show_by_row(call: Call) -> Answer:
-    """Show a hypervisor, named by its number."""
+    """Show a hypervisor by its number."""
     return await _show(call, _by_row, with_servers=False)
 
 
@@ -80,24 +80,24 @@ async def statistics(call: Call) -> Answer:
 
 
 async def uptime(call: Call) -> Answer:
-    """Show the uptime of a hypervisor, named by its UUID."""
+    """Show a hypervisor's uptime by its UUID."""
     return _uptime_answer(call, await call.read(lambda tx: _by_uuid(tx, call)))
 
 
 async def uptime_by_row(call: Call) -> Answer:
-    """Show the uptime of a hypervisor, named by its number."""
+    """Show a hypervisor's uptime by its number."""
     return _uptime_answer(call, await call.read(lambda tx: _by_row(tx, call)))
 
 
 async def search(call: Call) -> Answer:
-    """Find hypervisors by a part of their names."""
+    """Find hypervisors whose names contain a string."""
     part = call.params["hypervisor_id"]
     found = await call.read(lambda tx: _matching(tx, part))
     return Answer(200, {"hypervisors": [_brief(call, each) for each in found]})
 
 
 async def servers(call: Call) -> Answer:
-    """List the servers on hypervisors, which are found by a part of their names."""
+    """List the servers on hypervisors whose names contain a string."""
     part = call.params["hypervisor_id"]
 
     def read(tx: Tx) -> tuple[list[Host], Servers]:
@@ -138,7 +138,7 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
     body = WithOlderFields({"hypervisors": shown}, {})
     if found and len(found) == limit and part is None:
         body["hypervisors_links"] = next_page(call, path, found[-1].provider_uuid)
-        # Before 2.53 the marker of a page was a host's number.
+        # Before 2.53, the marker of a page is a host's number.
         body.older["links"] = next_page(call, path, str(found[-1].id))
     return Answer(200, body)
 
@@ -194,7 +194,7 @@ def _uptime_answer(call: Call, host: Host) -> Answer:
 
 
 def _uptime(booted_at: datetime | None, now: datetime) -> str | None:
-    """Format like the ``uptime`` command, without users and load, which are unknown."""
+    """Format an uptime like the ``uptime`` command, but without users and load (unknown)."""
     if booted_at is None:
         return None
     minutes = max(0, int((now - booted_at).total_seconds()) // SECONDS_PER_MINUTE)

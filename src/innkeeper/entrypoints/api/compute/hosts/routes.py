@@ -27,7 +27,7 @@ _SERVICE_RULE = "os_compute_api:os-services"
 _HYPERVISORS = "/v2.1/os-hypervisors"
 _HYPERVISOR = "/v2.1/os-hypervisors/{hypervisor_id}"
 _HYPERVISOR_RULE = "os_compute_api:os-hypervisors"
-# Agents send no version header, which means the oldest version.
+# Agents send no version header, so their requests have the oldest version.
 _OLDEST = Version(2, 1)
 _FORCED_DOWN = Version(2, 11)
 _UNPAGED, _PAGED = Version(2, 32), Version(2, 33)
@@ -35,7 +35,7 @@ _NUMBERS, _UUIDS = Version(2, 52), Version(2, 53)
 _AMOUNTS = Version(2, 87)
 
 AGENT = "role:service or role:admin or is_agent:True"
-"""Programs that manage hosts. Each may only act for the agent that it registered."""
+"""Programs that manage hosts. Only administrators may act for agents of other programs."""
 
 
 def _by_agents(action: str, description: str = "") -> Rule:

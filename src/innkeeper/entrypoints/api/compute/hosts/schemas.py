@@ -8,7 +8,7 @@ from innkeeper.entrypoints.api.patterns import TEXT_PATTERN
 from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES, closed, query
 
 _REASON = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": TEXT_PATTERN}
-# Clients of 2.1 also send booleans as these words.
+# Clients at microversion 2.1 also send booleans as these words.
 TRUE = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t")
 FALSE = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f")
 _BOOLEAN: dict[str, Any] = {"type": ["boolean", "string"], "enum": [*TRUE, *FALSE]}
@@ -40,5 +40,5 @@ HYPERVISOR = query(_SERVERS)
 
 
 def is_true(value: Any) -> bool:
-    """Whether one of the accepted words for a boolean means true."""
+    """Return whether an accepted word for a boolean means true."""
     return value in TRUE

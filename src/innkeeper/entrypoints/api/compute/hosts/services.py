@@ -1,4 +1,4 @@
-"""Compute services: every host has one, with the host's name."""
+"""Compute services. Every host has one service, named after the host."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 
 BINARY = "nova-compute"
-"""The API's name for the service on a host; no other service is listed."""
+"""The API's name for the service on a host. No other services are listed."""
 ROW_DIGITS_MAX = 18
 
 
 class WithOlderFields(dict[str, Any]):
-    """A part of an answer, with ``older``: values that only older microversions show.
+    """A part of an answer. ``older`` has values that only older microversions show.
 
-    Values in ``older`` are not sent unless a microversion's step puts them into the mapping.
+    They are sent only if a microversion's step copies them into the mapping.
     """
 
     def __init__(self, shown: dict[str, Any], older: dict[str, Any]) -> None:
@@ -47,20 +47,20 @@ async def update(call: Call) -> Answer:
         lambda tx: hosts.change_service(tx, hosts.by_service(tx, uuid), change, call.now)
     )
     shown = _shown(call, changed)
-    # The time of this change; lists show the time of the last heartbeat.
+    # This answer shows the time of the change. Lists show the time of the last heartbeat.
     shown["updated_at"] = micros(changed.updated_at)
     return Answer(200, {"service": shown})
 
 
 async def delete(call: Call) -> Answer:
-    """Delete the compute service of a host without servers, and the host."""
+    """Delete a compute service and its host. The host must have no servers."""
     uuid = _uuid(call)
     await call.write(lambda tx: hosts.remove_service(tx, hosts.by_service(tx, uuid), call.now))
     return Answer(204)
 
 
 async def delete_by_row(call: Call) -> Answer:
-    """Delete the compute service, named by its number, of a host without servers."""
+    """Delete a compute service by its number, and its host. The host must have no servers."""
     row = row_of(call.params["service_id"])
 
     def write(tx: Tx) -> None:
@@ -86,14 +86,14 @@ async def disable(call: Call) -> Answer:
 
 
 async def disable_with_reason(call: Call) -> Answer:
-    """Disable a host's compute service, with a reason."""
+    """Disable a host's compute service, and record the reason."""
     reason = call.body["disabled_reason"]
     await _change_by_name(call, ServiceChange(is_disabled=True, disabled_reason=reason))
     return _answered(call, status="disabled", disabled_reason=reason)
 
 
 async def force_down(call: Call) -> Answer:
-    """Force a host's compute service down, or undo that."""
+    """Set or clear forced-down for a host's compute service."""
     is_down = is_true(call.body["forced_down"])
     await _change_by_name(call, ServiceChange(is_forced_down=is_down))
     return _answered(call, forced_down=is_down)
@@ -135,13 +135,13 @@ def _uuid(call: Call) -> str:
 
 
 def row_of(text: str) -> int | None:
-    """Parse the number of a row, such as the id of a host before 2.53; ``None`` if it is none."""
+    """Parse a row number, such as a host's id before 2.53. Returns ``None`` if it is malformed."""
     is_number = text.isascii() and text.isdigit() and len(text) <= ROW_DIGITS_MAX
     return int(text) if is_number else None
 
 
 def state(call: Call, host: Host) -> dict[str, str]:
-    """Whether a host is up and enabled, in the API's words."""
+    """Return a host's state and status as the API shows them."""
     is_up = host.is_up(call.now, call.site.settings.computing.service_down_time_s)
     return {
         "state": "up" if is_up else "down",

@@ -1,6 +1,6 @@
-"""The server in the path, checked against policy.
+"""Access to the server in the path, as policy allows.
 
-Always true: a server that the caller may not access looks like one that does not exist.
+Always true: callers get the same 404 for a server that they may not access as for a missing one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 
 
 async def found(call: Call) -> Server:
-    """The server in the path; raises :class:`NotFound` unless the route's rule allows it."""
+    """Return the server in the path. Raises :class:`NotFound` unless the route's rule allows it."""
     server, _ = await _find(call, lambda tx, server: None)
     return server
 
 
 async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
-    """As :func:`found`, with the server's host, by its name, and the UUID of its group."""
+    """Like :func:`found`, but also return the host by its name, and the UUIDs of the groups."""
     server, (homes, group) = await _find(
         call, lambda tx, server: (servers.homes(tx, [server]), groups.uuid_of(tx, server.uuid))
     )
@@ -36,7 +36,7 @@ async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
 
 
 async def found_even_deleted(call: Call) -> Server:
-    """As :func:`found`, but finds deleted servers too."""
+    """Like :func:`found`, but also find deleted servers."""
     server, _ = await _find(call, lambda tx, server: None, servers.marker)
     return server
 
@@ -66,10 +66,10 @@ async def _find(
 
 
 def may_override(call: Call, server: Server) -> bool:
-    """Whether the caller may change locked servers."""
+    """Return whether the caller may change the server while it is locked."""
     return call.allows(OVERRIDE, project_id=server.project_id, user_id=server.user_id)
 
 
 def _unknown(uuid: str) -> NotFound:
-    # Clients look servers up by name first, and match on this sentence.
+    # Clients that look up servers by name rely on this exact wording.
     return NotFound(f"Instance {uuid} could not be found.")

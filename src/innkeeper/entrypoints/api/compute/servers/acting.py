@@ -1,4 +1,4 @@
-"""What all actions on servers share: the request, and the wording of conflicts.
+"""The parts that all actions on servers share: the request, and the wording of conflicts.
 
 Always true: conflicts name the action and the server's state in the words of the Compute API.
 """
@@ -20,12 +20,12 @@ from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 Write = Callable[..., None]
-"""A system's function that changes a server: ``(tx, uuid, initiator, *, now)``."""
+"""A function of a system that changes a server: ``(tx, uuid, initiator, *, now)``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """One action on one server; ``arguments`` is the body's value under the action's name."""
+    """A request for an action on a server. ``arguments`` is the body's value for the action."""
 
     call: Call
     server: Server
@@ -42,7 +42,7 @@ class Acting:
         return initiator(self.call, self.server)
 
     async def write(self, work: Write, **more: Any) -> Answer:
-        """Run ``work`` on the server, and answer 202."""
+        """Run ``work`` on the server, and return a 202."""
         uuid, caller, now = self.server.uuid, self.initiator, self.call.now
 
         def write(tx: Tx) -> None:
@@ -54,9 +54,9 @@ class Acting:
 
 @dataclass(frozen=True, slots=True)
 class ServerAction:
-    """One action of the API: its newest body schema, policy rule and handler.
+    """An action of the API: its newest body schema, its policy rule and its handler.
 
-    ``word`` is the action's name in errors, where it differs from the name in the body.
+    ``word`` is the action's name in errors, if it differs from the name in the body.
     """
 
     schema: Schema
@@ -66,17 +66,17 @@ class ServerAction:
 
 
 def without_arguments(rule: str, work: Write, word: str | None = None) -> ServerAction:
-    """An action without arguments that only runs ``work`` on the server."""
+    """Return an action without arguments that runs ``work`` on the server."""
     return ServerAction(IGNORED, rule, lambda acting: acting.write(work), word)
 
 
 def initiator(call: Call, server: Server) -> Initiator:
-    """The caller, as the systems identify it, with its permission to override locks."""
+    """Return the caller as the systems identify it, and whether it may override locks."""
     return call.initiator(may_override=may_override(call, server))
 
 
 def in_words(error: Conflict, action: str) -> Conflict:
-    """Reword a conflict as the Compute API's clients know it."""
+    """Reword a conflict in the way that clients of the Compute API expect."""
     if isinstance(error, Locked):
         return Locked(error.message.replace("Server", "Instance", 1).rstrip("."))
     if not isinstance(error, WrongState):
@@ -84,7 +84,7 @@ def in_words(error: Conflict, action: str) -> Conflict:
     if error.fact == "host":
         return Conflict(f"Instance {error.server_uuid} is not ready")
     if error.value is None:
-        # The server never ran, or no task is running that could be stopped.
+        # The server never ran, or has no task that could be stopped.
         return Conflict(f"Instance {error.server_uuid} is in an invalid state for '{action}'")
     fact, value = error.fact, error.value
     if fact == "status":

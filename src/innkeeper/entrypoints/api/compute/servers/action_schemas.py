@@ -1,6 +1,6 @@
 """Schemas of the newest bodies of actions on servers.
 
-Always true: the value under an action's name is a closed object, or it is ignored.
+Always true: an action's value is ignored, or must be an object without unknown keys.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.patterns import DESTINATION_PATTERN, NO_NUL_PATTE
 from innkeeper.entrypoints.api.schema_types import NAME, closed
 
 IGNORED: Schema = {}
-"""For actions without arguments: clients send null, an empty object or something else."""
+"""For actions without arguments. Clients send null, an empty object or any other value."""
 HOST: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": DESTINATION_PATTERN}
 HOST_OR_NULL: Schema = {**HOST, "type": ["string", "null"]}
 PASSWORD: Schema = {"type": "string", "maxLength": 255}
@@ -39,7 +39,7 @@ UNSHELVE = _or_null(
 _DEDICATED: Schema = {**HOST, "pattern": NO_NUL_PATTERN}
 SET_DEDICATED_HOSTS: Schema = {
     **_or_null(closed({"pcloud": _DEDICATED, "reservation": _DEDICATED})),
-    # A host cannot be in both; an empty object means ordinary hosts.
+    # No host is in a pcloud and a reservation at once. An empty object means ordinary hosts.
     "maxProperties": 1,
 }
 RESET_STATE = closed({"state": {"type": "string", "enum": ["active", "error"]}}, ("state",))

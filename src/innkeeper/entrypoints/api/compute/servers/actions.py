@@ -1,7 +1,7 @@
 """Actions on servers: the table of all actions, and the route that they share.
 
 Always true: the body's only key names the action. The action's rule is checked for the server's
-project; a caller who may not see the server gets 404.
+project. A caller who may not see the server gets a 404.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ UNSUPPORTED = frozenset(
 BODY: Schema = {
     "type": "object",
     "properties": {name: action.schema for name, action in ACTIONS.items()},
-    # The handler rejects unknown actions, once the server is known.
+    # The handler rejects unknown actions, but only after it has found the server.
     "additionalProperties": {},
     "minProperties": 1,
     "maxProperties": 1,
@@ -114,7 +114,7 @@ BODY: Schema = {
 
 
 async def act(call: Call) -> Answer:
-    """Carry out an action on a server; the body's only key names the action."""
+    """Run an action on a server. The body's only key names the action."""
     server = await found(call)
     ((name, arguments),) = call.body.items()
     if name in UNSUPPORTED:

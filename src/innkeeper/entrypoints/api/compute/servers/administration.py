@@ -1,4 +1,4 @@
-"""Administrative actions on servers: lock, unlock, reset the state, force the deletion."""
+"""Administrative actions on servers: lock, unlock, reset the state, force-delete."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ async def unlock(acting: Acting) -> Answer:
 
 
 async def reset_state(acting: Acting) -> Answer:
-    """Set a server's state, whatever it was."""
+    """Set a server's state, regardless of its current state."""
     return await acting.write(completion.reset_state, status=STATES[acting.arguments["state"]])
 
 
 async def force_delete(acting: Acting) -> Answer:
-    """Delete a server. Deletions are never deferred here, so this is an ordinary one."""
+    """Delete a server, like any other deletion, because deletions are never deferred here."""
     await deleted(acting.call, acting.server)
     return Answer(202)

@@ -1,8 +1,8 @@
-"""Turns the body of ``POST /servers`` into the boot request of the compute room.
+"""Converts the body of ``POST /servers`` into the compute room's boot request.
 
-Always true: a boot, a build plan and an explanation of the same body are refused in the same
-words before the decision. What no schema can check (addresses, base64, block devices, hosts) is
-checked here, however the body was decoded.
+Always true: before the decision, boots, build plans and explanations raise the same errors for a
+body. However a body was decoded, this module checks what no schema can: addresses, base64, block
+devices and hosts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from innkeeper.systems.compute.servers import labels
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
-"""Of all hints of a request together: every server that it boots keeps them."""
+"""Maximum size of all hints of a request. Each of its servers stores all of them."""
 NO_BLOCK_STORAGE = (
     "Block Device Mapping is Invalid: there is no block storage here; "
     "servers boot from a local disk, blank or made from an image."
@@ -44,7 +44,7 @@ NAME_CHARS_MAX = 255
 
 @dataclass(slots=True)
 class ServerCreateRequest:
-    """A decoded body of ``POST /servers``, of which only the form has been checked."""
+    """A decoded body of ``POST /servers``. Only its form has been checked."""
 
     name: str
     flavor: str
@@ -75,7 +75,7 @@ class ServerCreateRequest:
 
 
 async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
-    """Read and check the body; raises what a boot would be refused with."""
+    """Decode and check the body. Raises the errors that a boot of this body would raise."""
     body = call.body if isinstance(call.body, ServerCreateRequest) else create_request(call.body)
     request = boot_request(call, body)
     if body.metadata:
@@ -84,7 +84,7 @@ async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
 
 
 async def metadata_items_max(call: Call, project_id: str | None) -> int:
-    """How many metadata items the project's quota allows a server."""
+    """Return the project's quota of metadata items per server."""
     default = quotas.defaults(call.site.settings.computing)
     if project_id is None:
         return default.metadata_items
@@ -93,7 +93,7 @@ async def metadata_items_max(call: Call, project_id: str | None) -> int:
 
 
 def create_request(body: Mapping[str, Any]) -> ServerCreateRequest:
-    """Read a body that the schema accepted."""
+    """Decode a body that the schema accepted."""
     server = body["server"]
     hints: Mapping[str, Any] = next((body[key] for key in HINT_KEYS if key in body), {})
     return ServerCreateRequest(
@@ -141,7 +141,7 @@ def _is_true(value: Any) -> bool:
 
 
 def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
-    """Check a decoded body and make the request. Raises :class:`Invalid` or Forbidden."""
+    """Check a decoded body and return its boot request. Raises :class:`Invalid` or Forbidden."""
     count_min, count_max = _counts(call, body)
     zone, forced_host = _place(call, body)
     ids = call.site.ids
@@ -155,7 +155,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     if any(name in body.hints for name in FILTER_HINTS):
         call.demand("os_compute_api:servers:create:host_filters", project_id=project_id)
     if names_hosts(body.hints):
-        # Even where the filter is not in force, which only the decision knows.
+        # Check this even if the filter is disabled: only the decision knows the enabled filters.
         call.demand(FORCED_HOST, project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
     return BootRequest(
@@ -188,22 +188,22 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
 
 
 def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
-    # Only trusted callers may choose the batch: another project's servers in a batch's list
-    # would pass for its own. Other callers get a new id.
+    # Only trusted callers may choose a batch id. Otherwise, a project could add its servers to
+    # another project's batch. Other callers get a new id.
     if body.batch_id is not None and call.allows(NAMED_BATCH, project_id=call.context.project_id):
         return body.batch_id
-    # Named after its first server: batches made together are then neighbours in the index.
+    # The first server's id is time-ordered, so new batches are adjacent in the index.
     return f"r-{first}"
 
 
 def password(call: Call, body: ServerCreateRequest) -> str:
-    """The administrator's password in the answer: the requested one, or a new one."""
+    """Return the administrator's password: the requested one, or else a new one."""
     return body.password or made_password(call.site.ids)
 
 
 def made_password(ids: IdSource) -> str:
-    """A new password."""
-    # A seed has 63 random bits, and a letter takes six of them.
+    """Return a new random password."""
+    # A seed has 63 random bits, and a character needs six of them.
     number = ids.seed() << SEED_BITS | ids.seed()
     chars = []
     for _ in range(PASSWORD_CHARS):
@@ -227,7 +227,7 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
 
 
 def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | None]:
-    """The availability zone, and the host that an administrator named in any of the ways."""
+    """Return the requested availability zone, and the host that an administrator requested."""
     zone, host = _parse_zone(body.availability_zone)
     if host is not None:
         project = {"project_id": call.context.project_id}
@@ -249,7 +249,7 @@ def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
     if len(parts) > len(("zone", "host", "node")) or (len(parts) > 1 and not hosts):
         raise Invalid("Unable to parse availability_zone: it is ZONE, ZONE:HOST or :HOST.")
     if len(set(hosts)) > 1:
-        # ZONE:HOST:NODE: a host here is one node, of the same name.
+        # In ZONE:HOST:NODE, both names must be equal, because a host is a single node here.
         raise Invalid(f"Compute host {hosts[0]}:{hosts[1]} could not be found.")
     return zone or None, hosts[0] if hosts else None
 
@@ -304,7 +304,7 @@ def _image(body: ServerCreateRequest) -> str | None:
 
 
 def checked_encoding(text: str | None) -> str | None:
-    """User data as it came, or :class:`Invalid` for what is not base64."""
+    """Return user data unchanged. Raises :class:`Invalid` unless it is base64."""
     if text is not None:
         try:
             base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
@@ -314,7 +314,7 @@ def checked_encoding(text: str | None) -> str | None:
 
 
 def checked_address(name: str, text: str, version: int) -> str:
-    """An address as it came, or the empty string; :class:`Invalid` for anything else."""
+    """Return an address or empty string unchanged. Raises :class:`Invalid` for other text."""
     if text:
         try:
             address = ipaddress.ip_address(text)

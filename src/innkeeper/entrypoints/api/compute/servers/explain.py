@@ -1,6 +1,6 @@
-"""Explanations of boots and of existing servers' decisions; Innkeeper's own API.
+"""Explanations of planned boots and past decisions, an API that only Innkeeper has.
 
-Always true: nothing is claimed, and only administrators see names of hosts.
+Always true: an explanation claims nothing, and only administrators see the names of hosts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RECORD_RULE = "os_compute_api:os-explain:record"
 
 
 async def explain(call: Call) -> Answer:
-    """Explain a body of ``POST /servers``; what would refuse the boot refuses this too."""
+    """Explain a body of ``POST /servers``. Raises the same errors for the body as a boot."""
     project_id = call.context.project_id
     host = call.last("host")
     if host is not None:
@@ -40,7 +40,7 @@ async def explain(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show what is kept of the decision about one server."""
+    """Show the stored record of a server's placement decision."""
     server = await found_even_deleted(call)
     are_hosts_named = call.allows(HOSTS_RULE, project_id=server.project_id)
     told = await call.read(lambda tx: decisions.shown(tx, server, are_hosts_named=are_hosts_named))
@@ -55,6 +55,6 @@ async def recordings(call: Call) -> Answer:
 
 
 async def recording(call: Call) -> Answer:
-    """Download one recording, as `innkeeper replay` reads it."""
+    """Download a recording, for `innkeeper replay`."""
     content = await call.site.recordings.read(call.params["name"])
     return Answer(200, content, {"content-type": "application/zip"})

@@ -1,4 +1,4 @@
-"""Routes of instance actions, which are the history of a server, and of migrations."""
+"""Routes of migrations and of instance actions (a server's history)."""
 
 from __future__ import annotations
 

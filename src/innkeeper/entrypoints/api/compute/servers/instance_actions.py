@@ -1,4 +1,4 @@
-"""Instance actions: what was done to a server, with the events of each action."""
+"""Instance actions: the history of actions on a server, with the events of each action."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
 
 @dataclass(frozen=True, slots=True)
 class InstanceActionOptions:
-    """What older versions mean by a request for instance actions."""
+    """How older microversions request instance actions."""
 
     shows_deleted: bool = True
     """Whether the actions of deleted servers are shown."""
@@ -90,7 +90,7 @@ def _event(call: Call, server: Server, event: ActionEvent) -> dict[str, Any]:
         "hostId": host_id(server.project_id, event.provider_uuid),
     }
     if call.allows(EVENTS_RULE, project_id=server.project_id):
-        # Tracebacks are only logged, not stored.
+        # Tracebacks are logged, but not stored.
         shown["traceback"] = None
         shown["host"] = event.host
     if call.allows(DETAILS_RULE, project_id=server.project_id):

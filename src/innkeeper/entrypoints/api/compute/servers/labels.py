@@ -23,7 +23,7 @@ _TAG = re.compile(TAG_PATTERN)
 
 
 async def _write(call: Call, work: Callable[[Tx, Server], T]) -> T:
-    """Run ``work`` on the server as the transaction reads it; raises if it is locked."""
+    """Run ``work`` on the server as read in the transaction. Raises if the server is locked."""
     server = await found(call)
     override = may_override(call, server)
 
@@ -112,7 +112,7 @@ async def remove_tags(call: Call) -> Answer:
 
 
 async def has_tag(call: Call) -> Answer:
-    """Check whether a server has a tag: 204 if it has."""
+    """Check whether a server has a tag (204 or 404)."""
     server, tag = await found(call), call.params["tag"]
     if tag not in server.tags:
         raise NotFound(f"Server {server.uuid} has no tag '{tag}'")
@@ -120,7 +120,7 @@ async def has_tag(call: Call) -> Answer:
 
 
 async def add_tag(call: Call) -> Answer:
-    """Add a tag to a server: 201, or 204 if it has the tag already."""
+    """Add a tag to a server (201, or 204 if the server already has the tag)."""
     tag = call.params["tag"]
     if not tag or len(tag) > TAG_CHARS_MAX or _TAG.search(tag) is None:
         raise Invalid(f"Invalid tag '{tag}': 1 to {TAG_CHARS_MAX} characters, without , and /.")

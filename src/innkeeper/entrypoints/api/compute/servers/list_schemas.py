@@ -1,4 +1,4 @@
-"""Schemas of the newest queries that list servers, and the columns behind their parameters."""
+"""The newest query schema of server lists, and the columns behind its parameters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SORT_COLUMNS: Mapping[str, str | None] = {
     "uuid": "uuid",
     "vm_state": "status",
 }
-"""Sort keys, and the columns they sort by."""
+"""The column for each sort key."""
 SORT_IGNORED = (
     "architecture",
     "auto_disk_config",
@@ -64,7 +64,7 @@ SORT_IGNORED = (
     "vcpus",
     "vm_mode",
 )
-"""Sort keys that are accepted and ignored: clients send them, and servers here lack them."""
+"""Sort keys that are accepted and ignored, because servers here lack these attributes."""
 
 EXACT_COLUMNS: Mapping[str, str] = {
     "access_ip_v4": "access_ip_v4",
@@ -86,7 +86,7 @@ EXACT_COLUMNS: Mapping[str, str] = {
     "user_id": "user_id",
     "uuid": "uuid",
 }
-"""Filters that compare a column with their value."""
+"""Filters by equality, with their columns."""
 LIKE_COLUMNS: Mapping[str, str] = {
     "name": "name",
     "display_name": "name",
@@ -94,13 +94,13 @@ LIKE_COLUMNS: Mapping[str, str] = {
     "description": "description",
     "display_description": "description",
 }
-"""Filters that match a column with their value as a pattern."""
+"""Filters by a pattern, with their columns."""
 TIMESTAMP_COLUMNS: Mapping[str, str] = {
     "created_at": "created_at",
     "launched_at": "launched_at",
     "terminated_at": "deleted_at",
 }
-"""Filters that compare a column with a timestamp, to the second."""
+"""Filters by a timestamp (to the second), with their columns."""
 IGNORED = (
     "auto_disk_config",
     "ip",
@@ -114,7 +114,7 @@ IGNORED = (
     "root_device_name",
     "soft_deleted",
 )
-"""Filters that are accepted and ignored: servers here lack these attributes."""
+"""Filters that are accepted and ignored, because servers here lack these attributes."""
 TAG_FILTERS = ("tags", "tags-any", "not-tags", "not-tags-any")
 FOR_ALL_CALLERS = frozenset(
     {
@@ -141,7 +141,7 @@ FOR_ALL_CALLERS = frozenset(
         "vm_state",
     }
 )
-"""Filters for all callers; other filters are ignored unless the caller is an administrator."""
+"""Filters that all callers may use. All other filters are ignored for ordinary users."""
 
 VALUE: Schema = {"type": "string", "maxLength": 1024, "pattern": ANY_LINES_PATTERN}
 

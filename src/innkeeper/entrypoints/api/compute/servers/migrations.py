@@ -1,6 +1,6 @@
 """Migrations of servers: list, show, abort, force complete.
 
-Always true: a caller who may not see hosts gets null for their names, and cannot filter by them.
+Always true: a caller who may not see hosts gets null for host names, and cannot filter by host.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ NOTHING_MEASURED = {
     for what in ("memory", "disk")
     for how in ("total", "processed", "remaining")
 }
-"""Drivers report no progress of a live migration."""
+"""Progress of a live migration: always null, because drivers do not report it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortOptions:
-    """What older versions mean by a request to abort a live migration."""
+    """How older microversions abort a live migration."""
 
     reaches_queue: bool = True
-    """Whether a live migration that is still queued is aborted too."""
+    """Whether a queued live migration can be aborted, too."""
 
 
 async def index(call: Call) -> Answer:
@@ -50,7 +50,7 @@ async def index(call: Call) -> Answer:
     if project_id is None or project_id != call.context.project_id:
         call.demand(ALL_RULE, project_id=call.context.project_id)
     shows_hosts = call.allows(HOSTS_RULE, project_id=call.context.project_id)
-    # A filter by name would reveal what is not shown.
+    # A filter by host would reveal hosts that the caller may not see.
     by_host = filters if shows_hosts else {}
     since, until = changes(filters)
     limit = limit_of(call)
@@ -105,7 +105,7 @@ async def show(call: Call) -> Answer:
 
 
 async def abort(call: Call) -> Answer:
-    """Abort a live migration; the server stays on its host."""
+    """Abort a live migration. This has no effect if the server has already moved."""
     server = await found(call)
     migration_id, caller = _number(call, server), initiator(call, server)
     in_queue = call.options.of(AbortOptions).reaches_queue
@@ -137,7 +137,7 @@ async def force_complete(call: Call) -> Answer:
     except WrongMigrationState as error:
         raise _in_words(error, "force complete") from error
     except NotFound as error:
-        # Nova answers 400 here, not 404.
+        # Nova returns 400 here, not 404.
         raise Invalid(_unknown(call, server).message) from error
     except Conflict as error:
         raise in_words(error, "force_complete") from error

@@ -1,7 +1,7 @@
 """Actions that move a server to another host, or resize it.
 
-Always true: the answer comes before the move. If no host accepts the server, its instance
-actions say so; the server itself stays unchanged.
+Always true: the answer is sent before the server moves. If no host is valid, the server stays
+unchanged, and its instance actions show the error.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ MIGRATE_LIVE_TO = "os_compute_api:os-migrate-server:migrate_live:host"
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """What older versions mean by a live migration or an evacuation."""
+    """How older microversions request live migrations and evacuations."""
 
     is_forced: bool = False
-    """Whether the requested host is used without checking it by filters."""
+    """Whether the requested host skips the scheduler's filters."""
     waits_for_host: bool = False
-    """Whether a live migration without a valid host fails at once."""
+    """Whether a request for a live migration gets a 400 if no host is valid."""
     is_started: bool = False
-    """Whether an evacuated server is started if it ran before."""
+    """Whether an evacuated server is started if it was running before."""
 
 
 async def resize(acting: Acting) -> Answer:
-    """Give a server another flavor, on a host with room for it."""
+    """Resize a server to another flavor, on a host with enough capacity."""
     flavor_id = str(acting.arguments["flavorRef"]).rpartition("/")[2]
     await _move(acting, resizing.resize, flavor_id)
     return Answer(202)
 
 
 async def migrate(acting: Acting) -> Answer:
-    """Move a server to another host; it is shut down during the move."""
+    """Cold-migrate a server. It is shut down during the move."""
     host = (acting.arguments or {}).get("host") or None
     if host is not None:
         acting.call.demand(MIGRATE_TO, **acting.owner)
@@ -52,7 +52,7 @@ async def migrate(acting: Acting) -> Answer:
 
 
 async def migrate_live(acting: Acting) -> Answer:
-    """Move a server to another host while it runs."""
+    """Live-migrate a server, which keeps running during the move."""
     host = acting.arguments["host"] or None
     options = acting.call.options.of(MoveOptions)
     if host is not None:
@@ -65,7 +65,7 @@ async def migrate_live(acting: Acting) -> Answer:
 
 
 async def evacuate(acting: Acting) -> Answer:
-    """Rebuild a server on another host, because its host is lost. Answers 200, as Nova does."""
+    """Rebuild a server on another host, because its own host is down. Returns 200, as in Nova."""
     host, options = acting.arguments.get("host"), acting.call.options.of(MoveOptions)
     try:
         await _move(

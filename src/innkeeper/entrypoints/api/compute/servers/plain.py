@@ -1,7 +1,7 @@
-"""A quick way through the most common bodies of ``POST /servers``.
+"""Fast decoding of the most common bodies of ``POST /servers``.
 
-Always true: what :func:`decode` accepts the schema accepts too, and both mean the same; for
-whatever is rare, odd or wrong it gives ``None``, and the schema finds the words.
+Always true: if :func:`decode` accepts a body, the schema accepts it with the same meaning. For
+all other bodies it returns ``None``, and the schema validates them and words the errors.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
 from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN
 
 SINCE = Version(2, 57)
-"""Plain bodies mean the same from here on: later versions brought keys that no plain body has,
-and earlier ones take files, which have to be looked for."""
+"""The decoder is correct from this version on: later versions only added keys that it rejects.
+Earlier versions accept personality files, which need a separate check."""
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Text = Annotated[str, msgspec.Meta(max_length=255)]
@@ -53,11 +53,11 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 _DECODER = msgspec.json.Decoder(_Body)
 NULL = b"null"
-"""A missing key is told from one with null by leaving every body with a null to the schema."""
+"""Bodies with this text go to the schema, because the structs treat null like a missing key."""
 
 
 def decode(body: bytes) -> ServerCreateRequest | None:
-    """Decode a plain good body; ``None`` leaves it to the schema."""
+    """Decode a common body, or return ``None`` to leave the body to the schema."""
     if NULL in body:
         return None
     try:
@@ -81,7 +81,7 @@ def decode(body: bytes) -> ServerCreateRequest | None:
 
 
 def _is_plain(server: _Server) -> bool:
-    # Printable text has neither control characters nor line ends; a space is printable.
+    # Printable text may have spaces, but no control characters or line breaks.
     texts = (server.name, server.flavorRef, server.availability_zone, server.key_name)
     return (
         all(text is None or text.isprintable() for text in texts)

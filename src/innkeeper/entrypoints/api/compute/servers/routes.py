@@ -126,7 +126,7 @@ TAG_ROUTES = (
 )
 
 ACTION_ROUTES = (
-    # The handler also checks the rule of the action that the body names.
+    # The handler also checks the rule of the requested action.
     Route("POST", f"{_ONE}/action", actions.act, _SHOW, body=actions.BODY, success=(200, 202)),
     Route("GET", f"{_ONE}/ips", unsupported.addresses, Rule("os_compute_api:ips:index", PROJECT)),
     Route(

@@ -1,7 +1,7 @@
 """Schemas of the newest bodies about servers.
 
-Always true: objects whose keys the API defines are closed; stored text has no NUL, which some
-databases cannot store.
+Always true: objects whose keys the API defines reject unknown keys. Stored text has no NUL
+characters, which some databases cannot store.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX, TAGS_MAX
 COUNT_MAX = 2**31 - 1
 USER_DATA_MAX = 65535
 PROPERTIES_MAX = 128
-"""For objects whose keys the API does not define."""
+"""Maximum number of keys in objects whose keys the API does not define."""
 
 WORD: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": ANY_LINES_PATTERN}
 TEXT: Schema = {"type": "string", "maxLength": 255, "pattern": ANY_LINES_PATTERN}
@@ -65,7 +65,7 @@ METADATA: Schema = {
     "type": "object",
     "patternProperties": {METADATA_KEY_PATTERN: TEXT},
     "additionalProperties": False,
-    # The quota limits how many items a server has.
+    # The quota limits the number of items per server.
     "maxProperties": ITEMS_MAX,
 }
 TAG: Schema = {"type": "string", "minLength": 1, "maxLength": TAG_CHARS_MAX, "pattern": TAG_PATTERN}
@@ -113,7 +113,7 @@ HINTED_FILTERS: Schema = {
 HINTS: Schema = {
     "type": "object",
     "properties": {
-        # Some clients send a list; a server is in at most one group.
+        # Some clients send a list. A server can be in only one group.
         "group": {"oneOf": [UUID, {"type": "array", "items": UUID, "maxItems": 1}]},
         "different_host": HINTED_SERVERS,
         "same_host": HINTED_SERVERS,
@@ -131,13 +131,13 @@ HINTS: Schema = {
         "filter": HINTED_FILTERS,
         "filters": HINTED_FILTERS,
     },
-    # Custom filters bring hints of their own.
+    # Custom filters can define their own hints.
     "additionalProperties": True,
     "maxProperties": PROPERTIES_MAX,
 }
 BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": BATCH_PATTERN}
 ENTRY_CHARS_MAX = 16 * 1024
-"""One layer has about 400 characters; each zone adds a layer, and a third for base64."""
+"""A layer has about 400 characters. Each zone adds a layer, and base64 adds a third."""
 ENTRY: Schema = {
     "type": "string",
     "minLength": 1,
@@ -212,7 +212,7 @@ UPDATE: Schema = closed(
     ("server",),
 )
 PLANNED: Schema = with_inner(CREATE, "server", {}, ("blob",))
-"""Bodies that only plan or explain; a build-plan entry is for booting its server."""
+"""Bodies that only plan or explain a boot. A build-plan entry can only be booted."""
 METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(
     {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)

@@ -1,4 +1,4 @@
-"""The query of a server listing as a selection for the compute system."""
+"""Converts the query of a server list into a selection for the compute system."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ NUMBER_DIGITS_MAX = 9
 
 
 def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
-    """The servers that the query selects; ``None`` if it cannot match any.
+    """Return the query's selection of servers, or ``None`` if it cannot match any server.
 
-    Raises :class:`Invalid` for malformed values, and :class:`Forbidden` for what only
-    administrators may list.
+    Raises :class:`Invalid` for malformed values, and :class:`Forbidden` for lists that only
+    administrators may request.
     """
     filters = _allowed_filters(call)
     exact = _exact(filters)
@@ -80,7 +80,7 @@ def _allowed_filters(call: Call) -> dict[str, str]:
 
 
 def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple[Any, ...]]:
-    """Limit the listing to the caller's project, unless all_tenants is set and allowed."""
+    """Limit the list to the caller's project, unless all_tenants is set and allowed."""
     if "all_tenants" in filters and _is_true("all_tenants", filters["all_tenants"] or "true"):
         call.demand(rule, project_id=call.context.project_id)
         return {}
@@ -92,12 +92,12 @@ def _scope(call: Call, filters: Mapping[str, str], rule: str) -> dict[str, tuple
 def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
     if "deleted" in filters:
         return filters["deleted"] in TRUE_WORDS
-    # A listing of changes includes deletions.
+    # A list of changed servers includes deleted servers.
     return None if "changes-since" in filters or "changes-before" in filters else False
 
 
 def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateCondition, ...], ...]:
-    """The requested states; all parts must match, and an empty part never does."""
+    """Return the requested states. All parts must match, and an empty part matches no server."""
     parts: list[tuple[StateCondition, ...]] = []
     if "status" in filters:
         words = {text.upper() for text in call.query["status"]}

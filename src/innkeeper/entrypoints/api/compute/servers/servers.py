@@ -1,4 +1,4 @@
-"""Servers: booted, listed, shown, changed and deleted."""
+"""Servers: boot, list, show, update, delete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from innkeeper.systems.compute.servers import servers
 
 
 async def create(call: Call) -> Answer:
-    """Boot one or several servers; a server without a valid host exists in ERROR."""
+    """Boot servers. If no host is valid for a server, the server is created in ``ERROR``."""
     body, request = await checked_body(call)
     if body.blob is not None:
         request = entries.opened(request, call.site.sealer, body.blob)
@@ -43,14 +43,14 @@ async def create(call: Call) -> Answer:
 
 
 async def index(call: Call) -> Answer:
-    """List servers by id and name."""
+    """List servers with their ids and names."""
     page, links = await _page(call, "os_compute_api:servers:index:get_all_tenants", "servers")
     shown = [servers_view.brief(call, each) for each, _ in page]
     return Answer(200, {"servers": shown, **links})
 
 
 async def detail(call: Call) -> Answer:
-    """List servers with all they have."""
+    """List servers with details."""
     rule = "os_compute_api:servers:detail:get_all_tenants"
     page, links = await _page(call, rule, "servers/detail")
     shown = [servers_view.full(call, each, homes) for each, homes in page]
@@ -68,7 +68,7 @@ async def _page(
         behind = None
         if selected.marker is not None:
             behind = servers.check_marker(_visible(tx, call, selected), selected.marker)
-        # One more than is shown tells whether there is a next page.
+        # Read one server more than is shown, to know whether there is a next page.
         page = servers.page(tx, _one_more(selected), behind)
         return page, servers.homes(tx, page)
 
@@ -96,13 +96,13 @@ def _visible(tx: Tx, call: Call, selected: ServerSelection) -> Server | None:
 
 
 async def show(call: Call) -> Answer:
-    """Show one server."""
+    """Show a server."""
     server, homes, groups = await found_whole(call)
     return Answer(200, {"server": servers_view.alone(call, server, homes, groups)})
 
 
 async def update(call: Call) -> Answer:
-    """Rename or describe one server."""
+    """Update a server's name, description, hostname or access addresses."""
     server = await found(call)
     wanted = call.body["server"]
     checks: dict[str, Callable[[Any], Any]] = {
@@ -126,13 +126,13 @@ async def update(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Delete one server."""
+    """Delete a server."""
     await deleted(call, await found(call))
     return Answer(204)
 
 
 async def deleted(call: Call, server: Server) -> None:
-    """Delete a server that the caller may delete."""
+    """Delete a server. The caller must have checked policy."""
     down_time_s = call.site.settings.computing.service_down_time_s
     who = initiator(call, server)
     try:

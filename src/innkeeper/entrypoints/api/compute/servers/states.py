@@ -1,6 +1,6 @@
-"""A server's status in the API: its own status, or a word for the task that runs on it.
+"""A server's status in the API: its own status, or a word for its task in progress.
 
-Always true: a listing by status finds exactly the servers that show that status.
+Always true: a list filtered by a status has exactly the servers that show that status.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VM_STATES: Mapping[str, str] = {
     Status.ERROR: "error",
     Status.DELETED: "deleted",
 }
-"""The API's ``vm_state`` of each status."""
+"""The API's ``vm_state`` for each status."""
 
 _RESIZING: Mapping[str, str] = {
     Task.RESIZE_PREP: "RESIZE",
@@ -43,7 +43,7 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
     Status.VERIFY_RESIZE: {Task.RESIZE_REVERTING: "REVERT_RESIZE"},
     Status.ERROR: {Task.REBUILDING: "REBUILD"},
 }
-"""Statuses that are shown while a task runs, by the server's own status and the task."""
+"""The status shown during a task, by the server's own status and the task."""
 
 WORDS = frozenset(
     {
@@ -55,17 +55,17 @@ WORDS = frozenset(
         "UNKNOWN",
     }
 )
-"""All statuses of the API; no server here has one of the last four."""
+"""All statuses of the API. No server ever has one of the last four here."""
 _STATUS_OF = {word: status for status, word in VM_STATES.items()}
 
 
 def shown(status: str, task_state: str | None) -> str:
-    """The status that a server shows."""
+    """Return the status that a server shows."""
     return _SHOWN.get(status, {}).get(task_state or "", status)
 
 
 def of_status(word: str) -> tuple[StateCondition, ...]:
-    """The states in which a server shows this status; none for an unknown one."""
+    """Return the states in which a server shows this status (empty for an unknown status)."""
     return tuple(_states(word))
 
 
@@ -79,6 +79,6 @@ def _states(word: str) -> Iterator[StateCondition]:
 
 
 def of_vm_state(word: str) -> tuple[StateCondition, ...]:
-    """The states in which a server shows this ``vm_state``."""
+    """Return the states in which a server shows this ``vm_state``."""
     status = _STATUS_OF.get(word)
     return () if status is None else (StateCondition(status),)

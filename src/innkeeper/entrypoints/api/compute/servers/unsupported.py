@@ -1,4 +1,4 @@
-"""Parts of servers that are not managed here, but that clients list."""
+"""Parts of servers that Innkeeper does not manage, but that clients list."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 
 async def addresses(call: Call) -> Answer:
-    """List a server's addresses: it has none, since networks are not managed here."""
+    """List a server's addresses (always empty, because networks are not managed here)."""
     await found(call)
     return Answer(200, {"addresses": {}})
 
 
 async def volumes(call: Call) -> Answer:
-    """List a server's volumes: it has none, since there is no block storage."""
+    """List a server's volumes (always empty, because there is no block storage here)."""
     await found(call)
     return Answer(200, {"volumeAttachments": []})
 
 
 async def interfaces(call: Call) -> Answer:
-    """List a server's network interfaces: it has none."""
+    """List a server's network interfaces (always empty)."""
     await found(call)
     return Answer(200, {"interfaceAttachments": []})
 
 
 async def security_groups(call: Call) -> Answer:
-    """List a server's security groups: it has none."""
+    """List a server's security groups (always empty)."""
     await found(call)
     return Answer(200, {"security_groups": []})

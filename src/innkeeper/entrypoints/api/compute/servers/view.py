@@ -1,7 +1,7 @@
 """Servers as the newest version of the Compute API shows them.
 
-Always true: fields for administrators (a server's host, the host's state) are left out for other
-callers; older versions remove fields, and add none.
+Always true: only administrators see a server's host and the host's state. Older versions remove
+fields from this form, but add none.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.servers.servers import fault_message
 
 SHOWS_PROGRESS = frozenset({"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"})
-"""Statuses that show a progress; it is not measured here, so it is always 0."""
+"""Statuses that show a progress, which is always 0, because it is not measured."""
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"
 DISK_CONFIG = "MANUAL"
-"""Partitions are never resized automatically here, whatever the client requests."""
+"""Always ``MANUAL``, because partitions are never resized automatically."""
 ATTRIBUTES = "OS-EXT-SRV-ATTR"
 USAGE = "OS-SRV-USG"
 STATES = "OS-EXT-STS"
 
 
 class ShownFlavor(dict[str, Any]):
-    """A server's flavor, with the id that only older versions show."""
+    """A server's flavor. ``flavor_id`` is shown only by older versions."""
 
     flavor_id: str
 
 
 def link(call: Call, server_id: str) -> list[dict[str, str]]:
-    """A server's links."""
+    """Return a server's links."""
     return links_to(call, f"servers/{server_id}")
 
 
 def brief(call: Call, server: Server) -> dict[str, Any]:
-    """A server in a list without details."""
+    """Return a server as lists without details show it."""
     return {"id": server.uuid, "name": server.name, "links": link(call, server.uuid)}
 
 
 def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any]:
-    """A server with all fields that the caller may see, as lists show it."""
+    """Return a server as lists with details show it, with all fields that the caller may see."""
     home = homes.get(server.host or "")
     project = {"project_id": server.project_id}
     shown = {**_facts(call, server), **_states(server, home)}
@@ -65,7 +65,7 @@ def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any
 def alone(
     call: Call, server: Server, homes: Mapping[str, Host], groups: Sequence[str]
 ) -> dict[str, Any]:
-    """A server shown by itself, with its server groups."""
+    """Return a server as it is shown alone: with details and its server groups."""
     return {**full(call, server, homes), "server_groups": list(groups)}
 
 
@@ -154,11 +154,11 @@ def _image(call: Call, server: Server) -> Any:
 
 
 def host_id(project_id: str, provider_uuid: ProviderUuid | None) -> str:
-    """An opaque id, the same for all servers of one project on one host.
+    """Return an opaque host id, the same for all servers of one project on one host.
 
-    It is a hash of the UUID of the host's provider, which no project can see or guess. A hash
-    of the host's name would let a client confirm a guessed name. Empty for a server without a
-    host, or on a deleted host.
+    The id is a hash of the UUID of the host's provider, which no project can see or guess. A hash
+    of the host's name would let a client confirm a guessed name. The id is empty for a server
+    without a host or on a deleted host.
     """
     if provider_uuid is None:
         return ""

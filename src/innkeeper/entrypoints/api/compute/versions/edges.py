@@ -1,4 +1,4 @@
-"""Edges and parts of edges that several resources share."""
+"""Edges that several resources share, and helpers to make edges."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from innkeeper.entrypoints.api.schema_types import query, with_inner
 SERVER = "/v2.1/servers/{server_id}"
 
 Routes = tuple[tuple[str, str], ...]
-"""Methods and paths."""
+"""Pairs of method and path."""
 Up = Callable[[Call], None]
 Down = Callable[[Answer, Call], None]
 Before = Callable[[Schema], Schema]
-"""Makes a schema from the one that followed it."""
+"""Makes a version's schema from the next version's."""
 
 ANYTHING = query({}, is_closed=False)
 
@@ -30,23 +30,23 @@ def edges(
     up: Up | None = None,
     down: Down | None = None,
 ) -> tuple[Edge, ...]:
-    """The same edge for each of these routes."""
+    """Return the same edge for each of these routes."""
     return tuple(Edge(method, path, body_before, query_before, up, down) for method, path in routes)
 
 
 def opened(schema: Schema) -> Schema:
-    """The schema from before unknown parameters were rejected."""
+    """Return the schema from before unknown parameters were rejected."""
     return {**schema, "additionalProperties": True}
 
 
 def closed_queries(*routes: tuple[str, str]) -> Step:
-    """What 2.75 changed about many routes."""
+    """Return the step for 2.75, which changed many routes in the same way."""
     summary = "Unknown query parameters are rejected."
     return Step(Version(2, 75), summary, edges(routes, query_before=opened))
 
 
 def parameters_without(*names: str) -> Before:
-    """The query's schema from before these parameters existed."""
+    """Return a function that removes these parameters from a query's schema."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
@@ -58,17 +58,17 @@ def parameters_without(*names: str) -> Before:
 
 
 def body_without(wrapper: str, *names: str) -> Before:
-    """The body's schema from before these keys under ``wrapper`` existed."""
+    """Return a function that removes these keys under ``wrapper`` from a body's schema."""
     return lambda schema: with_inner(schema, wrapper, {}, names)
 
 
 def body_with(wrapper: str, **others: Schema) -> Before:
-    """The body's schema with these keys under ``wrapper`` as they were."""
+    """Return a function that replaces these keys under ``wrapper`` in a body's schema."""
     return lambda schema: with_inner(schema, wrapper, others)
 
 
 def ignoring(*names: str) -> Up:
-    """A way up that removes query parameters which were ignored then."""
+    """Return an upgrade that removes query parameters, because older versions ignored them."""
 
     def up(call: Call) -> None:
         for name in names:
@@ -78,7 +78,7 @@ def ignoring(*names: str) -> Up:
 
 
 def resources(many: str, one: str) -> Callable[[Answer], list[Any]]:
-    """A function that finds the resources of an answer, in a list or as a single one."""
+    """Return a function that finds an answer's resources: a list of them, or a single one."""
 
     def found(answer: Answer) -> list[Any]:
         body = answer.body
@@ -88,7 +88,7 @@ def resources(many: str, one: str) -> Callable[[Answer], list[Any]]:
 
 
 def dropping(shown: Callable[[Answer], Iterable[dict[str, Any]]], *keys: str) -> Down:
-    """A way down that removes keys from the resources that ``shown`` finds in an answer."""
+    """Return a downgrade that removes keys from the resources that ``shown`` finds."""
 
     def down(answer: Answer, call: Call) -> None:
         for each in shown(answer):

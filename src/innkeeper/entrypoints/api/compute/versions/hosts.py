@@ -1,7 +1,7 @@
 """What microversions changed about compute services and hypervisors.
 
-Until 2.32, separate routes list all hypervisors without pages. The routes that name a service in
-the body, or search hypervisors by a part of their name, end with 2.52.
+Until 2.32, separate routes list all hypervisors, without paging. Routes that name a service in
+the body, or search hypervisors by part of their name, exist until 2.52.
 """
 
 from __future__ import annotations

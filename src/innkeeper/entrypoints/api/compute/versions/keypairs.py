@@ -41,7 +41,7 @@ def _no_link(answer: Answer, call: Call) -> None:
 
 
 def _made_here(schema: Schema) -> Schema:
-    """A public key was optional: without it, the service generated the pair."""
+    """Make the public key optional. Without it, the service generated the pair."""
     keypair = schema["properties"]["keypair"]
     names = {**keypair["properties"], "name": SPACED_NAME}
     inner = {**keypair, "properties": names, "required": ["name"]}

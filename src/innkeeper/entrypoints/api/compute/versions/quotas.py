@@ -1,7 +1,7 @@
 """What microversions changed about quotas and limits.
 
-There are no quotas of networks and injected files here: older versions show these fields with
-the default values of Nova.
+Innkeeper has no quotas of networks and injected files. Older versions show them with Nova's
+default values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OF_FILES = {
 OF_NETWORKS = dict.fromkeys(
     ("fixed_ips", "floating_ips", "security_groups", "security_group_rules"), UNLIMITED
 )
-# In the order in which errors name them.
+# In the order in which error messages list them.
 FILE_NAMES = ("injected_files", "injected_file_content_bytes", "injected_file_path_bytes")
 BEFORE_2_57 = quota_set((*QUOTA_NAMES, *FILE_NAMES))
 BEFORE_2_36 = quota_set((*QUOTA_NAMES, *FILE_NAMES, *OF_NETWORKS))
@@ -51,7 +51,7 @@ def _limits_with_networks(answer: Answer, call: Call) -> None:
 
 def _with_image_metadata(answer: Answer, call: Call) -> None:
     absolute = answer.body["limits"]["absolute"]
-    # The same limit under another name.
+    # Older versions show this limit under a second name.
     absolute["maxImageMeta"] = absolute["maxServerMeta"]
 
 
@@ -69,7 +69,7 @@ def _limits_with_files(answer: Answer, call: Call) -> None:
 
 
 def _wherever_shown(body_before: Schema, down: Down) -> tuple[Edge, ...]:
-    """The same way down for every answer that shows a project's quotas."""
+    """Return edges with the same downgrade for every answer that shows a project's quotas."""
     shown = tuple(("GET", f"{QUOTAS}{part}") for part in ("", "/detail", "/defaults"))
     return (*edges(shown, down=down), Edge("PUT", QUOTAS, body_before=body_before, down=down))
 

@@ -1,4 +1,4 @@
-"""What microversions changed about actions on servers, which share one route."""
+"""What microversions changed about actions on servers. All actions share one route."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ MIGRATE_LIVE_OVER_COMMIT = closed(
 
 @dataclass(frozen=True, slots=True)
 class EvacuationOptions:
-    """What a client before 2.14 requests about the disks of an evacuated server."""
+    """How clients before 2.14 request an evacuation."""
 
     shows_password: bool = False
     """Whether the answer shows the server's password."""
     keeps_disks: bool = False
-    """Whether the disks are on shared storage; their password stays, and is not shown."""
+    """Whether the disks are on shared storage. The server then keeps its password."""
 
 
 def acted(
     *, body_before: Before | None = None, up: Up | None = None, down: Down | None = None
 ) -> tuple[Edge, ...]:
-    """What one microversion changed about actions."""
+    """Return what one microversion changed about actions."""
     edge = Edge("POST", f"{SERVER}/action", body_before=body_before, up=up, down=down)
     return (edge,)
 
 
 def _with(actions: Mapping[str, Schema]) -> Before:
-    """The schema of actions, with these as they were."""
+    """Return a function that puts the older schemas of these actions into the newer one."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
@@ -72,7 +72,7 @@ def _forcible(schema: Schema) -> Schema:
 
 
 def _without_arguments(name: str) -> Up:
-    """A way up from when the arguments of an action were ignored."""
+    """Return an upgrade from versions that ignored the arguments of an action."""
 
     def up(call: Call) -> None:
         if name in call.body:
@@ -82,7 +82,7 @@ def _without_arguments(name: str) -> Up:
 
 
 def _forces_named_host(name: str) -> Up:
-    """A way up from when a requested host was not checked."""
+    """Return an upgrade from versions that did not check a requested host."""
 
     def up(call: Call) -> None:
         arguments = call.body.get(name, {})
@@ -112,7 +112,7 @@ def _show_password(answer: Answer, call: Call) -> None:
 
 
 def _drop_over_commit(call: Call) -> None:
-    # Claims decide whether disks may be overcommitted, not clients.
+    # Allocation ratios decide whether disks are overcommitted, not clients.
     call.body.get("os-migrateLive", {}).pop("disk_over_commit", None)
 
 

@@ -22,7 +22,7 @@ SHOWN = (("GET", ALL), ("GET", ONE), ("POST", ALL))
 
 
 def _with_policies(allowed: Iterable[str]) -> Schema:
-    """A body that creates a group, with its policy in a list."""
+    """Return the older schema for creating a group, with the policy in a list."""
     item = {"type": "string", "enum": list(allowed)}
     policies = {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
     inner = closed({"name": NAME, "policies": policies}, ("name", "policies"))

@@ -33,32 +33,32 @@ _servers = resources("servers", "server")
 
 
 def booted(body_before: Before, up: Up | None = None) -> tuple[Edge, ...]:
-    """An older body of requests that boot servers, or plan or explain a boot."""
+    """Return edges with an older body of requests that boot servers, or plan or explain a boot."""
     return edges.edges(BOOTED, body_before=body_before, up=up)
 
 
 def updated(body_before: Before) -> tuple[Edge, ...]:
-    """An older body of updates."""
+    """Return the edge with an older body of updates."""
     return (Edge("PUT", SERVER, body_before=body_before),)
 
 
 def shown(down: Down) -> tuple[Edge, ...]:
-    """The same way down for every answer that shows servers with details."""
+    """Return edges with the same downgrade for every answer that shows servers with details."""
     return edges.edges((("GET", DETAIL), ("GET", SERVER), ("PUT", SERVER)), down=down)
 
 
 def listed(up: Up) -> tuple[Edge, ...]:
-    """The same way up for both lists."""
+    """Return edges with the same upgrade for both lists."""
     return edges.edges((("GET", ALL), ("GET", DETAIL)), up=up)
 
 
 def dropping(*keys: str) -> Down:
-    """A way down that removes these keys from every server."""
+    """Return a downgrade that removes these keys from every server."""
     return edges.dropping(_servers, *keys)
 
 
 def ignoring_for_users(*names: str) -> Up:
-    """A way up from when only administrators could use these filters."""
+    """Return an upgrade from versions in which only administrators could use these filters."""
 
     def up(call: Call) -> None:
         if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
@@ -95,7 +95,7 @@ SHOWN_SINCE_2_3 = (
     "OS-EXT-SRV-ATTR:user_data",
 )
 NEVER_SHOWN = "UNKNOWN"
-"""A valid status that no server here has."""
+"""A valid status that no server ever has here."""
 
 
 def _find_nothing(call: Call) -> None:
@@ -112,7 +112,7 @@ def _link_to_flavor(answer: Answer, call: Call) -> None:
 
 
 def _reject_files(call: Call) -> None:
-    # Booting without files that the client relies on would be worse than an error.
+    # An error is better than a server without the files that the client relies on.
     if call.body["server"].pop("personality", None):
         raise Invalid("Injected files are not supported: use user_data instead of personality.")
 
@@ -146,7 +146,7 @@ FOR_ALL_SINCE_2_83 = (
 def _hide_hostname(answer: Answer, call: Call) -> None:
     for server in _servers(answer):
         if "OS-EXT-SRV-ATTR:host" not in server:
-            # It was shown only to callers who may see the other extended attributes.
+            # Older versions showed it only to callers who may see the other extended attributes.
             server.pop("OS-EXT-SRV-ATTR:hostname", None)
 
 

@@ -1,7 +1,7 @@
-"""The microversions of the Compute API that change something served here.
+"""The microversions of the Compute API that change something that Innkeeper supports.
 
-Other versions are accepted as well: what they changed is not served here.
-``docs/reference/compute.md`` has the whole list.
+All other versions are accepted too, but what they changed does not exist here.
+``docs/reference/microversions.md`` has the full list.
 """
 
 from __future__ import annotations

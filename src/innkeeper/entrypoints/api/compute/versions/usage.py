@@ -20,7 +20,7 @@ ALL = "/v2.1/os-simple-tenant-usage"
 ONE = "/v2.1/os-simple-tenant-usage/{project_id}"
 BOTH = (("GET", ALL), ("GET", ONE))
 
-# One schema for both, with ``detailed``, although only the list reads it.
+# One schema for both routes. It has ``detailed``, although only the list reads it.
 BEFORE_2_40 = parameters_without("limit", "marker")(opened(USAGES))
 
 _ignore_pages = ignoring("limit", "marker")
