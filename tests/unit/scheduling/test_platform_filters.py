@@ -86,7 +86,7 @@ def test_image_properties_filter_missing() -> None:
     assert image_properties.missing(table, spec) == (
         "hw_architecture 'x86_64': on 2 hosts; hw_vm_mode 'exe': on 1 hosts; "
         "img_hv_requested_version 'latest': on 0 hosts "
-        "(not a list of version bounds, such as '>=6.0, <7')"
+        "(expected version bounds, such as '>=6.0, <7')"
     )
     assert image_properties.missing(table, asking()) == "the image has no requirements"
 

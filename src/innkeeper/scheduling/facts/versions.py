@@ -32,7 +32,7 @@ def parse(text: str) -> Bounds:
     found = [_BOUND.fullmatch(part) for part in text[:LENGTH_MAX].split(",")]
     bounds = tuple((match[1], _version(match[2])) for match in found if match is not None)
     if len(bounds) < len(found) or len(text) > LENGTH_MAX:
-        raise Invalid("not a list of version bounds, such as '>=6.0, <7'")
+        raise Invalid("expected version bounds, such as '>=6.0, <7'")
     return bounds
 
 

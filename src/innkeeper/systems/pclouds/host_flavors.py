@@ -61,7 +61,7 @@ def create(
         raise AlreadyExists(f"Host flavor {flavor_id} already exists.")
     name = aggregates.flavor_name(flavor_id)
     if owned_aggregates.is_name_taken(tx, name):
-        raise AlreadyExists(f"There is an aggregate {name} already.")
+        raise AlreadyExists(f"An aggregate named {name} already exists.")
     row = owned_aggregates.create(tx, uuid, name, HOST_FLAVOR_KIND, now)
     host_flavors.add(tx, flavor_id, row, description, units, now)
     return get(tx, flavor_id)

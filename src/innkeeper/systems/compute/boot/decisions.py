@@ -172,7 +172,7 @@ def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
     """The kept decision about a server; raises :class:`NotFound` if none is kept."""
     kept = server_actions.decision(tx, server.uuid)
     if kept is None:
-        raise NotFound(f"No decision is kept of server {server.uuid}.")
+        raise NotFound(f"No placement decision is stored for server {server.uuid}.")
     places = [name for name in ("host", "weight", "parts", "alternates") if name in kept]
     inside = {*places, HAS_DEDICATED}
     rest = {name: value for name, value in kept.items() if name not in inside}

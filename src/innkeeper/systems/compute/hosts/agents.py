@@ -28,7 +28,7 @@ def register(
     """
     agent_identity = context.agent_identity
     if agent_identity is not None and agent_identity.agent_name != name:
-        raise Forbidden("The credential belongs to an agent of another name.")
+        raise Forbidden("The credential was issued for an agent with another name.")
     known = agents.by_name(tx, name)
     if known is None:
         agent = Agent(AgentId(new_id), name, driver, context.user_id, now, now)
@@ -38,7 +38,7 @@ def register(
         agents.change_user(tx, known.id, context.user_id)
         known = replace(known, user_id=context.user_id)
     if not _is_own(known, context):
-        raise AlreadyExists(f"There is an agent {name!r} already, and it is not yours.")
+        raise AlreadyExists(f"Agent name {name!r} is already in use by another user.")
     if known.driver != driver:
         agents.change_driver(tx, known.id, driver)
     return replace(known, driver=driver)

@@ -31,7 +31,7 @@ HINTS_BYTES_MAX = 16 * 1024
 """Maximum size of all hints of a request. Each of its servers stores all of them."""
 NO_BLOCK_STORAGE = (
     "Block Device Mapping is Invalid: there is no block storage here; "
-    "servers boot from a local disk, blank or made from an image."
+    "servers boot from a local disk that is blank or created from an image."
 )
 NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none".'
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
@@ -148,7 +148,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     context = call.context
     project_id, user_id = context.project_id, context.user_id
     if project_id is None or user_id is None:
-        raise Invalid("Servers belong to a project; the token names none.")
+        raise Invalid("This request needs a token that is scoped to a project.")
     _refuse_what_is_not_served(body)
     if body.hints:
         _bound_hints(body.hints)
@@ -222,7 +222,7 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
         raise Invalid(f"max_count must be <= {most}")
     longest = max(len(body.name), len(body.hostname or "")) + len(f"-{count_max}")
     if count_max > 1 and longest > NAME_CHARS_MAX:
-        raise Invalid("The name is too long for the numbers of several servers behind it.")
+        raise Invalid("The name is too long: with several servers, a number is appended to it.")
     return count_min, count_max
 
 
@@ -237,7 +237,7 @@ def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | Non
         return zone, host
     call.demand("compute:servers:create:requested_destination", project_id=call.context.project_id)
     if host is not None:
-        raise Invalid("A host can be named in the availability zone or by itself, not both.")
+        raise Invalid("Request a host either in availability_zone or in host, not in both.")
     if len(set(named)) > 1:
         raise Invalid(f"Compute host {named[0]}:{named[1]} could not be found.")
     return zone, named[0]
@@ -247,7 +247,7 @@ def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
     parts = (text or "").split(":")
     zone, hosts = parts[0], [each for each in parts[1:] if each]
     if len(parts) > len(("zone", "host", "node")) or (len(parts) > 1 and not hosts):
-        raise Invalid("Unable to parse availability_zone: it is ZONE, ZONE:HOST or :HOST.")
+        raise Invalid("Unable to parse availability_zone: expected ZONE, ZONE:HOST or :HOST.")
     if len(set(hosts)) > 1:
         # In ZONE:HOST:NODE, both names must be equal, because a host is a single node here.
         raise Invalid(f"Compute host {hosts[0]}:{hosts[1]} could not be found.")
@@ -274,7 +274,7 @@ def _check_devices(body: ServerCreateRequest) -> None:
         if each.get("volume_size") is not None:
             raise _bad_devices("the flavor says how large local disks are.")
         if each["source_type"] == "image" and each not in bootable:
-            raise _bad_devices("a local disk is made from an image for booting alone.")
+            raise _bad_devices("only the boot disk can be created from an image.")
     if not body.devices:
         return
     if len(bootable) != 1 and (bootable or body.image is None):

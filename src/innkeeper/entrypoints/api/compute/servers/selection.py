@@ -125,7 +125,7 @@ def _is_true(name: str, text: str) -> bool:
         return True
     if text in FALSE_WORDS:
         return False
-    raise Invalid(f"Invalid value '{text}' for query parameter {name}: not true or false.")
+    raise Invalid(f"Invalid value '{text}' for query parameter {name}: expected true or false.")
 
 
 def _number(name: str, text: str) -> int:

@@ -94,7 +94,8 @@ STEPS = (
     ),
     Step(
         Version(2, 88),
-        "Hypervisors show their uptime, and no amounts; there are no statistics.",
+        "Hypervisors show their uptime, and no longer their capacity and usage. "
+        "Statistics are removed.",
         edges((("GET", DETAIL), ("GET", ONE)), down=_with_amounts),
     ),
 )

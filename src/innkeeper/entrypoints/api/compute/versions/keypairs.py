@@ -60,7 +60,7 @@ STEPS = (
     ),
     Step(
         Version(2, 10),
-        "`user_id` names the user whose keypairs are meant.",
+        "`user_id` selects the user whose keypairs are requested.",
         (
             *edges(QUERIED, query_before=ANYTHING, up=ignoring("user_id")),
             Edge("POST", ALL, body_before=body_without("keypair", "user_id")),

@@ -141,7 +141,7 @@ STEPS = (
     ),
     Step(
         Version(2, 25),
-        "block_migration may be auto; there is no disk_over_commit any more.",
+        "block_migration may be auto. disk_over_commit is removed.",
         acted(
             body_before=_with({"os-migrateLive": MIGRATE_LIVE_OVER_COMMIT}), up=_drop_over_commit
         ),

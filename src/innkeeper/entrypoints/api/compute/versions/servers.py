@@ -207,7 +207,7 @@ STEPS = (
     ),
     Step(
         Version(2, 63),
-        "Servers show trusted image certificates: always none here.",
+        "Servers show trusted image certificates (always null here).",
         (
             *booted(body_without("server", "trusted_image_certificates")),
             *shown(dropping("trusted_image_certificates")),
