@@ -86,7 +86,7 @@ def test_an_administrator_defines_host_flavors(service: Started, alice: dict[str
     service.do("host", "flavor", "set", "--units", "3", "old one")
     shown = service.ask("host", "flavor", "show", "old one", login=alice)
     assert (shown["units"], "hosts" in shown) == (3, False)
-    assert "Say --units" in service.refuses("host", "flavor", "set", "big")
+    assert "Give --units" in service.refuses("host", "flavor", "set", "big")
     refused = service.refuses(*create, "--units", "1", "big")
     assert "Host flavor big already exists. (HTTP 409) (Request-ID: req-" in refused
     assert "HTTP 403" in service.refuses(*create, "--units", "1", "mine", login=alice)
@@ -182,7 +182,7 @@ def test_a_pclouds_properties_are_changed(service: Started, alice: dict[str, str
     refused = service.refuses("pcloud", "set", "--min-hosts", "1", "web", login=alice)
     assert "needs --max-hosts and --size-host-flavor" in refused
     refused = service.refuses("pcloud", "set", "web", login=alice)
-    assert "Say what is to be different" in refused
+    assert "Give at least one option to change" in refused
     refused = service.refuses("pcloud", "set", "--cpu-ratio", "0", "web", login=alice)
     assert "HTTP 400" in refused
 
@@ -223,7 +223,7 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
     shown = service.ask("pcloud", "host", "show", "web", "door", login=alice)
     assert (shown["state"], shown["servers"], shown["units"]) == ("enabled", [], 2)
     refused = service.refuses(*change, "door", login=alice)
-    assert "Say --enable, --disable or --name." in refused
+    assert "Give --enable, --disable or --name." in refused
     refused = service.refuses("pcloud", "host", "remove", "web", "door", "up", login=alice)
     assert "door: Host door is enabled. Disable it first. (HTTP 409)" in refused
     assert "1 of 2 failed" in refused
@@ -233,7 +233,7 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
     assert (told["name"], told["state"]) == ("door", "disabled")
     assert machine_of(service, "door") != before
     refused = service.refuses("pcloud", "host", "replace", "web", "left", login=alice)
-    assert "enabled and in order" in refused
+    assert "works and is enabled" in refused
     # Quoted or not, such a name would be the address of the pcloud itself.
     refused = service.refuses("pcloud", "host", "remove", "web", "..", login=alice)
     assert "Nothing can be called '..'" in refused
