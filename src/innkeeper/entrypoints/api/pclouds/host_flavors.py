@@ -129,9 +129,9 @@ async def remove_host(call: Call) -> Answer:
 def _shown(
     tx: Tx, call: Call, found: Sequence[HostFlavor], ctx: PcloudContext
 ) -> list[dict[str, Any]]:
-    """Host flavors, with the free hosts where the caller may see them.
+    """Return host flavors for an answer, with counts of free hosts if the caller may see these.
 
-    The count reads all of their pools.
+    Counting reads the flavors' whole pools.
     """
     shown: list[dict[str, Any]] = [
         {"id": each.flavor_id, "description": each.description, "units": each.units}
