@@ -70,7 +70,7 @@ def _errors(
     mounts: Mapping[str, str],
     by_path: Sequence[tuple[re.Pattern[str], RouteEndpoint]],
 ) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
-    """Return a handler that words errors for unknown paths and methods in their API's form."""
+    """Return an exception handler for unknown paths and methods; it uses their API's form."""
 
     def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
         path = request.scope["path"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 ADMIN = "role:admin"
 WRITER = "role:member or role:service or not role:reader"
-"""Any caller without read-only access."""
+"""Any caller whose access is not read-only."""
 PROJECT = "role:admin or project_id:%(project_id)s"
 """Administrators, and callers with a token for the project that owns the resource."""
 PROJECT_WRITER = f"role:admin or (project_id:%(project_id)s and ({WRITER}))"

@@ -35,7 +35,7 @@ GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 SEPARATORS = len(b": \r\n")
 LISTENING_S = 0.05
-"""How long already received data is still read after a client's timeout."""
+"""After a client's timeout, data that has already arrived is still read for so long."""
 
 
 class HeadTooLarge(Exception):
@@ -130,7 +130,7 @@ class Connection(HttpToolsProtocol):
                 self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def on_message_begin(self) -> None:
-        """Count the bytes of a request that begins in the read in which another one ends."""
+        """Start to count for a request whose first bytes arrive with the end of another one."""
         self._held_bytes = self._held_bytes or 1
         super().on_message_begin()
 
@@ -196,7 +196,7 @@ class Connection(HttpToolsProtocol):
 
 
 class _Joining(asyncio.Transport):
-    """Sends the head of an answer together with its body, because a second packet costs time.
+    """Sends the head of an answer with its body; a separate packet would double the cost.
 
     It has no reference to the answer, because only the garbage collector could free such a cycle.
     """

@@ -221,7 +221,7 @@ class RouteEndpoint:
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
             return False
-        # An unauthenticated client must not use up the limits on requests with a slow body.
+        # A slow body from an unauthenticated client must not use up the limits on requests.
         is_open = route.rule is None
         body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_total=is_open)
         if checks.body is None:
@@ -285,7 +285,7 @@ class RouteEndpoint:
         if body is None:
             if answer.status not in BODILESS_STATUSES:
                 headers["content-length"] = "0"
-            # A HEAD response has no content type.
+            # Sent as a HEAD response, so that it has no content type.
             return ASGIResponse(status_code=answer.status, headers=headers, is_head_response=True)
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return ASGIResponse(

@@ -40,7 +40,7 @@ def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
     an unusable address.
     """
     listener = _named(serving, is_shared=is_shared)
-    # Listen at once. If two processes bind a port concurrently, only listen() fails for the later.
+    # Listen at once. If two processes bind a port concurrently, only listen() fails for the second.
     with _closing_on_error(listener, serving):
         listener.listen(BACKLOG)
     return listener

@@ -1,7 +1,7 @@
 """Limits on the requests in progress in this process, and on the bytes of their bodies.
 
 Always true: neither exceeds its setting. A request that would exceed a limit is rejected before its
-body is read, with the time after which to retry.
+body is read, with the header ``Retry-After``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Load:
 
 
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
-    """Return an upper bound on the bytes that are kept of a body, including an image."""
+    """Return an upper bound on the bytes that are kept of a body, which may be an image."""
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return 0

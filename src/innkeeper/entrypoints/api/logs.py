@@ -65,5 +65,5 @@ def _as_json(event: Any, **_: Any) -> str:
     try:
         return msgspec.json.encode(event, enc_hook=repr).decode()
     except UnicodeEncodeError:
-        # A lone surrogate in quoted text: the slower encoder escapes it.
+        # The slower encoder escapes a lone surrogate in quoted text.
         return json.dumps(event, default=repr)

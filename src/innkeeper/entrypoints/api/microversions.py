@@ -72,7 +72,7 @@ class Step:
 class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
-    # Read-only, so that a module's tuple matches.
+    # A read-only property, so that a module's tuple matches the protocol.
     @property
     def STEPS(self) -> Sequence[Step]:
         """What each microversion changed about the module's resource, in ascending order."""

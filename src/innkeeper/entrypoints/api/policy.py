@@ -112,7 +112,7 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
 def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")
-        # The loader is a SafeLoader.
+        # ``_StrictLoader`` is a SafeLoader.
         overrides = yaml.load(text, _StrictLoader) or {}  # noqa: S506
     except RecursionError as error:
         raise ValueError(f"The policy file {path} is nested too deeply.") from error

@@ -96,8 +96,8 @@ class Call:
     async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
         """Run ``work`` in a group commit, and return its result once it is durable.
 
-        ``lines`` is the number of rows that ``work`` writes. A commit with many rows takes fewer
-        other writes. ``retry`` says how often ``work`` is repeated after a conflict.
+        ``lines`` is the number of rows that ``work`` writes. A commit with many rows is shared by
+        fewer writes. ``retry`` says how often ``work`` is repeated after a conflict.
         """
         if retry is None:
             return await self.site.engine.write(work, lines)

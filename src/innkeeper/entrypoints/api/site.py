@@ -44,7 +44,7 @@ class Tracer(Protocol):
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> AbstractContextManager[Callable[[int, str], None]]:
-        """Trace a request; the context's function takes the answer's status and the request id."""
+        """Trace a request; yield a function that takes the answer's status and the request id."""
 
     def stop(self) -> None:
         """Send the remaining spans."""

@@ -24,7 +24,7 @@ HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
 """A name or an address, with an optional port."""
 PORT_MAX = 65535
 QUERY_FIELDS_MAX = 256
-"""More than any client needs; a database rejects a query with too many conditions."""
+"""Maximum number of fields in a query; databases reject queries with too many conditions."""
 
 
 def check_announced(request: Request[Any, Any, Any]) -> None:

@@ -33,7 +33,8 @@ def _is_uuid(thing: object) -> bool:
 def _within_limits(keyword: Any) -> Any:
     """Return the keyword's check, which skips values with too many items or properties.
 
-    The keyword of the limit reports such values. Visiting every item first would be expensive.
+    ``maxItems`` and ``maxProperties`` report such values. Visiting every item first would be
+    expensive.
     """
 
     def check(validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -68,7 +69,8 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 
 
 class Validator:
-    """A compiled schema, which reports the first violation, or the ``most_telling`` one."""
+    """A compiled schema, which reports the first violation, or the most relevant one
+    (``most_telling``)."""
 
     def __init__(
         self, schema: Schema, wording: Callable[[Any], str], *, most_telling: bool = False
@@ -93,8 +95,8 @@ class Validator:
 def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
     """Decode a body.
 
-    Raises :class:`Invalid` unless the body is JSON in UTF-8, without deep nesting and NUL
-    characters. ``whole_floats`` converts floats without a fractional part to integers.
+    Raises :class:`Invalid` for malformed JSON, deep nesting and NUL characters. ``whole_floats``
+    converts floats without a fractional part to integers.
     """
     try:
         thing = (WHOLE_FLOATS if whole_floats else PLAIN).decode(body)
@@ -119,7 +121,7 @@ WHOLE_FLOATS = msgspec.json.Decoder(float_hook=_whole)
 
 
 def _in_known_words(body: bytes, error: Exception) -> Exception:
-    """Return the standard library's error, as in the original, unless it accepts the body."""
+    """Return the standard library's error, as OpenStack does, unless it accepts the body."""
     try:
         json.loads(body.decode())
     except (ValueError, RecursionError) as known:

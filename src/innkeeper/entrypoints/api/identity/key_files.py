@@ -82,7 +82,7 @@ def write(path: Path, keys: Sequence[bytes]) -> None:
 
 
 def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
-    """Return this machine's secret box; create the key file if nothing is sealed yet.
+    """Return this machine's secret box; create a missing key file if nothing is sealed yet.
 
     Call this function in a write transaction. Of two processes that start concurrently, the second
     then sees what the first has sealed. Raises :class:`KeyFileError` if the key of a sealed secret

@@ -1,4 +1,4 @@
-"""Tokens in the ``none`` mode of identity: any password is accepted, and the token is the name.
+"""Tokens in the ``none`` mode of identity: they consist of names, and any password is accepted.
 
 Stock clients therefore work in this mode, with any user, project and password. See
 :mod:`innkeeper.entrypoints.api.auth` for the meaning of these tokens.

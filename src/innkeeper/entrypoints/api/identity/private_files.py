@@ -1,7 +1,7 @@
 """Files that contain secrets.
 
-Always true: only its owner can read a file, even while it is being written. An interrupted write
-leaves the previous file unchanged.
+Always true: only a file's owner can read it, even while the file is being written. An interrupted
+write leaves the previous file unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The setup of identity before a serving process accepts requests.
 
-Always true: the administrator's password is written to the login file before the transaction
-that makes it valid is committed. A start that crashes between the two can be repeated.
+Always true: the administrator's password is written to the login file before the transaction that
+makes the password valid is committed. A start that crashes between the two can be repeated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEYSTONE_DEADLINE_S = 12.0
 AGENT_TOKEN_FILE = "agent.token"  # noqa: S105 - a file's name
 AGENT_TOKEN_LIFETIME_S = 3600.0
 AGENT_TOKEN_PERIOD_S = 600.0
-"""How often the embedded agent's token is renewed: several times within its lifetime, so that a
+"""How often the embedded agent's token is renewed. Its lifetime is several times longer, so that a
 single failure is harmless."""
 
 Draw = Callable[[], str]

@@ -167,7 +167,7 @@ async def revoke(call: Call) -> Answer:
     """Revoke a token."""
     signer = call.site.signer
     if signer is None:
-        # A token that is only a name cannot be revoked.
+        # A token that consists of names cannot be revoked.
         noauth_tokens.subject(call)
         return Answer(204)
     claims, _ = await _subject(call, signer, "identity:revoke_token")

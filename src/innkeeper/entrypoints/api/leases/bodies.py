@@ -1,4 +1,4 @@
-"""Converts bodies of the Reservation API to domain objects, with the original's errors."""
+"""Converts bodies of the Reservation API to domain objects, with Blazar's error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT = "%Y-%m-%d %H:%M"
 NOW = "now"
 WHOLE_HOSTS = "physical:host"
 SHOWN_MAX = 60
-"""Maximum number of characters that an error quotes of the client's text."""
+"""Maximum number of characters of a client's text that an error quotes."""
 NEEDED = ("name", "start_date", "end_date", "reservations")
 HOST_WORDS = frozenset(
     {"resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end"}

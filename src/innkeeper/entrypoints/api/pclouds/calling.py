@@ -84,6 +84,6 @@ def _demand_seen(tx: Tx, call: Call, pcloud: Pcloud) -> None:
 
 
 def moment(value: datetime) -> str:
-    """Format a time, which is naive and in UTC, as this API does."""
+    """Format a naive time in UTC, as this API does."""
     assert value.tzinfo is None, "times are naive and in UTC"
     return value.isoformat(timespec="microseconds")

@@ -31,7 +31,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a host flavor; administrators see its pool too."""
+    """Show a host flavor; administrators also see the size of its pool."""
     flavor_id, ctx = call.params["host_flavor_id"], context(call)
     shown = await call.read(lambda tx: _whole(tx, call, host_flavors.get(tx, flavor_id), ctx))
     return Answer(200, {"host_flavor": shown})

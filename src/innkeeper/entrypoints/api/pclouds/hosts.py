@@ -48,7 +48,7 @@ async def show(call: Call) -> Answer:
 
 
 async def allocate(call: Call) -> Answer:
-    """Allocate one or several free hosts to a pcloud."""
+    """Allocate one or more free hosts to a pcloud."""
     body = call.body
     if ("host" in body) == ("hosts" in body):
         raise Invalid("The body must have either host or hosts.")

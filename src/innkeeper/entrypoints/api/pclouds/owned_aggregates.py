@@ -117,7 +117,7 @@ class PcloudAggregates(AggregateOwner):
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, edits: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Rename or transfer a pcloud, change its projects and ratios, or enable its hosts."""
+        """Change a pcloud's name, owner, projects or ratios, or enable or disable its hosts."""
         pcloud = self._pcloud(tx, aggregate)
         present = self.metadata(tx, [aggregate])[aggregate.id]
         changed = {key: text for key, text in edits.items() if present.get(key) != text}

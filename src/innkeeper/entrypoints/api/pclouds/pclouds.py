@@ -156,7 +156,7 @@ async def _of_project(
 
 
 async def actions(call: Call) -> Answer:
-    """List the actions on a pcloud during the caller's ownership, newest first."""
+    """List the actions on a pcloud while the caller has owned it, newest first."""
     limit, marker = limit_of(call), call.last("marker")
     before = None if marker is None else int(marker)
     sees_all = call.allows(f"{PCLOUDS}:index:all_projects")

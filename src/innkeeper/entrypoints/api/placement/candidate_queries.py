@@ -145,8 +145,8 @@ def _tree(text: str) -> ProviderUuid:
     return ProviderUuid(canonical)
 
 
-# If these two parameters are repeated, the first value counts, as in the original. The schema has
-# checked only the last value.
+# If these two parameters are repeated, the first value counts, as in OpenStack's Placement. The
+# schema has checked only the last value.
 def _policy(values: Sequence[str]) -> str | None:
     if values and values[0] not in POLICIES:
         raise Invalid(f"{WRONG}{values[0]!r} is not one of {POLICIES}")

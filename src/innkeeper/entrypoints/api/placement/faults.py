@@ -37,7 +37,7 @@ GENERIC = {
 def fault_form(fault: Fault) -> tuple[bytes, str]:
     """See :data:`innkeeper.entrypoints.api.faults.FaultForm`."""
     if fault.status == HTTPStatus.UNAUTHORIZED:
-        # In the original the authentication middleware sends this answer, in a form of its own.
+        # In OpenStack the authentication middleware sends this answer, in a form of its own.
         error = {"code": fault.status, "title": fault.title, "message": fault.message}
         return faults.encode({"error": error}), JSON
     generic, cause = _sentences(fault)

@@ -87,7 +87,7 @@ def _amount(name: str, text: str) -> int:
 def parse_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """Parse all values of ``required``.
 
-    Returns sets of traits, of which a provider needs one each, and the forbidden traits.
+    Returns sets of traits, and the forbidden traits. A provider needs one trait of each set.
     """
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
@@ -139,7 +139,8 @@ def no_choice(value: str) -> Invalid:
 def parse_member_of(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """Parse all values of ``member_of``.
 
-    Returns sets of aggregates, of which a provider needs one each, and the forbidden aggregates.
+    Returns sets of aggregates, and the forbidden aggregates. A provider must be in one aggregate of
+    each set.
     """
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()

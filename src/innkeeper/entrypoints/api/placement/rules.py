@@ -1,4 +1,4 @@
-"""The base rules of the Placement API's policy, under their original names.
+"""The base rules of the Placement API's policy, under OpenStack's names.
 
 Each route's own rule refers to a base rule. An operator's policy file can override base rules, too.
 """

@@ -1,7 +1,7 @@
 """Schemas of bodies and queries of the Placement API at its newest version.
 
-Always true: schemas are closed. The functions build those of older versions too, which have or
-require fewer properties.
+Always true: schemas are closed. The functions also build the schemas of older versions, which have
+or require fewer properties.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ CHANGE_INVENTORY = closed(
 REPLACE_INVENTORIES = closed(
     {
         "resource_provider_generation": GENERATION,
-        # An inventory may be sent as it is shown, with a generation, which is ignored.
+        # Clients may send an inventory as it is shown, with a generation. It is ignored.
         "inventories": keyed(
             CLASS_PATTERN,
             closed({"resource_provider_generation": GENERATION, **_INVENTORY}, ["total"]),
@@ -174,7 +174,7 @@ def consumer(
     has_mappings: bool = True,
     has_type: bool = True,
 ) -> dict[str, Any]:
-    """Return the schema of one consumer's allocations, as in some version."""
+    """Return the schema of one consumer's allocations, with the properties of some version."""
     line = closed({"generation": GENERATION, "resources": RESOURCES}, ["resources"])
     lines = keyed(UUID_PATTERN, line, **({} if may_be_empty else {"minProperties": 1}))
     properties = {"allocations": lines, "project_id": IDENTIFIER, "user_id": IDENTIFIER}
@@ -187,7 +187,7 @@ def consumer(
     if has_type:
         properties["consumer_type"] = CONSUMER_TYPE
         required.append("consumer_type")
-    # The original reports an unknown property before a missing one here.
+    # OpenStack's Placement reports an unknown property before a missing one here.
     return {**closed(properties), "required": required}
 
 

@@ -1,7 +1,9 @@
 """Build plans: weights and sealed entries for servers to be created later.
 
-All versions support build plans. Always true: nothing is claimed, and the answer names no host.
-**The lower weight wins** in this API, as in the original. Everywhere else the higher weight wins.
+The route exists at all versions.
+
+Always true: nothing is claimed, and the answer names no host. **The lower weight wins** in this
+API, as in the zones API of 2011. Everywhere else the higher weight wins.
 """
 
 from __future__ import annotations

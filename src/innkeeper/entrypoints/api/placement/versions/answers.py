@@ -10,7 +10,7 @@ CODES_SINCE = Version(1, 23)
 
 
 def shows_code(version: tuple[int, int] | None) -> bool:
-    """Return whether errors have a code. Without a valid version they have none."""
+    """Return whether errors have a code; ``None`` means that the version is invalid."""
     return version is not None and version >= CODES_SINCE
 
 
