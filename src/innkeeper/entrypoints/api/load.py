@@ -42,7 +42,7 @@ class Load:
 
 
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
-    """Return an upper bound on the bytes that are kept of a body, which may be an image."""
+    """Return an upper bound on the bytes of a body that are kept, even if it is an image."""
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return 0

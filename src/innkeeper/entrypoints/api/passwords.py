@@ -24,7 +24,7 @@ THREADS = 2
 WAITING_MAX = 100
 """Maximum number of waiting logins; at about 25 ms each, more would exceed a client's timeout."""
 WAITING_FROM_ONE_MAX = WAITING_MAX // 2
-"""Maximum number from one source: a client that tries many names must not block all others."""
+"""Maximum per source, so that a client that tries many names does not block all others."""
 FULL = "Too many logins are waiting."
 
 

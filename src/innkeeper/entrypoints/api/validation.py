@@ -69,8 +69,10 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 
 
 class Validator:
-    """A compiled schema, which reports the first violation, or the most relevant one
-    (``most_telling``)."""
+    """A compiled schema.
+
+    It reports the first violation, or with ``most_telling`` the most relevant one.
+    """
 
     def __init__(
         self, schema: Schema, wording: Callable[[Any], str], *, most_telling: bool = False

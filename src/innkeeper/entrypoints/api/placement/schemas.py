@@ -104,7 +104,7 @@ CHANGE_INVENTORY = closed(
 REPLACE_INVENTORIES = closed(
     {
         "resource_provider_generation": GENERATION,
-        # Clients may send an inventory as it is shown, with a generation. It is ignored.
+        # Clients may send an inventory as it is shown. Its generation is ignored.
         "inventories": keyed(
             CLASS_PATTERN,
             closed({"resource_provider_generation": GENERATION, **_INVENTORY}, ["total"]),
