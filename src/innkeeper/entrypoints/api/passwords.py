@@ -1,8 +1,8 @@
 """Password hashing, off the event loop and off the writer thread.
 
 Always true: at most ``THREADS`` hashes are computed concurrently. A hash takes memory and tens of
-milliseconds, and a client needs no token to cause one. Attempts for the same user from the same
-source run one at a time, so that each result is counted before the next attempt begins.
+milliseconds, and a client needs no token to cause one. Attempts for one user from one source run
+one at a time. Each is counted before the next begins.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ ALL_PROJECTS = f"{RULE}:get:all_projects"
 LINES_OF_A_HOST = 4
 """Rows that are written for each host of a lease: hold, host, provider, and change."""
 LINES_OF_AN_END = 100
-"""Rows that the end of a lease writes; the number of hosts and servers is not known in advance."""
+"""Estimated rows that the end of a lease writes; the true number is not known in advance."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",

@@ -99,8 +99,8 @@ async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) ->
     allocated, its error is reported for all remaining hosts.
     """
     so_far = bulk_allocation.BEGINNING
-    # Each step tries some of the remaining hosts. It may also find hosts that a concurrent retry
-    # with the same token has allocated.
+    # Each step tries some of the remaining hosts. It may also find hosts that another request with
+    # the same token has allocated.
     while so_far.remaining(request):
         before = so_far
         try:
