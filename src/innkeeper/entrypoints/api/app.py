@@ -1,4 +1,4 @@
-"""The ASGI application: every API under its prefix, health, metrics, and OpenAPI."""
+"""The ASGI application: every API under its prefix, health checks, metrics, and OpenAPI."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PROBES = (HttpMethod.GET, HttpMethod.HEAD)
 READY_WITHIN_S = 2.0
 """Timeout of the database's ping."""
 METHODS = tuple(method for method in HttpMethod if method != HttpMethod.TRACE)
-"""Every path takes all methods, so that the error for a wrong one is in the API's own form."""
+"""Every path accepts all methods, so that the error for a wrong one has the API's own form."""
 
 
 def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]) -> Any:
-    """Build the application. ``is_ready`` returns why it is not, or ``None``."""
+    """Build the application. ``is_ready`` returns ``None``, or why the service is not ready."""
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     handlers: list[Any] = []
     endpoints: dict[str, RouteEndpoint] = {}
@@ -39,7 +39,7 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
             endpoint = RouteEndpoint(site, api, mounts[name], path)
             handlers.append(_handler(mounts[name] + path or "/", endpoint, site.tracing))
             by_path.append((openapi.pattern(mounts[name] + path), endpoint))
-        # For unknown paths under the prefix, in the API's own form.
+        # Answers unknown paths under the prefix, in the API's own form.
         endpoints[name] = RouteEndpoint(site, api, mounts[name], "")
     handlers += [_healthz, _readyz(site, is_ready), _metrics(site), _openapi(apis, mounts)]
     whole = Litestar(
@@ -70,7 +70,7 @@ def _errors(
     mounts: Mapping[str, str],
     by_path: Sequence[tuple[re.Pattern[str], RouteEndpoint]],
 ) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
-    """Answer paths and methods without a handler in the form of their API."""
+    """Return an exception handler for unknown paths and methods; it uses their API's form."""
 
     def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
         path = request.scope["path"]
@@ -96,7 +96,7 @@ def _errors(
 
 
 class _Deferred(Response[Any]):
-    """Authenticates before it answers, which an exception handler cannot do: it is synchronous."""
+    """Authenticates before it answers. An exception handler cannot, because it is synchronous."""
 
     def __init__(self, answer: Callable[[Any], Awaitable[ASGIResponse]]) -> None:
         super().__init__(None)
@@ -114,14 +114,14 @@ class _Deferred(Response[Any]):
 
 @route("/healthz", http_method=PROBES, media_type=MediaType.TEXT, sync_to_thread=False)
 def _healthz() -> str:
-    """Answer while the process runs."""
+    """Answer as long as the process runs."""
     return "ok"
 
 
 def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
     @route("/readyz", http_method=PROBES, media_type=MediaType.TEXT)
     async def readyz() -> Response[str]:
-        """Answer 200 while decisions can be made and the database answers, and 503 otherwise."""
+        """Answer 200 if decisions can be made and the database answers, and 503 otherwise."""
         reason = is_ready()
         if reason is None:
             try:
@@ -138,7 +138,7 @@ def _readyz(site: Site, is_ready: Callable[[], str | None]) -> Any:
 def _metrics(site: Site) -> Any:
     @get("/metrics", sync_to_thread=True)
     def give() -> Response[bytes]:
-        """Return all metrics for Prometheus, with those of other workers on the port."""
+        """Return the metrics of all workers on this port, for Prometheus."""
         text = metrics.exposition(of_workers=site.settings.serving.workers > 1)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 

@@ -1,8 +1,8 @@
 """Authentication in the ``none`` mode of identity.
 
 The token itself names the caller: ``USER`` or ``USER:PROJECT``. The user ``admin`` has the role
-``admin``; the headers ``x-roles`` (separated by commas) and ``x-project-id`` override. This is
-OpenStack's noauth2 convention for development and tests; it protects nothing.
+``admin``. The headers ``x-roles`` (comma-separated) and ``x-project-id`` override roles and
+project. This is OpenStack's noauth2 convention for development and tests; it protects nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ class NoauthAuthenticator:
     """Trusts every token. See :mod:`innkeeper.entrypoints.api.auth`."""
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """Raise :class:`Unauthenticated` only without a token."""
+        """Return the context that the token names.
+
+        Raises :class:`Unauthenticated` without a token.
+        """
         token = headers.get("x-auth-token", "")
         user, _, project = token.partition(":")
         if not user:
@@ -42,4 +45,4 @@ class NoauthAuthenticator:
         )
 
     def forget(self) -> None:
-        """Do nothing: no token is cached."""
+        """Do nothing, because no token is cached."""

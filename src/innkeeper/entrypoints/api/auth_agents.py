@@ -13,7 +13,7 @@ from innkeeper.entrypoints.api.token_cache import CachedToken, Epoch, TokenCache
 from innkeeper.systems.identity import agent_credentials
 
 NEVER = timedelta(days=365)
-"""Expiry of a cached credential that itself does not expire."""
+"""How long a credential without an expiry is assumed to be valid."""
 
 
 class AgentsAuthenticator:
@@ -45,7 +45,7 @@ class AgentsAuthenticator:
 
 
 def _context_of(credential: AgentCredential) -> RequestContext:
-    # The id of a user has no colon in any mode of identity.
+    # User ids contain no colon in any mode of identity.
     name = f"agent:{credential.agent_name}"
     return RequestContext(
         request_id="",

@@ -1,4 +1,4 @@
-"""Authentication by tokens of this service's own Identity API."""
+"""Authentication with tokens of this service's own Identity API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from innkeeper.systems.identity.tokens import Signer
 def authenticator(
     signer: Signer, engine: Engine, clock: Clock, remember_s: float, epoch: Epoch | None = None
 ) -> TokenCache:
-    """An authenticator for tokens of ``signer``; other texts are rejected without a query."""
+    """Return an authenticator for tokens of ``signer``; others are rejected without a query."""
 
     async def look_up(token: str, now: datetime) -> CachedToken:
         claims = signer.open(token, now)
@@ -26,7 +26,7 @@ def authenticator(
 
 
 def context_of(holder: TokenOwner, request_id: str = "") -> RequestContext:
-    """The request context of a token's owner."""
+    """Return the request context of a token's owner."""
     project = holder.project
     return RequestContext(
         request_id=request_id,

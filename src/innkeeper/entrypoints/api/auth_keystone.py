@@ -1,7 +1,7 @@
-"""Authentication by tokens of an external Keystone.
+"""Authentication with tokens of an external Keystone.
 
-May be false: that a token revoked there is rejected here. It is accepted until its entry in the
-cache expires.
+May be false: that Keystone would still accept a cached token. A revoked token is accepted until its
+cache entry expires.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ WRONG_TOKEN = "The request you have made requires authentication."  # noqa: S105
 def authenticator(
     keystone: Keystone, clock: Clock, remember_s: float, deadline_s: float
 ) -> TokenCache:
-    """An authenticator that asks Keystone; 503 if Keystone does not answer in ``deadline_s``."""
+    """Return an authenticator that validates tokens with Keystone.
+
+    It raises :class:`Unavailable` if Keystone does not answer within ``deadline_s``.
+    """
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="keystone")
 
     async def look_up(token: str, _now: datetime) -> CachedToken:

@@ -1,8 +1,8 @@
 """The service's TLS certificate, which is reloaded while the service runs.
 
-Always true: connections use TLS 1.2 or newer. New connections use a certificate soon after it was
-renewed on the disk, without a restart. One that cannot be loaded is logged, and the present one
-stays in use.
+Always true: connections use TLS 1.2 or newer. New connections use a renewed certificate soon after
+its files change, without a restart. If a renewed certificate cannot be loaded, the error is logged
+and the current certificate stays in use.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _Mark = tuple[tuple[int, int, int], ...]
 
 
 class Certificates:
-    """The certificate and key of the settings, as the server uses them.
+    """The configured certificate and key, and the server's TLS context.
 
-    Raises :class:`OSError` for files that cannot be used.
+    Raises :class:`OSError` for unusable files.
     """
 
     def __init__(self, cert: str, key: str, client_ca: str | None) -> None:
@@ -37,13 +37,13 @@ class Certificates:
             _require_client_certificates(self.context, Path(client_ca))
 
     def renew(self) -> bool:
-        """Reload the files if they changed, and return whether they were reloaded."""
+        """Reload the files if they have changed, and return whether they were reloaded."""
         try:
             mark = self._marked()
             if mark == self._mark:
                 return False
             self._mark = mark
-            # Loaded apart first: a key that does not match must not break the present context.
+            # Loaded separately first, because a mismatched key must not break the current context.
             _loaded(self._cert, self._key)
             _load(self.context, self._cert, self._key)
         except OSError as error:
@@ -61,7 +61,7 @@ class Certificates:
 
 
 def options(serving: Serving) -> dict[str, Any]:
-    """The server's options for TLS; none without a certificate in the settings."""
+    """Return the server's TLS options; none if no certificate is configured."""
     if serving.tls_cert is None or serving.tls_key is None:
         return {}
     certificates = Certificates(serving.tls_cert, serving.tls_key, serving.tls_client_ca)
@@ -77,12 +77,12 @@ def options(serving: Serving) -> dict[str, Any]:
 
 
 def scheme(serving: Serving) -> str:
-    """The scheme of the service's addresses."""
+    """Return the scheme of the service's addresses."""
     return "http" if serving.tls_cert is None else "https"
 
 
 def certified(serving: Serving, address: str) -> str:
-    """The address for programs on this machine: with TLS, the one that the certificate names."""
+    """Return the address for programs on this machine; with TLS, one that the certificate names."""
     if serving.tls_cert is None or serving.public_url is None:
         return address
     return serving.public_url.rstrip("/")

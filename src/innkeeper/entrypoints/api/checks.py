@@ -1,16 +1,17 @@
 """Default checks that the policy rules of several APIs share.
 
-Always true: a caller with the role ``reader`` and neither ``member`` nor ``service`` is no writer.
-Any other member of a project needs no role: in the ``none`` mode of identity users have none.
+Always true: a caller with the role ``reader``, but neither ``member`` nor ``service``, has
+read-only access. Other callers need no role to write, because in the ``none`` mode of identity
+users have no roles.
 """
 
 from __future__ import annotations
 
 ADMIN = "role:admin"
 WRITER = "role:member or role:service or not role:reader"
-"""Any caller without read-only access."""
+"""Any caller whose access is not read-only."""
 PROJECT = "role:admin or project_id:%(project_id)s"
-"""Administrators, and callers of the project that owns the resource."""
+"""Administrators, and callers with a token for the project that owns the resource."""
 PROJECT_WRITER = f"role:admin or (project_id:%(project_id)s and ({WRITER}))"
 PROJECT_MANAGER = "role:admin or (role:manager and project_id:%(project_id)s)"
 """Administrators, and managers of the project."""

@@ -1,8 +1,8 @@
 """Client connections: limits on the HTTP parser's memory and on the client's time.
 
-Always true: the parser keeps at most ``HEAD_BYTES_MAX`` and one read. A client completes the head
-of a request within its timeout; bodies have limits of their own. The head of an answer is sent
-together with the first part of its body, if that is ready.
+Always true: the parser buffers at most ``HEAD_BYTES_MAX`` and one read. A client must complete the
+head of a request within the timeout; bodies have limits of their own. The head of an answer is sent
+together with the first part of the body, if that part is ready.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from uvicorn.server import ServerState
 
 LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
-"""For the request line and the headers; stock clients send a few hundred bytes."""
+"""Limit on the request line and the headers; stock clients send a few hundred bytes."""
 REFUSED_MAX = 64
-"""Connections over the limit that are answered with 503; any others are just closed."""
+"""How many connections over the limit get a 503. Any more are closed without an answer."""
 FILES_KEPT = 128
 """File descriptors that are reserved for the database, logs and the like."""
 TOO_MANY = b"Too many connections are open."
@@ -35,11 +35,11 @@ GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 SEPARATORS = len(b": \r\n")
 LISTENING_S = 0.05
-"""How long received data is still read after a client's timeout."""
+"""After a client's timeout, data that has already arrived is still read for so long."""
 
 
 class HeadTooLarge(Exception):
-    """Stops the parser."""
+    """Raised to stop the parser."""
 
 
 class PatientConfig(uvicorn.Config):
@@ -54,7 +54,7 @@ class PatientConfig(uvicorn.Config):
 
 
 def affordable(connections_max: int) -> int:
-    """The number of connections that file descriptors allow, after raising their soft limit.
+    """Raise the soft limit on file descriptors, and return how many connections they allow.
 
     Without free descriptors the process could reach neither the database nor another client.
     """
@@ -71,7 +71,7 @@ def affordable(connections_max: int) -> int:
 
 
 async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
-    """Answer a request on a connection over the limit."""
+    """Answer a request on a connection over the limit with a 503."""
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),
         (b"content-length", str(len(TOO_MANY)).encode()),
@@ -83,7 +83,7 @@ async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
 
 
 class Connection(HttpToolsProtocol):
-    """Counts the bytes that the parser holds: those since its last complete element."""
+    """Counts the bytes that the parser has buffered since its last complete element."""
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and expect a request within the timeout."""
+        """Start the timeout for the first request."""
         super().connection_made(transport)
         if len(self.connections) > self._connections_max + REFUSED_MAX:
-            # Waiting for a request to answer would keep a file descriptor in use.
+            # Waiting for a request, only to reject it, would occupy a file descriptor.
             transport.abort()
             return
         self._is_over_limit = self._are_too_many()
@@ -130,18 +130,18 @@ class Connection(HttpToolsProtocol):
                 self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def on_message_begin(self) -> None:
-        """Count a request that begins in the same read as the end of another."""
+        """Start to count for a request whose first bytes arrive with the end of another one."""
         self._held_bytes = self._held_bytes or 1
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, unless the head is too large; the bytes behind it do not count."""
+        """Begin to answer, unless the head is too large. Bytes after the head do not count."""
         if self._held_bytes > HEAD_BYTES_MAX and self._head_bytes() > HEAD_BYTES_MAX:
             self._is_too_large = True
             raise HeadTooLarge
         self._note_progress()
         if self._is_over_limit and self._are_too_many():
-            # Earlier connections stay; this one is closed after its answer.
+            # Earlier connections are kept; this one is closed after its answer.
             self.app = refuse_connection
         super().on_headers_complete()
         self.cycle.transport = _Joining(self.transport, self.loop)
@@ -159,9 +159,9 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection after a last read."""
-        # After a pause of the process its timers run before its reads. Without this delay a
-        # request that arrived meanwhile would be dropped unread.
+        """Close an idle connection, after one last read."""
+        # When the process resumes after a pause, its timers run before its reads. Without this
+        # delay, a request that arrived during the pause would be dropped unread.
         self.timeout_keep_alive_task = self.loop.call_later(
             LISTENING_S, super().timeout_keep_alive_handler
         )
@@ -186,19 +186,19 @@ class Connection(HttpToolsProtocol):
     def _refuse(self) -> None:
         is_idle = not isinstance(self.cycle, RequestResponseCycle)
         if is_idle or self.cycle.response_complete:
-            # In the middle of an answer it would become a part of that.
+            # In the middle of an answer the error would become a part of the answer.
             self.transport.write(REFUSED)
         self.transport.close()
 
     def _give_up(self) -> None:
-        # After a last read, as in timeout_keep_alive_handler.
+        # After one last read, as in timeout_keep_alive_handler.
         self._timer = self.loop.call_later(LISTENING_S, self.transport.close)
 
 
 class _Joining(asyncio.Transport):
-    """Sends the head of an answer with its body: a packet of its own would cost as much as both.
+    """Sends the head of an answer with its body; a separate packet would double the cost.
 
-    It has no reference to the answer, because such a cycle would need the garbage collector.
+    It has no reference to the answer, because only the garbage collector could free such a cycle.
     """
 
     __slots__ = ("_head", "_is_begun", "_loop", "_transport")
@@ -210,13 +210,13 @@ class _Joining(asyncio.Transport):
         self._is_begun = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send, or keep the head."""
+        """Send data, or keep the head for the body."""
         if self._head:
             data, self._head = self._head + data, b""
         elif not self._is_begun and data != GO_ON:
             self._is_begun = True
             self._head = bytes(data)
-            # The body may come later, or there may be none.
+            # The body may come later, or not at all.
             self._loop.call_soon(self._send_head)
             return
         self._transport.write(data)

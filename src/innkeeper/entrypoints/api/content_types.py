@@ -6,15 +6,16 @@ JSON = "application/json"
 
 
 def accepts(header: str | None, media_type: str) -> bool:
-    """Whether an Accept header allows a media type, as a missing or malformed one does.
+    """Return whether an Accept header allows a media type.
 
-    The most specific range that matches decides, and a quality of 0 excludes.
+    A missing or malformed header allows every type. The most specific range that matches decides,
+    and a quality of 0 excludes the type.
     """
     return quality(header, media_type) > 0
 
 
 def quality(header: str | None, media_type: str) -> float:
-    """The quality of a media type in an Accept header, from 0 to 1."""
+    """Return the quality of a media type in an Accept header, from 0 to 1."""
     if header is None or not header.strip():
         return 1.0
     ranges = [part.strip().lower().split(";") for part in header.split(",")]

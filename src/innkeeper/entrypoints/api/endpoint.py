@@ -1,7 +1,7 @@
 """The steps of a request: id, token, version, route, policy, body, handler, answer.
 
-The order is part of the contract: without a token a client learns nothing about paths, and without
-permission nothing about bodies.
+The order is part of the contract. Without a token a client learns nothing about paths. Without
+permission it learns nothing about bodies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BODILESS_STATUSES = frozenset({204, 304})
 
 
 class Checks:
-    """The checks of one route at one version, built at its first use."""
+    """The validators, upgrades and downgrades of a route at one version, built at first use."""
 
     def __init__(self, api: Api, route: Route, version: Version) -> None:
         steps = api.versions.after(version) if api.versions else []
@@ -40,7 +40,7 @@ class Checks:
         self.ups, self.downs = changes.ups, changes.downs
         self.body = _validator(api, changes.body, api.body_refusal)
         self.query = _validator(api, changes.query, api.query_refusal)
-        # The fast decoder skips the upgrades. It knows the newest schema, and those of older
+        # The fast decoder skips the upgrades. It suits the newest schema, and the schemas of
         # versions from ``decode_since`` on.
         is_known = changes.body is route.body or (
             route.decode_since is not None and spans(route.decode_since, None, version)
@@ -55,7 +55,7 @@ def _validator(api: Api, schema: Schema | None, wording: Callable[[Any], str]) -
 
 
 class RouteEndpoint:
-    """The Litestar handler of all methods of one path of an API."""
+    """The Litestar handler for all methods of one path of an API."""
 
     def __init__(self, site: Site, api: Api, mount: str, path: str) -> None:
         self.site = site
@@ -117,7 +117,7 @@ class RouteEndpoint:
     async def _carry_out(
         self, request: Request[Any, Any, Any], request_id: str
     ) -> tuple[Answer, Version]:
-        # First, because the 401 needs the address too.
+        # First, because a 401 contains the address, too.
         address = self._origin(request) + self.mount
         context = await self._authenticate(request, request_id)
         versions = self.api.versions
@@ -159,8 +159,9 @@ class RouteEndpoint:
     ) -> RequestContext:
         every = [route for routes in self._routes.values() for route in routes]
         if any(route.rule is None for route in self._routes.get(request.method, every)):
-            # An open route ignores the token, so that version documents always answer. So does
-            # the 405 for a method that an open path does not have.
+            # An open route ignores the token, so that clients can always read version documents.
+            # The token is also ignored if an open path does not have the method; the answer is a
+            # 405.
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
@@ -181,8 +182,8 @@ class RouteEndpoint:
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
         plain = raw_path.replace(b"%2F", b"/").replace(b"%2f", b"/")
-        # Litestar treats "/x//y" and "/x/" as "/x/y" and "/x". The first may come from an empty
-        # id, for which "y" would be mistaken.
+        # Litestar treats "/x//y" and "/x/" as "/x/y" and "/x". A double slash may come from an
+        # empty id, and "y" would then be mistaken for the id.
         is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
         if self.path and is_other_path:
             raise NotFound("The resource could not be found.")
@@ -209,18 +210,18 @@ class RouteEndpoint:
                 for up in checks.ups:
                     up(call)
         except Invalid:
-            # A missing resource is reported before a wrong body.
+            # The error for a missing resource takes precedence over the error for an invalid body.
             if call.route.subject is not None:
                 await call.route.subject(call)
             raise
 
     async def _read_body(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> bool:
-        """Fill ``call.body``; True if it needs no upgrade."""
+        """Fill ``call.body``, and return whether it is ready without an upgrade."""
         route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
             return False
-        # An unauthenticated client must not occupy the limits with a slow body.
+        # A slow body from an unauthenticated client must not use up the limits on requests.
         is_open = route.rule is None
         body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_total=is_open)
         if checks.body is None:
@@ -235,7 +236,7 @@ class RouteEndpoint:
         return False
 
     def _bytes_max(self, *routes: Route) -> int:
-        """The largest body that any of these routes accepts."""
+        """Return the size of the largest body that any of these routes accepts."""
         settings = self.site.settings.serving.body_bytes_max
         return max(
             (min(settings, route.body_bytes_max or settings) for route in routes), default=settings
@@ -251,7 +252,7 @@ class RouteEndpoint:
     def _error(
         self, error: Exception, request: Request[Any, Any, Any], request_id: str
     ) -> tuple[Answer, ASGIResponse]:
-        """An exception in this API's own form."""
+        """Convert an exception to an answer in this API's own form."""
         if not isinstance(error, Refusal):
             LOG.error("accident", request_id=request_id, exc_info=error)
         version = _version_or_none(self.api.versions, request.headers)
@@ -284,7 +285,7 @@ class RouteEndpoint:
         if body is None:
             if answer.status not in BODILESS_STATUSES:
                 headers["content-length"] = "0"
-            # As a head response it has no content type.
+            # Sent as a HEAD response, so that it has no content type.
             return ASGIResponse(status_code=answer.status, headers=headers, is_head_response=True)
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return ASGIResponse(
@@ -293,7 +294,7 @@ class RouteEndpoint:
 
 
 def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> None:
-    """Reject a request by its headers about the body and the accepted answer."""
+    """Reject a request whose ``Accept`` or ``Content-Type`` header does not suit the route."""
     if route.answers is not None and not accepts(headers.get("accept"), route.answers):
         raise HttpRefusal(406, f"Only {route.answers} is provided")
     if route.takes_stream or checks.body is not None:

@@ -1,7 +1,7 @@
-"""Errors over HTTP: the table of statuses, and each API's form of an error.
+"""Errors over HTTP: their statuses, and their form in each API.
 
-Always true: the answer to an unexpected error (any that is no :class:`Refusal`) has only a generic
-message and the request's id.
+Always true: the answer to an unexpected error contains only a generic message and the request's id.
+Every error that is not a :class:`Refusal` is unexpected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from innkeeper.domain import errors
 class HttpRefusal(errors.Refusal):
     """An error that exists only in HTTP, such as a wrong method, version or media type.
 
-    With ``is_versionless`` the answer has no version header, because the request has no valid one.
+    With ``is_versionless`` the answer has no version header, because the requested version is
+    invalid.
     """
 
     def __init__(
@@ -50,12 +51,12 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.PluginFailed, 503),
     (errors.Unavailable, 503),
 )
-"""By class; subclasses have the same status."""
+"""The status of each class of errors, and of its subclasses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error before it has the form of an API."""
+    """An error, independent of any API's form."""
 
     status: int
     message: str
@@ -69,18 +70,18 @@ class Fault:
 
     @property
     def title(self) -> str:
-        """The phrase for the status."""
+        """The status's reason phrase."""
         return HTTPStatus(self.status).phrase
 
 
 FaultForm = Callable[[Fault], tuple[bytes, str]]
-"""Returns an error's body and its media type in the form of an API."""
+"""Returns an error's body in the form of an API, and the body's media type."""
 
 
 def fault_of(
     error: Exception, request_id: str, version: tuple[int, int] | None, accept: str
 ) -> Fault:
-    """The fault for an exception; 500 for any that is no :class:`Refusal`."""
+    """Return the fault for an exception; an unexpected one gets a 500."""
     if isinstance(error, HttpRefusal):
         return Fault(
             error.status,

@@ -1,4 +1,4 @@
-"""The ASGI server on its port, and how it stops."""
+"""The ASGI server: its port, its heartbeat and its shutdown."""
 
 from __future__ import annotations
 
@@ -17,41 +17,43 @@ from innkeeper.entrypoints.api.connections import PatientConfig
 
 
 def address_at(listener: socket.socket, scheme: str = "http") -> str:
-    """The address of a listening socket for clients on this machine."""
+    """Return the address at which clients on this machine reach a listening socket."""
     host, port = listener.getsockname()[:2]
     return address_of(host, port, scheme)
 
 
 def address_of(host: str, port: int, scheme: str = "http") -> str:
-    """The address of a service for clients on this machine."""
-    # A service that listens on every interface is called on the loopback one.
+    """Return the address at which clients on this machine reach a service."""
+    # A service that listens on every interface is reached on the loopback interface.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listening
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 BACKLOG = 2048
-"""Connections that may wait to be accepted."""
+"""Maximum number of connections that wait to be accepted."""
 
 
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
-    """A socket that listens on the address of the settings, with other processes if ``is_shared``.
+    """Return a socket that listens on the configured address.
 
-    Raises :class:`OSError` for an address that cannot be used.
+    With ``is_shared`` other processes can listen on the address, too. Raises :class:`OSError` for
+    an unusable address.
     """
     listener = _named(serving, is_shared=is_shared)
-    # At once: of two processes that bind a port at the same time, only listen() stops the later.
+    # Listen at once. If two processes bind a port concurrently, only listen() fails for the second.
     with _closing_on_error(listener, serving):
         listener.listen(BACKLOG)
     return listener
 
 
 def reserved(serving: Serving) -> socket.socket:
-    """A socket that reserves a port for several listeners, and does not listen itself.
+    """Return a socket that reserves a port for several listeners, without listening itself.
 
-    The kernel spreads connections over the listeners. Raises :class:`OSError` for an address that
-    cannot be used, or that another service uses.
+    The kernel distributes connections over the listeners. Raises :class:`OSError` for an unusable
+    address, or if another service uses the address.
     """
-    # A shared socket would not notice another service that shares the port.
+    # Tested without sharing first: a shared socket would not detect another service that shares the
+    # port.
     bound(serving).close()
     return _named(serving, is_shared=True)
 
@@ -72,15 +74,15 @@ def _closing_on_error(listener: socket.socket, serving: Serving) -> Iterator[Non
         yield
     except (OSError, ValueError) as error:
         listener.close()
-        # An invalid name, such as "a..b", raises an error of its encoding.
+        # An invalid host name, such as "a..b", raises an encoding error.
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise OSError(f"Cannot listen on {serving.host!r}, port {serving.port}: {why}.") from error
 
 
 def config_of(app: Any, serving: Serving) -> PatientConfig:
-    """The server's configuration for an application.
+    """Return the server's configuration for an application.
 
-    Raises :class:`OSError` for a certificate that cannot be used.
+    Raises :class:`OSError` for an unusable certificate.
     """
     return PatientConfig(
         app,
@@ -107,7 +109,7 @@ def no_beat() -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that reports its heartbeat, and the begin of its shutdown."""
+    """A server that reports its heartbeat, and the start of its shutdown."""
 
     def __init__(
         self, config: uvicorn.Config, on_stop: Callable[[], None], on_beat: Callable[[], None]
@@ -131,16 +133,16 @@ class _Server(uvicorn.Server):
         self._next_beat = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Before it waits for requests in progress.
+        # Called before the server waits for requests in progress.
         self._on_stop()
         await super().shutdown(sockets)
 
 
 class Listening:
-    """A bound port and the server on it, until a signal stops it.
+    """A server on a bound port, which runs until a signal stops it.
 
-    ``on_stop`` is called when the shutdown begins, to end long polls. ``on_beat`` is called every
-    ``BEAT_S`` by the event loop. Other processes may listen on the same socket.
+    ``on_stop`` is called when the shutdown begins, to end long polls. The event loop calls
+    ``on_beat`` every ``BEAT_S``. Other processes may listen on the same socket.
     """
 
     def __init__(
@@ -154,15 +156,16 @@ class Listening:
         self._server = _Server(config_of(app, serving), on_stop, on_beat)
         self._socket = listener
         for number in (signal.SIGTERM, signal.SIGINT):
-            # The server would raise the signal again at its end, before the process cleans up.
+            # Without this handler the server would raise the signal again when it ends, before the
+            # process cleans up.
             signal.signal(number, lambda *_: self.stop())
 
     def run(self) -> None:
-        """Serve until a stop, and until all requests in progress are answered."""
+        """Serve until stopped, and then finish the requests in progress."""
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Accept no more connections, and end after those that are open."""
+        """Accept no more connections, and end once the open ones are done."""
         self._server.should_exit = True
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Limits on the requests in progress in this process, and on the bytes of their bodies.
 
-Always true: neither exceeds its setting. Any other request is rejected before its body is read,
-with the time to retry.
+Always true: neither exceeds its setting. A request that would exceed a limit is rejected before its
+body is read, with the header ``Retry-After``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Load:
     def count(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> Iterator[None]:
         """Count a request, with a body of at most ``bytes_max``, until the block ends.
 
-        Raises :class:`Unavailable` beyond a limit.
+        Raises :class:`Unavailable` if the request would exceed a limit.
         """
         announced = _announced(headers, bytes_max)
         is_too_much = self.body_bytes + announced > serving.bodies_bytes_max
@@ -42,7 +42,7 @@ class Load:
 
 
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
-    """The most bytes that are kept of a body, an image included."""
+    """Return an upper bound on the bytes of a body that are kept, even if it is an image."""
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return 0

@@ -1,7 +1,7 @@
-"""The setup of logging.
+"""The configuration of logging.
 
-Always true: a line that cannot be written, because the disk is full or the reader has ended, is
-dropped, and the service goes on.
+Always true: a line that cannot be written is dropped, and the service continues. This happens if
+the disk is full or the reader of a pipe has exited.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.slices import Serving
 
 HIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""Control characters, line ends, and changes of direction."""
+"""Control characters except line feeds, Unicode line ends, and marks of text direction."""
 
 
 def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> None:
     """Log one line per event, in logfmt or as JSON.
 
-    The default is the process's original stream: a redirected sys.stderr may be closed.
+    The default stream is the process's original one, because a redirected sys.stderr may be closed.
     """
     renderer: Any = _Visible(structlog.processors.LogfmtRenderer(bool_as_flag=False))
     if serving.log_format == "json":
@@ -48,9 +48,9 @@ def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> Non
 
 
 class _Visible:
-    """Escapes hidden characters in lines, which may quote any client's text.
+    """Escapes hidden characters in lines, which may quote text from any client.
 
-    A terminal obeys control characters. Line feeds stay, because tracebacks have them.
+    A terminal would obey control characters. Line feeds are kept, because tracebacks contain them.
     """
 
     def __init__(self, renderer: structlog.types.Processor) -> None:
@@ -65,5 +65,5 @@ def _as_json(event: Any, **_: Any) -> str:
     try:
         return msgspec.json.encode(event, enc_hook=repr).decode()
     except UnicodeEncodeError:
-        # A lone surrogate in quoted text: the slower encoder escapes it.
+        # The slower encoder escapes a lone surrogate in quoted text.
         return json.dumps(event, default=repr)

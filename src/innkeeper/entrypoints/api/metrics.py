@@ -1,4 +1,4 @@
-"""Metrics of requests, beside those of :mod:`innkeeper.engine.metrics`."""
+"""Request metrics, in addition to those of :mod:`innkeeper.engine.metrics`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REQUESTS = Histogram(
 
 
 def observe(api: str, path: str, method: str, status: int, took_s: float) -> None:
-    """Count one answered request."""
+    """Record one answered request."""
     key = (api, path, method, status)
     child = _CHILDREN.get(key)
     if child is None:
@@ -21,5 +21,5 @@ def observe(api: str, path: str, method: str, status: int, took_s: float) -> Non
     child.observe(took_s)
 
 
-# The library's lookup by labels costs more than the observation.
+# Cached, because the library's lookup by labels costs more than the observation.
 _CHILDREN: dict[tuple[str, str, str, int], Histogram] = {}

@@ -1,11 +1,11 @@
 """Microversions: requests are upgraded to the newest version, and answers downgraded.
 
-Handlers know only the newest version. A room's ``versions/`` folder has the older ones: modules
-whose ``STEPS`` are in ascending order. A microversion that changed several modules' resources has a
-step in each.
+Handlers know only the newest version. A room's ``versions/`` folder describes the older versions,
+in modules whose ``STEPS`` are in ascending order. A microversion that changed the resources of
+several modules has a step in each of them.
 
-Always true: a request of version V is validated against the schemas of V, then passes ``up`` of
-every step after V in ascending order. Its answer passes ``down`` of the same steps in descending
+Always true: a request of version V is validated against the schemas of V. It then passes ``up`` of
+every step after V, in ascending order. Its answer passes ``down`` of the same steps, in descending
 order.
 """
 
@@ -24,23 +24,24 @@ Schema = Mapping[str, Any]
 
 
 def spans(since: Version | None, until: Version | None, version: Version) -> bool:
-    """Whether ``version`` is from ``since`` to ``until``, both included."""
+    """Return whether ``version`` is between ``since`` and ``until``, both inclusive."""
     after_first = since is None or version >= since
     return after_first and (until is None or version <= until)
 
 
 SchemaBefore = Schema | Callable[[Schema], Schema]
-"""The schema before a version, or a function that makes it from the following one."""
+"""The schema before a version, or a function that derives it from that version's schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """What one microversion changed on one route.
 
-    ``path`` is the route's template, or ``"*"`` for every route of the API; ``method`` may be
-    ``"*"`` as well. ``body_before`` and ``query_before`` are the schemas before this version, if it
-    changed them. ``up`` changes a call of the version before, and ``down`` an answer to it; their
-    classes are in ``routing``, which imports this module.
+    ``path`` is the route's template, or ``"*"`` for every route of the API. ``method`` may be
+    ``"*"``, too. ``body_before`` and ``query_before`` are the schemas before this version, if it
+    changed them. ``up`` upgrades a call from the previous version, and ``down`` downgrades an
+    answer to the previous version. The classes of calls and answers are in ``routing``, which
+    imports this module.
     """
 
     method: str
@@ -51,7 +52,7 @@ class Edge:
     down: Callable[[Any, Any], None] | None = None
 
     def touches(self, method: str, path: str) -> bool:
-        """Whether the edge applies to the route."""
+        """Return whether the edge applies to the route."""
         return self.method in ("*", method) and self.path in ("*", path)
 
 
@@ -59,7 +60,8 @@ class Edge:
 class Step:
     """What one microversion changed about one resource, with a summary for the public pages.
 
-    A version that only added or removed routes has no edges; see ``since`` and ``until`` of routes.
+    A version that only added or removed routes has no edges, because routes have ``since`` and
+    ``until``.
     """
 
     version: Version
@@ -70,14 +72,14 @@ class Step:
 class VersionModule(Protocol):
     """A module in a ``versions/`` folder."""
 
-    # Read-only, so that a module's tuple matches.
+    # A read-only property, so that a module's tuple matches the protocol.
     @property
     def STEPS(self) -> Sequence[Step]:
         """What each microversion changed about the module's resource, in ascending order."""
 
 
 def merged(modules: Iterable[VersionModule]) -> tuple[Step, ...]:
-    """Merge the steps of modules: one per version, in ascending order, without equal summaries."""
+    """Merge modules' steps into one per version, in ascending order, without repeated summaries."""
     found: dict[Version, list[Step]] = {}
     for module in modules:
         versions = [step.version for step in module.STEPS]
@@ -117,7 +119,7 @@ class VersionTable:
         *modules: VersionModule,
         legacy_header: str | None = None,
     ) -> VersionTable:
-        """The table of an API's modules."""
+        """Build the table from an API's modules."""
         return cls(service_types, oldest, newest, merged(modules), legacy_header)
 
     def __post_init__(self) -> None:
@@ -126,9 +128,10 @@ class VersionTable:
         assert all(self.oldest < version <= self.newest for version in versions)
 
     def requested(self, headers: Mapping[str, str]) -> Version:
-        """The version of a request; the oldest if the request names none.
+        """Return the version that a request names; the default is the oldest.
 
-        Raises :class:`HttpRefusal` with 400 for a malformed and 406 for an unknown version.
+        Raises :class:`HttpRefusal` with 400 for a malformed version, and with 406 for an
+        unsupported one.
         """
         text = self._named(headers.get("openstack-api-version", ""))
         if text is None and self.legacy_header is not None:
@@ -160,17 +163,17 @@ class VersionTable:
         return found
 
     def after(self, version: Version) -> list[Step]:
-        """The steps after ``version``, in ascending order."""
+        """Return the steps after ``version``, in ascending order."""
         return [step for step in self.steps if version < step.version]
 
 
-# A number with more digits is slow to convert, and no version.
+# Longer numbers are slow to convert, and are never versions.
 _VERSION = re.compile(r"(-?[0-9]{1,99})\.(-?[0-9]{1,99})")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One route's schemas at one version, and its ups and downs in their order."""
+    """A route's schemas at one version, and its upgrades and downgrades in the order of use."""
 
     body: Schema | None
     query: Schema | None
@@ -181,9 +184,9 @@ class Passage:
 def passage(
     steps: Iterable[Step], method: str, path: str, body: Schema | None, query: Schema | None
 ) -> Passage:
-    """The passage of a route through the steps after a version, which are in ascending order.
+    """Collect a route's schemas and changes from the steps after a version.
 
-    ``body`` and ``query`` are the newest schemas.
+    ``steps`` are in ascending order. ``body`` and ``query`` are the newest schemas.
     """
     edges = [edge for step in steps for edge in step.edges if edge.touches(method, path)]
     for edge in reversed(edges):

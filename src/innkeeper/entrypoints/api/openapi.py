@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the route tables."""
+"""The OpenAPI document, generated from the route tables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 def litestar_path(path: str) -> str:
-    """A route's template in Litestar's syntax."""
+    """Convert a route's template to Litestar's syntax."""
     return _PARAMETER.sub(r"{\1:str}", path)
 
 
 def pattern(path: str) -> re.Pattern[str]:
-    """A pattern for the paths of a route's template."""
+    """Return a pattern that matches the paths of a route's template."""
     parts = _PARAMETER.split(path)
     # The names of the parameters are at the odd positions.
     return re.compile("[^/]+".join(re.escape(part) for part in parts[::2]))
@@ -87,7 +87,7 @@ def _operation(api: Api, route: Route) -> dict[str, Any]:
 
 
 def _query(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    # A list is sent as a repeated parameter.
+    # A list in the schema stands for a parameter that can be repeated.
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
         items: Mapping[str, Any] = schema["items"]
         return items

@@ -1,8 +1,8 @@
-"""Options of a request: what an older one means that the newest body and query cannot express.
+"""Options of a request: older meanings that the newest body and query cannot express.
 
-Such a resource has a frozen dataclass beside its handlers, such as ``MoveOptions``, with the newest
-version's meaning as defaults. A microversion's step sets fields (:func:`with_options`), and the
-handler reads them (``call.options.of(MoveOptions)``).
+A resource with options has a frozen dataclass in the module of its handlers, such as
+``MoveOptions``. The defaults of its fields have the newest version's meaning. A microversion's step
+sets fields (:func:`with_options`), and the handler reads them (``call.options.of(MoveOptions)``).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Options:
         self._by_type: dict[type[Any], Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """The options of this type, with its defaults unless a step set them."""
+        """Return the options of this type. Fields that no step has set have their defaults."""
         found: T | None = self._by_type.get(kind)
         return kind() if found is None else found
 
     def set(self, kind: type[T], **fields: Any) -> None:
-        """Set fields of the options of this type, and keep the others."""
+        """Set these fields of the options of this type, and keep the other fields."""
         now: Any = self.of(kind)
         self._by_type[kind] = replace(now, **fields)
 
@@ -40,7 +40,7 @@ class HasOptions(Protocol):
 
 
 def with_options(kind: type[T], **fields: Any) -> Callable[[HasOptions], None]:
-    """An upgrade that sets these fields of the options of this type."""
+    """Return an upgrade that sets these fields of the options of this type."""
     defaults: Any = kind()
     replace(defaults, **fields)  # Fails early for an unknown field.
 

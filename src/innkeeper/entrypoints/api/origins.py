@@ -1,7 +1,7 @@
 """Cross-origin requests (CORS), for consoles that run in a browser.
 
-Always true: ``OPTIONS`` is answered 200 without a token, with the headers of CORS alone. Litestar's
-own middleware is not used, because it leaves ``OPTIONS`` to the routes.
+Always true: ``OPTIONS`` gets a 200 without a token, and never reaches a route. Litestar's own
+middleware is not used, because it passes ``OPTIONS`` on to the routes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIMPLE_HEADERS = (
     "Expires",
     "Last-Modified",
     "Pragma",
-    # From before projects had that name; older consoles still send it.
+    # The older name of X-Project-Id, which older consoles still send.
     "X-Tenant-Id",
 )
 """Headers that pages may always send."""
@@ -30,7 +30,7 @@ Headers = dict[str, str]
 
 
 def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """The application with CORS for the origins of the settings, if there are any."""
+    """Return the application, with CORS if the settings allow any origins."""
     return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 
@@ -111,7 +111,7 @@ def _raw(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def _adding(send: Any, headers: Headers) -> Any:
-    """Send an answer with further headers, which varies by the origin too."""
+    """Return a ``send`` that adds headers to the answer, and ``Origin`` to its ``Vary`` header."""
 
     async def send_more(message: Any) -> None:
         if message["type"] == "http.response.start":

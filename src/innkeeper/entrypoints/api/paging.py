@@ -1,4 +1,4 @@
-"""Pages of a list: their size, and the address of the next one."""
+"""Pages of a list: their size, and the link to the next page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIGITS_MAX = 18
 
 
 def limit_of(call: Call) -> int:
-    """The page size: the client's ``limit``, at most that of the settings."""
+    """Return the page size: the client's ``limit``, capped at that of the settings."""
     size_max = call.site.settings.serving.page_size_max
     text = call.last("limit")
     if text is None:
@@ -27,7 +27,7 @@ def limit_of(call: Call) -> int:
 
 
 def next_query(call: Call, marker: str) -> str:
-    """The query of the next page: the present one with another marker."""
+    """Return the query of the next page, which is the current query with another marker."""
     pairs = [
         (name, value) for name, values in call.query.items() if name != "marker" for value in values
     ]
@@ -37,7 +37,7 @@ def next_query(call: Call, marker: str) -> str:
 def next_link(
     call: Call, name: str, found: Sequence[T], limit: int, marker_of: Callable[[T], object]
 ) -> dict[str, Any]:
-    """``{name}_links`` with the address of the next page, if ``found`` exceeds ``limit``."""
+    """Return ``{name}_links`` with a link to the next page, if ``found`` exceeds ``limit``."""
     if not len(found) > limit > 0:
         return {}
     path = call.route.path.format_map(call.params)

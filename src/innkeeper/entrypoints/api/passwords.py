@@ -1,8 +1,8 @@
 """Password hashing, off the event loop and off the writer thread.
 
-Always true: no more hashes are computed at once than there are threads, because each takes memory
-and tens of milliseconds, and needs no token. Attempts of the same kind are made one after the
-other, so that each is counted before the next.
+Always true: at most ``THREADS`` hashes are computed concurrently. A hash takes memory and tens of
+milliseconds, and a client needs no token to cause one. Attempts for one user from one source run
+one at a time. Each is counted before the next begins.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 THREADS = 2
 WAITING_MAX = 100
-"""Logins that may wait; at about 25 ms each, more would exceed a client's timeout."""
+"""Maximum number of waiting logins; at about 25 ms each, more would exceed a client's timeout."""
 WAITING_FROM_ONE_MAX = WAITING_MAX // 2
-"""From one address, so that a client that tries many names does not block all others."""
+"""Maximum per source, so that a client that tries many names does not block all others."""
 FULL = "Too many logins are waiting."
 
 
 @dataclass(slots=True)
 class _Turn:
-    """The attempts of one kind."""
+    """The queue of equal attempts."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
 
 
 class PasswordThreads:
-    """Computes and verifies hashes in threads of its own."""
+    """Computes and verifies hashes in dedicated threads."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="passwords")
@@ -48,9 +48,9 @@ class PasswordThreads:
 
     @asynccontextmanager
     async def turn(self, attempt: Hashable, source: str) -> AsyncIterator[None]:
-        """Wait until no other task in this process makes the same attempt.
+        """Run the block while no other task in this process makes the same attempt.
 
-        Raises :class:`Unavailable` if too many wait, or too many from ``source``.
+        Raises :class:`Unavailable` if too many attempts wait in total, or from ``source``.
         """
         from_one = self._in_line_from
         if self._in_line >= WAITING_MAX or from_one[source] >= WAITING_FROM_ONE_MAX:

@@ -1,7 +1,7 @@
 """The patterns in schemas of the Compute API, and their descriptions for error messages.
 
-Always true: every pattern in a schema of this API is one of these and has a description; a test
-checks it.
+Always true: every pattern in a schema of this API is defined here and has a description. A test
+checks this.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ SPACED_NAME_PATTERN = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f]+" + END
 ZONE_PATTERN = r"^(?!\s)[^:\u0000-\u001f\u007f-\u009f]+(?<!\s)" + END
 AGENT_ZONE_PATTERN = r"^[^:\s\u0000-\u001f]+" + END
 
-# Text of several lines. Some databases reject NUL.
+# Multi-line text. Some databases reject NUL.
 TEXT_PATTERN = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
 NO_NUL_PATTERN = r"^[^\u0000]*$"
 ANY_LINES_PATTERN = r"^[^\x00]*" + END
 VISIBLE_PATTERN = r"^[\x21-\x7e]+" + END
 
-# Host names are parts of addresses and of "zone:host", so they hold no colons and no spaces.
+# Host names are parts of addresses and of "zone:host", so they contain no colons and no spaces.
 HOST_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*" + END
 AGGREGATE_HOST_PATTERN = r"^[a-zA-Z0-9._-]*" + END
 DESTINATION_PATTERN = "^[a-zA-Z0-9-._]*" + END
@@ -34,7 +34,7 @@ HOSTNAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-.]*[a-zA-Z0-9]" + END
 LABEL_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9]" + END
 
 FLAVOR_ID_PATTERN = r"^(?! )[a-zA-Z0-9. _-]+(?<! )" + END
-# It is part of a path, where "." and ".." have a meaning, and of an aggregate's name.
+# The id is a part of an aggregate's name, and of a path, where "." and ".." have a meaning.
 HOST_FLAVOR_ID_PATTERN = r"^(?! )(?!\.{1,2}$)[a-zA-Z0-9. _-]*(?<! )" + END
 SPACED_KEY_NAME_PATTERN = "^(?! )[a-zA-Z0-9_ -]+(?<! )" + END
 DOTTED_KEY_NAME_PATTERN = "^(?! )[a-zA-Z0-9_ @.-]+(?<! )" + END
@@ -128,4 +128,4 @@ WORDS: Mapping[str, str] = {
     RANGE_PATTERN: "It must be the end of a range of addresses, such as /24.",
     MOMENT_PATTERN: "It must be a time in UTC, such as 2030-01-31T12:30:00Z.",
 }
-"""The description of each pattern in an error message."""
+"""The description of each pattern, for error messages."""

@@ -1,4 +1,4 @@
-"""Periods in queries for usage."""
+"""Periods of time in usage queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORMATS = (
 
 
 def window(call: Call) -> tuple[datetime, datetime]:
-    """The parameters ``start`` and ``end``; the present by default."""
+    """Return the parameters ``start`` and ``end``; the default is the current time."""
     stop = _moment(call.last("end"), call.now)
     return _moment(call.last("start"), stop), stop
 

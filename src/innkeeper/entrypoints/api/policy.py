@@ -1,6 +1,6 @@
-"""Authorization: the rooms' rules in oslo.policy's language, and an operator's overrides.
+"""Authorization by the rooms' rules, in oslo.policy's language, and by an operator's overrides.
 
-Always true: a rule that no room registered allows nothing, whatever the overrides say.
+Always true: a rule that no room declares allows nothing, even if an override defines it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.entrypoints.api.routing import Rule
 
 FALLBACK = "default"
-"""The rule that the library uses for an unknown one."""
+"""The rule that the library applies in place of an unknown rule."""
 FILLED_IN = re.compile(r"%\([^()%]+\)s")
-"""A placeholder in a check, which the target fills."""
+"""A placeholder in a check, filled from the target."""
 VERDICTS_MAX = 65536
-"""Cached verdicts; far more than there are pairs of a rule and a kind of caller."""
+"""Maximum number of cached verdicts, far more than there are pairs of rule and kind of caller."""
 
 
 class OsloPolicy:
-    """The verdicts of one set of rules, which are cached.
+    """Evaluates one set of rules, and caches the verdicts.
 
-    Checks see the caller's ``roles``, ``user_id``, ``project_id``, ``system_scope``, ``is_admin``
-    and ``is_agent``, and the target's attributes that the handler passes.
+    Checks can use the caller's ``roles``, ``user_id``, ``project_id``, ``system_scope``,
+    ``is_admin`` and ``is_agent``, and the target's attributes that the handler passes.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class OsloPolicy:
         new_defaults_only: bool = True,
         scopes_count: bool = True,
     ) -> None:
-        """Raise ``ValueError`` for overrides that cannot be read, or that name an unknown rule.
+        """Raise ``ValueError`` for unreadable or invalid overrides.
 
-        An override of an unknown rule would silently protect nothing. An override replaces a rule's
-        legacy default too.
+        An override of an unknown rule is invalid, because it would silently protect nothing. An
+        override replaces a rule's legacy default, too.
         """
         conf = cfg.ConfigOpts()
         conf([], project="innkeeper", default_config_files=[])
@@ -55,7 +55,7 @@ class OsloPolicy:
             rule.name for rule in rules if rule.needs_project_scope and scopes_count
         )
         self._for_agents = frozenset(rule.name for rule in rules if rule.is_for_agents)
-        # An operator's own names are for use in other rules only.
+        # Rules that an operator added can only be used in other rules.
         self._names = frozenset(checks)
         if overrides is not None:
             checks |= _read(overrides, checks)
@@ -68,7 +68,7 @@ class OsloPolicy:
         if rule not in self._names or (context.is_system and rule in self._needs_project):
             return False
         if context.agent_identity is not None and rule not in self._for_agents:
-            # An agent has no project, and would pass the checks of things without one.
+            # An agent has no project, so it would pass checks on resources without a project.
             return False
         key = (
             rule,
@@ -112,7 +112,7 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
 def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")
-        # The loader is a SafeLoader.
+        # ``_StrictLoader`` is a SafeLoader.
         overrides = yaml.load(text, _StrictLoader) or {}  # noqa: S506
     except RecursionError as error:
         raise ValueError(f"The policy file {path} is nested too deeply.") from error
@@ -126,7 +126,7 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
             "has a check of its own."
         )
     for name, check in overrides.items():
-        # A name without a colon may be the operator's own, for use in other rules.
+        # A name without a colon may be a rule that the operator added, for use in other rules.
         if ":" in str(name) and name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
             raise ValueError(f"The policy file {path} names {name!r}. Did you mean {near[0]!r}?")
@@ -139,12 +139,12 @@ def _is_check(check: str) -> bool:
     # The library treats a malformed check as "!", and reports it only in its own log.
     parsed = oslo.Rules.from_dict({"rule": check})["rule"]
     is_parsed = str(parsed) != "!" or check.strip() == "!"
-    # The library reports a malformed ``%(name)s`` only at a request.
+    # The library reports a malformed ``%(name)s`` only when a request uses the rule.
     return is_parsed and "%" not in FILLED_IN.sub("", check)
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Rejects a mapping with the same name twice, where YAML would silently use the later one."""
+    """Rejects a mapping with a duplicate key, for which YAML would silently use the last value."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         if isinstance(node, yaml.MappingNode):

@@ -1,10 +1,11 @@
-"""Files of recorded decisions, which a thread of its own writes.
+"""Files of recorded decisions, which a dedicated thread writes.
 
-Always true: a decision does not wait for its file. The number of files is limited by the settings.
-A file is complete, and only this service's user can read it, because it names hosts and projects.
+Always true: a decision does not wait for its file. The settings limit the number of files. Every
+listed file is complete. Only this service's user can read the files, because they name hosts and
+projects.
 
-May be false: that every decision is recorded. If decisions are faster than the thread, some are
-skipped, and the log has their number.
+May be false: that every decision is recorded. If decisions are made faster than the thread can
+write, some are skipped, and the log reports how many.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from innkeeper.scheduling.recordings import Recording
 
 LOG = structlog.get_logger("innkeeper.recordings")
 WAITING_MAX = 8
-"""Recordings that may wait for the thread. Each has a copy of the host table."""
+"""Maximum number of recordings that wait for the thread. Each contains a copy of the host table."""
 NAME = re.compile(r"[0-9]{8}T[0-9]{12}-[A-Za-z0-9-]{1,64}\.zip")
-"""The time comes first, so that names sort by age."""
+"""A name begins with the time, so that names sort by age."""
 OWN_MODE, OWN_FOLDER_MODE = 0o600, 0o700
 
 
@@ -59,7 +60,7 @@ class RecordingFiles:
         self._thread.shutdown()
 
     def keep(self, recording: Recording) -> None:
-        """Write a recording later; called by the deciding thread."""
+        """Queue a recording, or skip it if too many wait; called by the deciding thread."""
         if self._is_stopping or not self._places.acquire(blocking=False):
             with self._counting:
                 self._left_out += 1
@@ -79,11 +80,11 @@ class RecordingFiles:
             raise Unavailable("The recording could not be written.") from error
 
     async def index(self) -> list[RecordingFile]:
-        """The files, newest first."""
+        """Return the files, newest first."""
         return await asyncio.to_thread(lambda: sorted(self._found(), key=_newest_first))
 
     async def read(self, name: str) -> bytes:
-        """The content of a file; :class:`NotFound` for an unknown name."""
+        """Return the content of a file; raises :class:`NotFound` for an unknown name."""
         if NAME.fullmatch(name) is None:
             raise _unknown(name)
         try:
@@ -125,7 +126,7 @@ def _name_of(recording: Recording) -> str:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    # Under another name first, so that a list has no incomplete file.
+    # Written under another name first, so that an incomplete file is never listed.
     unfinished = path.with_name(f".{path.name}.part")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
@@ -139,7 +140,7 @@ def _write_whole(path: Path, content: bytes) -> None:
 def _log_error(done: Future[str]) -> None:
     error = done.exception()
     if error is not None:
-        # Decisions go on without being recorded, for example while the disk is full.
+        # Decisions continue without being recorded, for example while the disk is full.
         LOG.error("recording_failed", exc_info=error)
 
 

@@ -1,7 +1,7 @@
-"""Routes, rules and APIs as the rooms declare them, and the calls and answers of their handlers.
+"""Declarations of routes, rules and APIs, and the calls and answers of handlers.
 
 A handler is ``async def name(call: Call) -> Answer``. It translates between an API and a system,
-and decides nothing.
+and makes no decisions.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ JSON = "application/json"
 
 @dataclass(slots=True)
 class Answer:
-    """A handler's answer. ``body`` has plain values, or is ``None`` without a body.
+    """A handler's answer. ``body`` consists of plain values; ``None`` means no body.
 
-    ``bytes`` are sent as they are, with the ``content-type`` of ``headers``. An answer that
+    A body of ``bytes`` is sent unchanged, with the ``content-type`` in ``headers``. An answer that
     ``is_versionless`` has no version header.
     """
 
@@ -45,10 +45,11 @@ class Answer:
 class Call:
     """A request, validated and upgraded to the newest version.
 
-    ``version`` is the client's, which handlers ignore. ``client`` is the client's network address,
-    as reported by trusted proxies. ``address`` is scheme, host and prefix of this API for links,
-    and ``mount`` the prefix alone. ``query`` has all values of each parameter, in order.
-    ``options`` are what an older request means that the newest body and query cannot express.
+    ``version`` is the requested microversion, which handlers ignore. ``client`` is the client's
+    network address, as reported by trusted proxies. ``address`` is the scheme, host and prefix of
+    this API, for links; ``mount`` is the prefix alone. ``query`` has all values of each parameter,
+    in order. ``options`` express those parts of an older request that the newest body and query
+    cannot express.
     """
 
     site: Site
@@ -68,12 +69,12 @@ class Call:
 
     @property
     def rule(self) -> str:
-        """The name of the route's rule; the route must not be open."""
+        """The name of the route's rule. An open route has none."""
         assert self.route.rule is not None, "an open route has no rule"
         return self.route.rule.name
 
     def initiator(self, *, may_override: bool = False) -> Initiator:
-        """The caller, as the systems know it."""
+        """Return the caller in the form that the systems use."""
         context = self.context
         return Initiator(
             request_id=context.request_id,
@@ -84,7 +85,7 @@ class Call:
         )
 
     def last(self, name: str, default: str | None = None) -> str | None:
-        """The last value of a query parameter."""
+        """Return the last value of a query parameter."""
         values = self.query.get(name)
         return values[-1] if values else default
 
@@ -93,10 +94,10 @@ class Call:
         return await self.site.engine.read(work)
 
     async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
-        """Run ``work`` as a part of a group commit, and return when it is durable.
+        """Run ``work`` in a group commit, and return its result once it is durable.
 
-        ``lines`` is the number of rows; a commit with many rows is shared with fewer other writes.
-        ``retry`` repeats ``work`` after a conflict.
+        ``lines`` is the number of rows that ``work`` writes. A commit with many rows is shared by
+        fewer writes. ``retry`` says how often ``work`` is repeated after a conflict.
         """
         if retry is None:
             return await self.site.engine.write(work, lines)
@@ -106,23 +107,23 @@ class Call:
     async def write_together(
         self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
     ) -> None:
-        """As :meth:`write`, with one run of ``work`` for the items of all calls that wait.
+        """Like :meth:`write`, but run ``work`` once for the items of all waiting calls.
 
-        ``work`` returns for each item ``None``, or an error if nothing was written for it.
+        For each item, ``work`` returns ``None``, or an error if it wrote nothing for that item.
         """
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
         await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
     async def decide(self, work: Deciding[T]) -> T:
-        """As :meth:`write`, for work that places servers; it gets the context of decisions too."""
+        """Like :meth:`write`, for work that places servers and needs a decision context."""
         return await self.site.engine.decide(work, self.now)
 
     def allows(self, rule: str, **target: Any) -> bool:
-        """Whether policy allows ``rule`` for a target with these attributes."""
+        """Return whether policy allows ``rule`` for a target with these attributes."""
         return self.site.policy.allows(rule, self.context, target)
 
     def demand(self, rule: str, **target: Any) -> None:
-        """Raise :class:`Forbidden` with the rule's name unless policy allows it."""
+        """Raise :class:`Forbidden`, which names ``rule``, unless policy allows the rule."""
         self.site.policy.demand(rule, self.context, target)
 
 
@@ -131,12 +132,12 @@ Handler = Callable[[Call], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A policy rule: its name, its default in oslo.policy's language, and its description.
+    """A policy rule. ``default`` is a check in oslo.policy's language.
 
-    A rule without a description takes its route's summary. ``legacy`` is an older default that the
-    settings may allow as well. ``needs_project_scope`` rejects tokens for the whole system, unless
-    the settings allow them. ``is_for_agents`` admits agents with credentials of their own; all
-    other rules reject them.
+    The default ``description`` is the route's summary. ``legacy`` is an older default, which the
+    settings can keep valid. ``needs_project_scope`` rejects system-scoped tokens, unless the
+    settings allow them. ``is_for_agents`` accepts agents' own credentials; all other rules reject
+    them.
     """
 
     name: str
@@ -151,19 +152,19 @@ class Rule:
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 
-    ``rule`` must allow the call before its body is read; ``None`` leaves the route open, also
+    ``rule`` must allow the call before its body is read. With ``None`` the route is open, even
     without a token. ``summary`` is for the public pages; its default is the first paragraph of the
-    handler's docstring. ``body`` and ``query`` are the newest version's schemas; without a body
-    schema the body is ignored. ``decode`` may decode a valid body faster than the schema; it
-    returns ``None`` to leave the body and its errors to the schema. It is used at the newest
-    version, and at those from ``decode_since`` on, whose schemas accept and mean the same.
-    ``media_types`` are those of the body.
-    ``takes_stream`` gives the handler an iterator over the body, which it must not keep as a whole.
-    ``body_bytes_max`` is a limit below that of the settings, for open routes.
-    ``answers`` is the media type of answers; 406 if the client does not accept it.
-    ``policy_parameters`` are query parameters that the rule needs as its target.
-    ``subject`` raises errors that come before those about the body.
-    ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
+    handler's docstring. ``body`` and ``query`` are the newest version's schemas. Without a body
+    schema the body is ignored. ``decode`` decodes most valid bodies faster than the schema checks
+    them. It returns ``None`` to leave a body and its errors to the schema. It is used at the newest
+    version, and from ``decode_since`` on, where the schemas accept the same bodies with the same
+    meaning. ``media_types`` are the accepted types of the body. ``takes_stream`` passes the handler
+    an iterator over the body, which the handler must not hold in memory as a whole.
+    ``body_bytes_max`` is a lower limit than that of the settings, for open routes. ``answers`` is
+    the media type of answers; a client that does not accept it gets a 406. ``policy_parameters``
+    are query parameters that become attributes of the rule's target. ``subject`` raises errors that
+    take precedence over errors in the body. ``is_refused_before`` answers 405 instead of 404 at
+    versions before ``since``.
     """
 
     method: str
@@ -193,7 +194,7 @@ class Route:
 
 
 def all_rules(routes: Iterable[Route], others: Iterable[Rule] = ()) -> tuple[Rule, ...]:
-    """The rules of routes, in their order, and others that only handlers check."""
+    """Return the rules of routes, in order, and then ``others``, which only handlers check."""
     found: dict[str, Rule] = {}
     for route in routes:
         if route.rule is None:
@@ -214,10 +215,10 @@ class Api:
 
     ``service_type`` is its name in the service catalog. ``body_refusal`` and ``query_refusal`` word
     schema violations. ``takes_whole_floats`` accepts ``8.0`` as ``8`` in a body.
-    ``has_most_telling_complaints`` reports the most relevant of a schema's violations, not the
-    first. With ``has_exact_slashes`` a trailing slash makes an unknown path. ``needs_project``
-    rejects tokens without a project, except an administrator's. ``catalog_path`` follows the prefix
-    in the catalog's address, such as ``/v3``.
+    ``has_most_telling_complaints`` reports the most relevant schema violation instead of the first
+    one. With ``has_exact_slashes`` a path with a trailing slash is unknown. ``needs_project``
+    rejects tokens without a project, except those of administrators. ``catalog_path``, such as
+    ``/v3``, follows the prefix in the catalog's address.
     """
 
     name: str

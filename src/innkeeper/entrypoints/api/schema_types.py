@@ -17,7 +17,7 @@ from innkeeper.entrypoints.api.patterns import (
 
 LENGTH_MAX = 255
 ITEMS_MAX = 1000
-"""Of any list or mapping in a body, unless a schema has a lower limit."""
+"""Maximum size of a list or mapping in a body, unless a schema has a lower limit."""
 PROJECT_ID_MAX = 255
 TRUE_WORDS = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes")
 FALSE_WORDS = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no")
@@ -38,7 +38,7 @@ NUMBER_VALUE: Schema = {"type": "string", "pattern": NUMBER_PATTERN}
 
 
 def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """An object with these properties and no others."""
+    """Return the schema of an object with these properties and no others."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": dict(properties),
@@ -52,7 +52,7 @@ def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dic
 def with_inner(
     schema: Schema, wrapper: str, others: Mapping[str, Schema], gone: tuple[str, ...] = ()
 ) -> Schema:
-    """A body's schema with ``others`` under ``wrapper``, and without the keys in ``gone``."""
+    """Return a body's schema with ``others`` added and ``gone`` removed under ``wrapper``."""
     inner = schema["properties"][wrapper]
     assert set(gone) <= set(inner["properties"]), "a key that is removed exists"
     remaining = {name: each for name, each in inner["properties"].items() if name not in gone}
@@ -61,7 +61,7 @@ def with_inner(
 
 
 def query(parameters: Mapping[str, Schema], *, is_closed: bool = True) -> Schema:
-    """A query string whose parameters may be repeated; the last value counts."""
+    """Return the schema of a query. Parameters may be repeated; the last value counts."""
     return {
         "type": "object",
         "properties": {

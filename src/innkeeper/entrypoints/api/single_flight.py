@@ -1,7 +1,7 @@
 """One query on behalf of many concurrent callers.
 
-Always true: a result is from after the call that gets it. A caller that comes during a query waits
-for the next one, with all others that come meanwhile, so there is one query at a time.
+Always true: at most one query runs at a time. A caller gets the result of a query that started
+after the call. All callers that arrive during a query share the next one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SingleFlight(Generic[T]):
         self._next: asyncio.Task[T] | None = None
 
     async def __call__(self) -> T:
-        """The result of a query that starts after this call."""
+        """Return the result of a query that starts after this call."""
         if self._next is None:
             self._next = asyncio.get_running_loop().create_task(self._run_next())
         # A caller that is cancelled must not cancel the query for the others.
@@ -30,7 +30,7 @@ class SingleFlight(Generic[T]):
 
     async def _run_next(self) -> T:
         if self._running is not None:
-            # Its result or error is for its own callers.
+            # Only that query's own callers get its result or error.
             await asyncio.wait([self._running])
         self._running, self._next = self._next, None
         return await self._query()

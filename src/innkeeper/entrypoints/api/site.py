@@ -1,4 +1,4 @@
-"""What the handlers of one process share, such as the engine, the clock and the policy."""
+"""Objects that all handlers of a process share, such as the engine, the clock and the policy."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Policy(Protocol):
     """Authorization of calls."""
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:
-        """Whether ``rule`` allows the call on ``target``."""
+        """Return whether ``rule`` allows the call on ``target``."""
 
     def demand(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> None:
         """Raise :class:`Forbidden` unless :meth:`allows` is true."""
 
 
 class Authenticator(Protocol):
-    """Turns a request's headers into a context, in one of the modes of identity."""
+    """Authenticates requests, in one of the modes of identity."""
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """Raise :class:`Unauthenticated` without a valid token."""
+        """Return the request's context; raises :class:`Unauthenticated` without a valid token."""
 
     def forget(self) -> None:
         """Invalidate all cached tokens, because roles or users have changed."""
@@ -44,7 +44,7 @@ class Tracer(Protocol):
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> AbstractContextManager[Callable[[int, str], None]]:
-        """A span around one request, which gets the answer's status and the request's id."""
+        """Trace a request; yield a function that takes the answer's status and the request id."""
 
     def stop(self) -> None:
         """Send the remaining spans."""
@@ -52,11 +52,11 @@ class Tracer(Protocol):
 
 @dataclass(slots=True)
 class Site:
-    """A part of every call; ``wiring`` makes one per process.
+    """The shared objects of a process, which every call refers to; ``wiring`` creates one.
 
     ``services`` is the content of the service catalog. ``signer`` signs tokens in the ``builtin``
-    mode of identity, and is ``None`` in the others. ``sealer`` seals the entries of build plans,
-    and is ``None`` without a key in the settings.
+    mode of identity, and is ``None`` in the other modes. ``sealer`` seals the entries of build
+    plans, and is ``None`` if the settings have no key for them.
     """
 
     settings: Settings

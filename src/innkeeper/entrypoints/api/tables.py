@@ -1,4 +1,4 @@
-"""All public APIs, by name. The Compute API has the rooms compute, pclouds and zones."""
+"""All public APIs, by name. The rooms compute, pclouds and zones form the Compute API."""
 
 from __future__ import annotations
 

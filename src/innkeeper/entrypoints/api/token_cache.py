@@ -1,9 +1,9 @@
-"""A cache of tokens, so that most requests need no lookup.
+"""A cache of validated tokens, so that most requests need no lookup.
 
-Always true: an entry expires with its token, or after the time in the settings, or if the clock is
-set back. A lookup during :meth:`TokenCache.forget` is not cached. Concurrent requests with the same
-unknown token share one lookup. If other processes change users and roles, every request first
-checks whether one has done so.
+Always true: an entry expires with its token, after the configured time, or when the clock is set
+back. The result of a lookup is not cached if :meth:`TokenCache.forget` is called during the lookup.
+Concurrent requests with the same uncached token share one lookup. If other processes can change
+users and roles, every request first checks for such changes.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from innkeeper.domain.ids import Clock
 from innkeeper.entrypoints.api.auth import NO_TOKEN
 
 TOKENS_MAX = 10_000
-"""Entries of the cache, some kilobytes each at most."""
+"""Maximum number of cached tokens, which take at most a few kilobytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedToken:
-    """The context of a token, and when it expires."""
+    """A token's context and expiry."""
 
     context: RequestContext
     until: datetime
 
 
 LookUp = Callable[[str, datetime], Awaitable[CachedToken]]
-"""Validates a token at a time; raises :class:`Unauthenticated` if it is invalid."""
+"""Validates a token as of a given time; raises :class:`Unauthenticated` if it is invalid."""
 
 Epoch = Callable[[], Awaitable[int]]
 """Returns a number that changes with every change of users, roles and credentials."""
@@ -40,7 +40,7 @@ Epoch = Callable[[], Awaitable[int]]
 class TokenCache:
     """An authenticator that caches the results of ``look_up``.
 
-    Without ``epoch`` no other process changes users and roles.
+    Pass ``epoch`` if other processes can change users and roles.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TokenCache:
                 self._seen_epoch = epoch
         now = self._clock()
         known, since = self._cached.get(token, (None, now))
-        # A time before the lookup means that the clock was set back, and the age is unknown.
+        # If the clock was set back to before the lookup, the age of the entry is unknown.
         if known is None or not since <= now < known.until:
             known = await self._shared_look_up(token, now)
         caller = known.context
@@ -105,7 +105,7 @@ class TokenCache:
         if forget_count == self._forget_count:
             self._cached.pop(token, None)
             if len(self._cached) >= TOKENS_MAX:
-                # The oldest entry, in the order of insertion.
+                # Evict the oldest entry; a dict keeps the order of insertion.
                 del self._cached[next(iter(self._cached))]
             self._cached[token] = (known, now)
         return known

@@ -1,7 +1,8 @@
-"""Traces of requests by OpenTelemetry; needs the extra "tracing".
+"""Tracing of requests with OpenTelemetry; needs the extra "tracing".
 
 A span covers a request from its arrival to its answer, and continues the trace in ``traceparent``.
-Spans are sent in the background. If the collector does not answer, only spans are lost.
+Spans are sent in the background. If the collector is unavailable, spans are lost, but requests are
+not delayed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class OpenTelemetryTracer:
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> Iterator[Callable[[int, str], None]]:
-        """A span around one request, which gets the answer's status and the request's id."""
+        """Trace a request; yield a function that takes the answer's status and the request id."""
         with self._tracer.start_as_current_span(
             f"{method} {route}",
             context=extract(dict(headers)),

@@ -1,7 +1,7 @@
 """The path, query and body of a request, with their limits.
 
-Always true: names and values of path and query have no NUL character. A body's size and time are
-limited by the settings.
+Always true: the names and values in a path or query contain no NUL character. The settings limit a
+body's size, and how long a client may take to send it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from innkeeper.entrypoints.api.routing import Route
 
 NUL = "\0"
 HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
-"""A name or an address, with or without a port."""
+"""A name or an address, with an optional port."""
 PORT_MAX = 65535
 QUERY_FIELDS_MAX = 256
-"""More than any client needs; a database rejects a query with too many conditions."""
+"""Maximum number of fields in a query; databases reject queries with too many conditions."""
 
 
 def check_announced(request: Request[Any, Any, Any]) -> None:
@@ -35,7 +35,7 @@ def check_announced(request: Request[Any, Any, Any]) -> None:
 
 
 def check_media_type(route: Route, content_type: str) -> None:
-    """Raise 415 for a body in a media type that the route does not accept."""
+    """Raise a 415 for a body in a media type that the route does not accept."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in route.media_types:
         raise HttpRefusal(
@@ -46,7 +46,7 @@ def check_media_type(route: Route, content_type: str) -> None:
 
 
 def host(request: Request[Any, Any, Any]) -> str:
-    """The host that the client addressed, with or without a port."""
+    """Return the host that the client addressed, with an optional port."""
     name = request.headers.get("host", "localhost")
     match = HOST.fullmatch(name)
     if match is None or int(match[1] or 0) > PORT_MAX:
@@ -55,16 +55,16 @@ def host(request: Request[Any, Any, Any]) -> str:
 
 
 def params(request: Request[Any, Any, Any]) -> dict[str, str]:
-    """The values in the path, by the names in the route's template."""
+    """Return the values in the path, keyed by the names in the route's template."""
     found = {name: str(value) for name, value in request.path_params.items()}
     if any(NUL in value for value in found.values()):
-        # No id has one, and some databases reject it.
+        # No id contains a NUL character, and some databases reject it.
         raise NotFound("The resource could not be found.")
     return found
 
 
 def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
-    """All values of each query parameter, in order."""
+    """Return all values of each query parameter, in order."""
     raw = request.scope["query_string"]
     if not raw:
         return {}
@@ -85,14 +85,14 @@ def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
 
 
 class ClientGone(HttpRefusal):
-    """The client closed the connection before the end of the body; the answer is not read."""
+    """The client closed the connection before the end of the body, and will not read the answer."""
 
     def __init__(self) -> None:
         super().__init__(400, "The client closed the connection before the end of the body.")
 
 
 async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncIterator[bytes]:
-    """The parts of the body; 408 after ``timeout_s`` without another one."""
+    """Yield the parts of the body; raises a 408 after ``timeout_s`` without another part."""
     is_more = True
     while is_more:
         with _timeout_as_408(f"No more of the body was received for {timeout_s:g} seconds."):
@@ -109,16 +109,16 @@ def _timeout_as_408(message: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        # The rest of the body would be read as the next request.
+        # Otherwise the rest of the body would be read as the next request.
         raise HttpRefusal(408, message, headers={"connection": "close"}) from error
 
 
 async def body(
     request: Request[Any, Any, Any], bytes_max: int, timeout_s: float, *, is_total: bool = False
 ) -> bytes:
-    """The whole body; :class:`TooLarge` if it has more than ``bytes_max``.
+    """Return the whole body; raises :class:`TooLarge` if it has more than ``bytes_max``.
 
-    With ``is_total`` the timeout is for the whole body, and not for each part.
+    With ``is_total`` the timeout also applies to the whole body, not only to each part.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > bytes_max:

@@ -1,6 +1,6 @@
 """Validation of bodies and queries against JSON schemas.
 
-Errors have the words of the ``jsonschema`` library, on which clients and their test suites match.
+Errors have the wording of the ``jsonschema`` library, because clients and their tests match on it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from innkeeper.domain.ids import is_uuid
 from innkeeper.entrypoints.api.microversions import Schema
 
 FORMATS = jsonschema.FormatChecker(formats=())
-"""The formats in schemas; any other one is a mistake."""
+"""The formats that schemas may use."""
 
 EXACT_MAX = 2.0**53
-"""Below it every integer is exact as a float."""
+"""Below this number every integer is exact as a float."""
 DEPTH_MAX = 32
-"""More than any schema has; a deeper body is rejected before it is validated."""
+"""More than any schema needs; a deeper body is rejected before validation."""
 
 
 @FORMATS.checks("uuid")
@@ -31,9 +31,10 @@ def _is_uuid(thing: object) -> bool:
 
 
 def _within_limits(keyword: Any) -> Any:
-    """The keyword's check, skipped for a value with too many items or properties.
+    """Return the keyword's check, which skips values with too many items or properties.
 
-    The limit's own keyword reports those. Visiting each of them first would be expensive.
+    ``maxItems`` and ``maxProperties`` report such values. Visiting every item first would be
+    expensive.
     """
 
     def check(validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -68,7 +69,10 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 
 
 class Validator:
-    """A prepared schema, which reports the first violation, or the ``most_telling`` one."""
+    """A compiled schema.
+
+    It reports the first violation, or with ``most_telling`` the most relevant one.
+    """
 
     def __init__(
         self, schema: Schema, wording: Callable[[Any], str], *, most_telling: bool = False
@@ -76,11 +80,11 @@ class Validator:
         self._validator = LimitedValidator(schema, format_checker=FORMATS)
         self._wording = wording
         self._most_telling = most_telling
-        # Most requests have no query, whose result is always the same.
+        # Most requests have an empty query, whose result is always the same.
         self._takes_nothing = self._validator.is_valid({})
 
     def check(self, thing: Any) -> None:
-        """Raise :class:`Invalid` for a violation, in the API's wording."""
+        """Raise :class:`Invalid`, in the API's wording, if ``thing`` violates the schema."""
         if self._takes_nothing and thing == {}:
             return
         errors = self._validator.iter_errors(thing)
@@ -91,9 +95,10 @@ class Validator:
 
 
 def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
-    """Decode a body; raises :class:`Invalid` for any that is not JSON in UTF-8.
+    """Decode a body.
 
-    ``whole_floats`` turns a float without a fraction into an integer.
+    Raises :class:`Invalid` for malformed JSON, deep nesting and NUL characters. ``whole_floats``
+    converts floats without a fractional part to integers.
     """
     try:
         thing = (WHOLE_FLOATS if whole_floats else PLAIN).decode(body)
@@ -102,7 +107,7 @@ def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
     if _is_deeper_than(thing, DEPTH_MAX):
         raise Invalid(f"Malformed JSON: nested deeper than {DEPTH_MAX} levels")
     if _NUL_ESCAPE in body and _has_nul(thing):
-        # Some databases reject it.
+        # Some databases reject NUL characters.
         raise Invalid("Malformed JSON: a string has a NUL character")
     return thing
 
@@ -118,7 +123,7 @@ WHOLE_FLOATS = msgspec.json.Decoder(float_hook=_whole)
 
 
 def _in_known_words(body: bytes, error: Exception) -> Exception:
-    """The standard library's error, as in the original, if that rejects the body too."""
+    """Return the standard library's error, as OpenStack does, unless it accepts the body."""
     try:
         json.loads(body.decode())
     except (ValueError, RecursionError) as known:
@@ -147,7 +152,7 @@ def _is_deeper_than(thing: Any, levels: int) -> bool:
 
 
 def query_for_schema(query: Mapping[str, list[str]], is_single: bool) -> dict[str, Any]:
-    """The query as schemas see it: last values or lists of values, depending on the API."""
+    """Return the query for schemas, with last values or lists of values, depending on the API."""
     if is_single:
         return {name: values[-1] for name, values in query.items()}
     return dict(query)

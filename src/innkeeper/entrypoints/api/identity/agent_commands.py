@@ -1,6 +1,6 @@
-"""Commands about the credentials of agents, for operators on the service's own machine.
+"""Commands for agents' credentials, for operators on the service's own machine.
 
-They work before there is an administrator to log in as, and where Keystone issues the tokens.
+They work before the first administrator exists, and also if Keystone issues the tokens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DAYS_MAX = LIFETIME_S_MAX // DAY_S
 def carry_out(
     database: Database, options: Mapping[str, Any], ids: IdSource, now: datetime
 ) -> list[str]:
-    """Issue a credential, or revoke all of an agent, and return the lines to print.
+    """Issue a credential, or revoke all of an agent's credentials; return the lines to print.
 
     Raises :class:`Invalid` for invalid options.
     """

@@ -1,4 +1,4 @@
-"""The service catalog, with its one region, and the one domain."""
+"""The service catalog with its single region, and the single domain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _address(call: Call, endpoint: Endpoint) -> dict[str, Any]:
 
 
 def whole(call: Call) -> list[dict[str, Any]]:
-    """The catalog as a token carries it."""
+    """Return the catalog in the form that tokens contain."""
     endpoints = _endpoints(call)
     return [
         {
@@ -131,7 +131,7 @@ async def find_domains(call: Call) -> Answer:
 async def no_domains(call: Call) -> Answer:
     """List the domains that the caller can log in to.
 
-    There are none, because no role can be assigned on a domain.
+    The list is empty, because roles cannot be assigned on domains.
     """
     return conventions.listed(call, "domains", [])
 

@@ -1,6 +1,6 @@
 """The file from which stock clients read the administrator's login.
 
-Always true: it is a private file, and other clouds in it stay as they are.
+Always true: only the file's owner can read it, and other clouds in it are kept.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def move(directory: Path, auth_url: str) -> None:
 
 
 def read_auth_url(directory: Path) -> str | None:
-    """The address in the file, if it has one."""
+    """Return the address in the file, if it has one."""
     found = _auth(_content(directory / NAME)).get("auth_url")
     return found if isinstance(found, str) else None
 

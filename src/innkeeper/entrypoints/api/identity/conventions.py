@@ -1,4 +1,4 @@
-"""What the resources of the Identity API share: links, lists, booleans and the domain."""
+"""Helpers for the resources of the Identity API: links, lists, booleans and the domain."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 def origin(call: Call) -> str:
-    """Scheme, host and port under which the client reaches this service."""
+    """Return the scheme, host and port at which the client reaches this service."""
     return call.address.removesuffix(call.mount)
 
 
 def self_link(call: Call, *parts: str) -> dict[str, str]:
-    """A resource's link to itself."""
+    """Return a resource's link to itself."""
     return {"self": "/".join((f"{call.address}/v3", *parts))}
 
 
 def listed(call: Call, name: str, things: list[dict[str, Any]]) -> Answer:
-    """The answer of a list, which this API does not page."""
+    """Return the answer with a list. This API has no paging."""
     link = f"{call.address}{call.route.path}".format_map(call.params)
     return Answer(200, {name: things, "links": {"next": None, "self": link, "previous": None}})
 
 
 def changes(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Those fields of a body, and ``description`` and ``enabled`` under their stored names."""
+    """Return the named fields, and ``description`` and ``enabled``, under their stored names."""
     found = {name: fields[name] for name in names if name in fields}
     if "description" in fields:
         found["description"] = fields["description"] or ""
@@ -41,32 +41,32 @@ def changes(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def is_true(text: str | None) -> bool:
-    """Whether a parameter is true, as one without a value is."""
+    """Return whether a parameter is true. A parameter without a value is true."""
     return text is not None and text.lower() not in _FALSE
 
 
 def yes_or_no(text: str | None) -> bool | None:
-    """The value of a boolean filter; ``None`` without the filter."""
+    """Return the value of a boolean filter, or ``None`` without the filter."""
     return None if text is None else is_true(text)
 
 
 def check_domain(fields: Mapping[str, Any]) -> None:
-    """Raise :class:`NotFound` for a body that names another domain than the one there is."""
+    """Raise :class:`NotFound` if a body names any domain but the default one."""
     domain_id = fields.get("domain_id")
     if domain_id not in (None, DEFAULT_DOMAIN_ID):
         raise NotFound(f"Could not find domain: {domain_id}.")
 
 
 def is_elsewhere(call: Call) -> bool:
-    """Whether a list is filtered by another domain, which is empty."""
+    """Return whether a list is filtered by another domain. Such a list is empty."""
     return call.last("domain_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
 
 
 def time_text(when: datetime) -> str:
-    """A time as tokens show it."""
+    """Format a time as in tokens."""
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def new_id(call: Call) -> str:
-    """A new id, without dashes as in this API."""
+    """Return a new id, which in this API has no hyphens."""
     return call.site.ids.uuid().replace("-", "")

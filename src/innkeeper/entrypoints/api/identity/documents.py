@@ -8,7 +8,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 VERSION = "v3.14"
 UPDATED = "2020-04-07T00:00:00Z"
-"""The date of that version of the API, which clients only show."""
+"""The date of this API version, which clients only display."""
 
 
 def _version(call: Call) -> dict[str, Any]:

@@ -7,21 +7,21 @@ from typing import Any
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 SECRET_FIELDS = frozenset({"password", "original_password", "token"})
-"""An error about these never quotes them."""
+"""Errors never quote the values of these fields."""
 LOGIN = "auth"
-"""Nor does an error about a login: a secret may stand in the wrong field."""
+"""An error about a login quotes no values, because a secret may be in the wrong field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
-"""Violations whose texts name fields and no values."""
+"""Kinds of violations whose messages contain field names, but no values."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
-    """An error's body and media type."""
+    """Return an error's body and media type."""
     error = {"code": fault.status, "message": fault.message, "title": fault.title}
     return encode({"error": error}), "application/json"
 
 
 def body_refusal(error: Any) -> str:
-    """A violation in a body."""
+    """Word a violation in a body."""
     path = [str(part) for part in error.path]
     if not path:
         return str(error.message)
@@ -32,6 +32,6 @@ def body_refusal(error: Any) -> str:
 
 
 def query_refusal(error: Any) -> str:
-    """A violation in a query string."""
+    """Word a violation in a query string."""
     name = f" '{error.path[0]}'" if error.path else ""
     return f"Invalid query parameter{name}: {error.message}"

@@ -1,6 +1,7 @@
-"""Commands about the encryption keys: show and rotate them, and drop old ones.
+"""Commands that show, rotate and reset the encryption keys, and drop old ones.
 
-Always true: a key is in the file before a secret is sealed with it, and for as long as one is.
+Always true: a key is written to the file before any secret is sealed with it. It stays in the file
+as long as any secret is sealed with it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ACTS = ("show", "rotate", "drop-old", "reset")
 
 
 def carry_out(act: str, database: Database, path: Path, draw: Draw, now: datetime) -> list[str]:
-    """Do one of :data:`ACTS`, and return the lines to print.
+    """Carry out one of :data:`ACTS`, and return the lines to print.
 
     Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError`.
     """
@@ -51,7 +52,7 @@ def _shown(tx: Tx, path: Path) -> list[str]:
 def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
     key_files.secret_box_for(tx, path, draw)
     keys = [draw(KEY_BYTES), *key_files.read(path)]
-    # Written first: a crash from here on leaves an unused key and loses nothing.
+    # Written first, so that a crash from here on leaves an unused key but loses no secret.
     key_files.write(path, keys)
     secret_box = SecretBox(keys, draw)
     count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(tx, secret_box, now)

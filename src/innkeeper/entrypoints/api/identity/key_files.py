@@ -1,7 +1,8 @@
-"""The file with the keys that seal secrets: one key per line. The first one seals.
+"""The file with the keys that seal secrets, one key per line. The first key seals.
 
-Always true: a file that others than its owner can read is not used. The file is created with the
-first secret, and never where the database has sealed secrets already, which a new key cannot open.
+Always true: a file that anyone but its owner can read is rejected. The file is created with the
+first secret. It is never created if the database has sealed secrets, because a new key cannot open
+them.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class KeyFileError(OSError):
-    """The key file cannot be used; the message has the reason and the remedy."""
+    """The key file cannot be used; the message contains the reason and the remedy."""
 
 
 def path_of(storing: Storing) -> Path:
-    """The file's path."""
+    """Return the file's path."""
     named = storing.encryption_key_file
     return Path(storing.data_dir) / NAME if named is None else Path(named)
 
 
 def read(path: Path) -> list[bytes]:
-    """The keys. Raises :class:`KeyFileError` if there are none, or the file cannot be used."""
+    """Return the keys.
+
+    Raises :class:`KeyFileError` if there are no keys, or if the file cannot be used.
+    """
     try:
         if path.stat().st_mode & OTHERS:
             raise KeyFileError(
@@ -78,10 +82,11 @@ def write(path: Path, keys: Sequence[bytes]) -> None:
 
 
 def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
-    """This machine's secret box, with a new key in a new file if nothing is sealed yet.
+    """Return this machine's secret box; create a missing key file if nothing is sealed yet.
 
-    Call it in a write transaction: a process that starts at the same time then sees what the first
-    one sealed. Raises :class:`KeyFileError` if the key of a sealed secret is missing.
+    Call this function in a write transaction. Of two processes that start concurrently, the second
+    then sees what the first has sealed. Raises :class:`KeyFileError` if the key of a sealed secret
+    is missing.
     """
     sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:

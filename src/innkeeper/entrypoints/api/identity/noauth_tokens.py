@@ -1,7 +1,7 @@
-"""Tokens in the ``none`` mode of identity: any password is accepted, and the token is the name.
+"""Tokens in the ``none`` mode of identity: they consist of names, and any password is accepted.
 
-So stock clients work in this mode too, with any user, project and password. See
-:mod:`innkeeper.entrypoints.api.auth` for the meaning of such a token.
+Stock clients therefore work in this mode, with any user, project and password. See
+:mod:`innkeeper.entrypoints.api.auth` for the meaning of these tokens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOKEN = re.compile(rf"({_NAME.pattern})(?::({_NAME.pattern}))?")
 
 
 def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[TokenView, str]:
-    """The view of a new token, and the token."""
+    """Issue a token, and return its view and its text."""
     if PASSWORD in identity["methods"]:
         fields = identity[PASSWORD]["user"]
         user: str = fields.get("id") or fields.get("name") or ""
@@ -52,7 +52,7 @@ def _project(user: str, scope: Scope) -> str | None:
 
 
 def subject_header(call: Call) -> str:
-    """The token that the call is about; :class:`Invalid` without it."""
+    """Return the token that the call is about; raises :class:`Invalid` if it is missing."""
     text = call.headers.get(SUBJECT)
     if not text:
         raise Invalid("The header X-Subject-Token is missing.")
@@ -60,7 +60,7 @@ def subject_header(call: Call) -> str:
 
 
 def subject(call: Call) -> TokenView:
-    """The view of the token in the header ``X-Subject-Token``."""
+    """Return the view of the token in the header ``X-Subject-Token``."""
     match = _TOKEN.fullmatch(subject_header(call))
     if match is None:
         raise NotFound(UNKNOWN_TOKEN)

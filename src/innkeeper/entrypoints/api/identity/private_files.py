@@ -1,7 +1,7 @@
-"""Files with secrets in them.
+"""Files that contain secrets.
 
-Always true: only a file's owner can read it, from its first moment on. A write that is interrupted
-leaves the previous file as it was.
+Always true: only a file's owner can read it, even while the file is being written. An interrupted
+write leaves the previous file unchanged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 def write(path: Path, text: str) -> None:
     """Write or replace a file."""
-    # ``mkstemp`` makes a file with mode 0600.
+    # ``mkstemp`` creates a file with mode 0600.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     draft = Path(name)
     try:
@@ -22,7 +22,7 @@ def write(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        # The directory too, so that the new name survives a crash.
+        # The directory is synced, too, so that the new name survives a crash.
         directory = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(directory)

@@ -65,7 +65,7 @@ async def of_caller(call: Call) -> Answer:
     """List the projects that the caller can log in to."""
     found = await call.read(lambda tx: projects.of_user(tx, call.context.user_id or ""))
     if call.site.signer is None and call.context.project_id is not None:
-        # Without tokens of its own the service stores no users; they can log in to any project.
+        # Without a signer the service stores no users, and any user can log in to any project.
         found = [Project(call.context.project_id, call.context.project_id)]
     return _listed(call, [each for each in found if each.is_enabled])
 

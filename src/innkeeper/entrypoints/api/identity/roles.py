@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import roles
 
 NEVER_MATCHING = ("group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to")
-"""Filters for kinds of assignments that do not exist here."""
+"""Filters for kinds of assignments that this service does not support."""
 
 
 def _view(call: Call, role: Role) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def _view(call: Call, role: Role) -> dict[str, Any]:
 async def find(call: Call) -> Answer:
     """List roles."""
     found: list[Role] = []
-    # Roles belong to no domain, so a filter by domain matches none.
+    # Roles belong to no domain, so a filter by domain matches no role.
     if not call.last("domain_id"):
         found = await call.read(lambda tx: roles.find(tx, name=call.last("name")))
     return conventions.listed(call, "roles", [_view(call, each) for each in found])
@@ -90,7 +90,7 @@ async def grant(call: Call) -> Answer:
 
 
 async def withdraw(call: Call) -> Answer:
-    """Remove a role on a project from a user."""
+    """Remove a user's role on a project."""
     await call.write(lambda tx: roles.withdraw(tx, *_grant_of(call), now=call.now))
     call.site.authenticator.forget()
     return Answer(204)

@@ -1,7 +1,7 @@
 """The Identity API: its routes, their policy rules, and the API as a whole.
 
-The rules have Keystone's names. A rule about the caller's own thing is checked twice: by the
-route with the caller as the target, and by the handler with the thing's real owner.
+The rules have Keystone's names. A rule about the caller's own resources is checked twice. The route
+checks it with the caller as the target, and the handler with the resource's actual owner.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ USER_OR_SERVICE = f"role:admin or role:service or {SELF}"
 
 TOKENS = "/v3/auth/tokens"
 LOGIN_BYTES_MAX = 64 * 1024
-"""A login comes from an unknown client, and is small."""
+"""Limit for logins, which are small and come from unauthenticated clients."""
 GRANTS = "/v3/projects/{project_id}/users/{user_id}/roles"
 GRANT = f"{GRANTS}/{{role_id}}"
 
 _AUTH = (
     Route("GET", "", documents.choices, None, success=(300,)),
-    # With its slash: clients request it with and without.
+    # With a trailing slash, because clients request this path with and without one.
     Route("GET", "/v3/", documents.show, None),
     Route(
         "POST",

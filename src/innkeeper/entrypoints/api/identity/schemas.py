@@ -9,11 +9,11 @@ NAME_LENGTH_MAX = 255
 PROJECT_NAME_LENGTH_MAX = 64
 ID_LENGTH_MAX = 64
 PASSWORD_LENGTH_MAX = 4096
-"""A limit on the work that an unknown client can cause; hashing accepts any length."""
+"""Limits the work that an unauthenticated client can cause; hashing accepts any length."""
 DESCRIPTION_LENGTH_MAX = 65535
 TOKEN_LENGTH_MAX = 8192
 PROPERTIES_MAX = 16
-"""Of objects with arbitrary keys."""
+"""Maximum number of properties in objects with arbitrary keys."""
 
 CONTROLS = {"type": "string", "pattern": "[\\u0000-\\u001f\\u007f]"}
 """Characters that are rejected in names."""
@@ -35,7 +35,7 @@ def _name(length_max: int) -> dict[str, Any]:
         "type": "string",
         "minLength": 1,
         "maxLength": length_max,
-        # A name of spaces alone looks like no name.
+        # A name that consists of spaces looks empty.
         "pattern": "[^\\s]",
         "not": CONTROLS,
     }
@@ -80,7 +80,7 @@ _IDENTITY = _object(
         "token": _object({"id": {"type": "string", "maxLength": TOKEN_LENGTH_MAX}}, "id"),
     },
     "methods",
-    # Other methods have data of their own; they are rejected by name.
+    # Other methods have data of their own; ``tokens.issue`` rejects these methods.
     additionalProperties=ANY_OBJECT,
     maxProperties=PROPERTIES_MAX,
 )
@@ -117,7 +117,7 @@ PASSWORD_CHANGE = _object({"user": _object(_PASSWORDS, *_PASSWORDS)}, "user")
 _ROLE = {
     "name": NAME,
     "description": TEXT,
-    # Roles of a domain are not supported; the stock client sends null.
+    # Domain-specific roles are not supported; the stock client sends null.
     "domain_id": {"type": "null"},
     "options": NO_OPTIONS,
 }

@@ -1,7 +1,7 @@
-"""What a serving process prepares about identity before it accepts requests.
+"""The setup of identity before a serving process accepts requests.
 
-Always true: the administrator's password is written to the login file before the transaction
-that makes it valid is committed. A start that crashes between the two can be repeated.
+Always true: the administrator's password is written to the login file before the transaction that
+makes the password valid is committed. A start that crashes between the two can be repeated.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ LOG = structlog.get_logger("innkeeper.identity")
 KEYSTONE_TIMEOUT_S = 5.0
 """Timeout of one request to Keystone."""
 KEYSTONE_DEADLINE_S = 12.0
-"""Timeout of a token's validation: the service's own login, the check, and the thread queue."""
+"""Timeout of a token's validation: the service user's login, the check, and the thread queue."""
 AGENT_TOKEN_FILE = "agent.token"  # noqa: S105 - a file's name
 AGENT_TOKEN_LIFETIME_S = 3600.0
 AGENT_TOKEN_PERIOD_S = 600.0
-"""How often the embedded agent's token is renewed: several times within its lifetime, so that a
-single failure does no harm."""
+"""How often the embedded agent's token is renewed. Its lifetime is several times longer, so that a
+single failure is harmless."""
 
 Draw = Callable[[], str]
 """Returns a new random text."""
@@ -46,7 +46,7 @@ Draw = Callable[[], str]
 def signer(
     database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
 ) -> Signer:
-    """The signer of tokens, with the key of this database.
+    """Return the signer of tokens, with this database's signing key.
 
     Raises :class:`~innkeeper.entrypoints.api.identity.key_files.KeyFileError` if the key file that
     opens the signing key is missing or wrong.
@@ -72,15 +72,16 @@ def authenticator(
     clock: Clock,
     epoch: Epoch | None = None,
 ) -> Authenticator:
-    """The authenticator for the mode of identity; agents have credentials of their own in all.
+    """Return the authenticator for the configured mode of identity.
 
-    ``epoch`` reports the writes of other processes, if there are any.
+    Agents have credentials of their own in every mode. ``epoch`` reports the writes of other
+    processes, if there are any.
     """
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
     users: Authenticator
     if authenticating.auth == "keystone":
-        # Imported only if needed: the library takes a third of a second to load.
+        # Imported only if needed, because the library takes a third of a second to load.
         from innkeeper.clients.keystone import Keystone  # noqa: PLC0415
         from innkeeper.entrypoints.api import auth_keystone  # noqa: PLC0415
 
@@ -101,7 +102,7 @@ def authenticator(
 
 
 def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
-    """The services in the catalog: every served API."""
+    """Return the services in the catalog, one per served API."""
     return tuple(
         catalog.service(
             name, api.service_type, getattr(settings.serving, f"{name}_prefix") + api.catalog_path
@@ -111,7 +112,7 @@ def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogServic
 
 
 def auth_url(settings: Settings, address: str) -> str:
-    """The address of the Identity API of a service that listens on ``address``."""
+    """Return the address of the Identity API of a service that listens on ``address``."""
     serving = settings.serving
     return (serving.public_url or address).rstrip("/") + serving.identity_prefix + "/v3"
 
@@ -144,9 +145,9 @@ def prepare_logins(
 def reset_password(
     database: Database, settings: Settings, address: str, ids: IdSource, draw: Draw, now: datetime
 ) -> Path:
-    """Set a new administrator's password, and return the login file with it.
+    """Set a new password for the administrator, and return the login file that contains it.
 
-    An address in the file is kept.
+    If the file already has an address, the address is kept.
     """
     directory = _directory(settings)
     password = draw()
@@ -186,7 +187,7 @@ def write_agent_token(
 
 
 def how_to_log_in(path: Path) -> str:
-    """The text to print after the first start."""
+    """Return the text to print after the first start."""
     return (
         "\nThis is the first start. The administrator's login is in\n"
         f"  {path.resolve()}\n"

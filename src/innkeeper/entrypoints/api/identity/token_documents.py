@@ -13,7 +13,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """The content of a token's document; user and project are an id and a name."""
+    """The content of a token's document; ``user`` and ``project`` are pairs of id and name."""
 
     user: tuple[str, str]
     project: tuple[str, str] | None
@@ -25,7 +25,7 @@ class TokenView:
 
 
 def document(call: Call, shown: TokenView) -> dict[str, Any]:
-    """A token's document; with a project it has roles and the catalog."""
+    """Return a token's document. Only a token for a project has roles and the catalog."""
     user_id, user_name = shown.user
     user = {"id": user_id, "name": user_name, "domain": conventions.DOMAIN}
     token: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""Tokens: issued for a password or for another token, shown, and revoked.
+"""Handlers that issue tokens for a password or for another token, show them, and revoke them.
 
-Always true: a rejected login gives no reason, and takes the same time whether or not the user
-exists.
+Always true: the answer to a rejected login contains no reason, and takes the same time whether or
+not the user exists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _shown(holder: TokenOwner, all_roles: tuple[Role, ...], claims: Claims) -> T
         project=None if project is None else (project.id, project.name),
         roles=all_roles,
         methods=claims.methods,
-        # In this API's form: the id of the token itself, and of the first in its chain.
+        # This API shows the audit id of the token itself, and that of the first token in its chain.
         audit_ids=(claims.audit_ids[0], *claims.audit_ids[1:][-1:]),
         issued_at=claims.issued_at,
         expires_at=claims.expires_at,
@@ -87,8 +87,8 @@ async def _by_password(
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user
-    # Not read before: an unknown user's login would then take less time. A change of the user
-    # since the first read advances the stamp in the token, which makes the token invalid.
+    # Not read earlier, because an unknown user's login would then take less time. If the user has
+    # changed since the first read, the token is invalid: it contains the user's old stamp.
     holder, all_roles = await call.read(lambda tx: _holder_and_roles(tx, known, scope))
     return _signed(call, signer, holder, all_roles, None)
 
@@ -167,7 +167,7 @@ async def revoke(call: Call) -> Answer:
     """Revoke a token."""
     signer = call.site.signer
     if signer is None:
-        # A token that is a name cannot be made invalid.
+        # A token that consists of names cannot be revoked.
         noauth_tokens.subject(call)
         return Answer(204)
     claims, _ = await _subject(call, signer, "identity:revoke_token")

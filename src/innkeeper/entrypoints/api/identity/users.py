@@ -1,8 +1,8 @@
 """Users and their passwords.
 
-Always true: a password is hashed before the write begins, and never shown. A wrong password is
-counted, or a right one accepted, before the next attempt of the same kind begins. An attempt
-that must wait computes no hash.
+Always true: a password is hashed before the write begins, and is never shown. A wrong password is
+counted, or a correct one is accepted, before the next attempt for the same user from the same
+source begins. An attempt that is rejected for too many failures computes no hash.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NO_PASSWORD = ""
 
 
 async def is_password_of(call: Call, user: User | None, name: str, password: str) -> bool:
-    """Whether ``password`` is the user's; never for an unknown ``name``.
+    """Return whether ``password`` is the user's, which is never true for an unknown ``name``.
 
-    Raises :class:`TooManyAttempts` after too many failures from the same place.
+    Raises :class:`TooManyAttempts` after too many failures from the same source.
     """
     settings = call.site.settings.authenticating
     limits = AttemptLimits(settings.login_failures_free, settings.login_wait_max_s)
@@ -37,7 +37,7 @@ async def is_password_of(call: Call, user: User | None, name: str, password: str
             await call.write(lambda tx: attempts.fail(tx, attempt, limits, now))
             return False
         if failures:
-            # A right password is accepted also while the database takes no writes.
+            # A correct password is accepted even while the database accepts no writes.
             with suppress(Unavailable):
                 await call.write(lambda tx: attempts.succeed(tx, attempt))
     return True

@@ -1,4 +1,4 @@
-"""Bodies of the Reservation API as domain objects, with the original's errors."""
+"""Converts bodies of the Reservation API to domain objects, with Blazar's error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT = "%Y-%m-%d %H:%M"
 NOW = "now"
 WHOLE_HOSTS = "physical:host"
 SHOWN_MAX = 60
-"""Characters of the client's text that an error quotes."""
+"""Maximum number of characters of a client's text that an error quotes."""
 NEEDED = ("name", "start_date", "end_date", "reservations")
 HOST_WORDS = frozenset(
     {"resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end"}
@@ -22,7 +22,7 @@ PROPERTIES = ("hypervisor_properties", "resource_properties", "before_end")
 
 
 def demand_all(body: Mapping[str, Any]) -> None:
-    """Reject a new lease without a required parameter, or with one that is not supported yet."""
+    """Reject a new lease that lacks a required parameter or has an unsupported one."""
     _demand(body, NEEDED)
     if body.get("before_end_date"):
         raise Invalid("The parameter before_end_date is not supported yet.")
@@ -37,14 +37,14 @@ def _demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def name_of(given: Any) -> str:
-    """A lease's name."""
+    """Return a lease's name."""
     if not isinstance(given, str) or not 0 < len(given) <= NAME_MAX:
         raise Invalid(f"Malformed parameter name: a text of 1 to {NAME_MAX} characters")
     return given
 
 
 def new_name(body: Mapping[str, Any]) -> str:
-    """The new name of a lease; nothing else can be changed yet."""
+    """Return the new name of a lease. Nothing else of a lease can be changed yet."""
     unknown = sorted(body.keys() - {"name"})
     if unknown:
         raise Invalid(
@@ -56,7 +56,7 @@ def new_name(body: Mapping[str, Any]) -> str:
 
 
 def window_of(body: Mapping[str, Any], now: datetime) -> Window:
-    """The window of a lease. A start within the current minute means now."""
+    """Return the window of a lease. A start within the current minute counts as now."""
     start, end = _moment(body["start_date"], now), _moment(body["end_date"], now)
     if start < now.replace(second=0, microsecond=0):
         raise Invalid("Start date must be later than current date")
@@ -81,7 +81,7 @@ def _moment(text: str, now: datetime) -> datetime:
 def hosts_of(
     reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]
 ) -> list[HostReservationRequest]:
-    """The reservations of a lease, with these ids."""
+    """Return the reservations of a lease, with these ids."""
     found = [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
     if sum(each.hosts_max for each in found) > HOSTS_MAX:
         raise Invalid(f"Malformed parameter max (a lease has at most {HOSTS_MAX} hosts)")

@@ -7,17 +7,17 @@ from typing import Any
 from innkeeper.entrypoints.api.faults import Fault, encode
 
 SHOWN_MAX = 400
-"""Characters that are shown of a violation, which quotes the body."""
+"""Maximum number of characters shown of a violation, which quotes the body."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
-    """An error's body and media type."""
+    """Return an error's body and media type."""
     body = {"error_code": fault.status, "error_message": fault.message, "error_name": fault.status}
     return encode(body), "application/json"
 
 
 def refusal(error: Any) -> str:
-    """A violation in a body or a query."""
+    """Word a violation in a body or a query."""
     where = "/".join(str(step) for step in error.path)
     message = str(error.message)
     if len(message) > SHOWN_MAX:

@@ -40,7 +40,7 @@ async def add(call: Call) -> Answer:
 
 
 async def remove(call: Call) -> Answer:
-    """Remove a host that no lease holds from the freepool."""
+    """Remove a host from the freepool, unless a lease holds the host."""
     row = _number(call.params["host_id"])
     await call.write(lambda tx: freepool.remove(tx, row, call.now), retry=WHOLE_HOSTS)
     return Answer(204)

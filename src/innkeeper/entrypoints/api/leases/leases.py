@@ -28,7 +28,7 @@ ALL_PROJECTS = f"{RULE}:get:all_projects"
 LINES_OF_A_HOST = 4
 """Rows that are written for each host of a lease: hold, host, provider, and change."""
 LINES_OF_AN_END = 100
-"""Rows that are written at an end; the number of hosts and servers is not known before."""
+"""Estimated rows that the end of a lease writes; the true number is not known in advance."""
 STATUSES = {
     LeaseStatus.PENDING: "PENDING",
     LeaseStatus.STARTING: "STARTING",
@@ -52,7 +52,7 @@ EVENT_STATUSES = {
 
 
 def lease_context(call: Call) -> LeaseContext:
-    """The context of this call for the leases system."""
+    """Return this call's context for the leases system."""
     return LeaseContext(
         service_down_time_s=call.site.settings.computing.service_down_time_s,
         initiator=call.initiator(),
@@ -79,7 +79,7 @@ async def index(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Create a lease, which holds whole hosts for a window of time."""
+    """Create a lease of whole hosts for a window of time."""
     body = call.body
     bodies.demand_all(body)
     request = LeaseRequest(
@@ -128,9 +128,9 @@ async def delete(call: Call) -> Answer:
 
 
 def _owned(tx: Tx, call: Call) -> Lease:
-    """The lease in the path, if the route's rule allows the call.
+    """Return the lease in the path, if the route's rule allows the call.
 
-    Otherwise a caller that may see the lease gets 403, and any other 404.
+    Otherwise a caller that may see the lease gets a 403, and any other caller gets a 404.
     """
     rule = call.rule
     found = leases.get(tx, call.params["lease_id"])
@@ -196,5 +196,5 @@ def _microsecond(value: datetime) -> str:
 
 
 def second(value: datetime) -> str:
-    """A time to the second, as in this API's ``created_at``."""
+    """Format a time to the second, as in this API's ``created_at``."""
     return value.isoformat(sep=" ", timespec="seconds")

@@ -1,6 +1,6 @@
 """The Reservation API: its routes, their policy rules, and the API as a whole.
 
-The rules have the original's names.
+The rules have Blazar's names.
 """
 
 from __future__ import annotations

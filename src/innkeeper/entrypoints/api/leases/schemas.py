@@ -1,7 +1,7 @@
 """Schemas of bodies and queries of the Reservation API.
 
-They leave to ``bodies`` what the original words in its own way, and what depends on the resource
-type of a reservation.
+The module ``bodies`` checks what depends on a reservation's resource type, and what Blazar reports
+with errors of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CREATE = closed(
     }
 )
 UPDATE: Schema = {"type": "object", "maxProperties": 32}
-"""Any properties; ``bodies`` rejects those that cannot be changed yet by name."""
+"""Allows any properties; the errors of ``bodies`` name those that cannot be changed yet."""
 ADD_HOST: Schema = {
     "type": "object",
     "properties": {"name": {**_TEXT, "minLength": 1}},

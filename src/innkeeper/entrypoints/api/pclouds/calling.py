@@ -1,4 +1,4 @@
-"""What the handlers of host flavors and pclouds share: context, visibility and times."""
+"""Helpers for the handlers of host flavors and pclouds: context, visibility and times."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from innkeeper.systems.pclouds.context import PcloudContext
 PCLOUDS = "os_compute_api:os-pclouds"
 FLAVORS = "os_compute_api:os-host-flavors"
 LINES_OF_A_HOST = 10
-"""Rows that are written when a host joins a pcloud or gets other ratios."""
+"""Rows that are written when a host joins a pcloud or its ratios change."""
 
 
 def context(call: Call) -> PcloudContext:
-    """The context of this call for the pclouds system."""
+    """Return this call's context for the pclouds system."""
     return PcloudContext(
         settings=call.site.settings.dedicating,
         service_down_time_s=call.site.settings.computing.service_down_time_s,
@@ -29,9 +29,9 @@ def context(call: Call) -> PcloudContext:
 
 
 def owned(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud in the path, if the route's rule allows the call.
+    """Return the pcloud in the path, if the route's rule allows the call.
 
-    Otherwise a caller that may see or use the pcloud gets 403, and any other 404.
+    Otherwise a caller that may see or use the pcloud gets a 403, and any other caller gets a 404.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     demand_owned(tx, call, found)
@@ -39,7 +39,7 @@ def owned(tx: Tx, call: Call) -> Pcloud:
 
 
 def demand_owned(tx: Tx, call: Call, found: Pcloud) -> None:
-    """Raise what :func:`owned` raises, for a pcloud that has been read."""
+    """Raise the errors of :func:`owned` for a pcloud that has already been read."""
     rule = call.rule
     if not call.allows(rule, project_id=found.project_id):
         _demand_seen(tx, call, found)
@@ -47,16 +47,16 @@ def demand_owned(tx: Tx, call: Call, found: Pcloud) -> None:
 
 
 def seen(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud in the path, if the caller may see or use it."""
+    """Return the pcloud in the path, if the caller may see or use it."""
     found = pclouds.get(tx, call.params["pcloud_id"])
     _demand_seen(tx, call, found)
     return found
 
 
 def used(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud in the path, if the caller may act for the project in the path.
+    """Return the pcloud in the path, if the caller may act for the project in the path.
 
-    Members of the project and administrators may; the pcloud's owner may not act for its guests.
+    Members of the project and administrators may act for it. The pcloud's owner may not.
     """
     found = seen(tx, call)
     call.demand(call.rule, project_id=call.params["tenant_id"])
@@ -64,10 +64,10 @@ def used(tx: Tx, call: Call) -> Pcloud:
 
 
 def let_out(tx: Tx, call: Call) -> Pcloud:
-    """The pcloud in the path, if the caller may withdraw the access of the project in the path.
+    """Return the pcloud in the path, if the caller may revoke the access of the path's project.
 
-    The pcloud's owner may do so for any project, and a guest for itself. For a project without
-    access the pcloud does not exist.
+    The pcloud's owner may revoke any project's access, and a guest may give up its own. A project
+    without access gets a 404.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     project_id = call.params["tenant_id"]
@@ -84,6 +84,6 @@ def _demand_seen(tx: Tx, call: Call, pcloud: Pcloud) -> None:
 
 
 def moment(value: datetime) -> str:
-    """A time as this API writes it: naive, in UTC."""
+    """Format a naive time in UTC, as this API does."""
     assert value.tzinfo is None, "times are naive and in UTC"
     return value.isoformat(timespec="microseconds")

@@ -31,7 +31,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a host flavor; administrators see its pool too."""
+    """Show a host flavor; administrators also see the size of its pool."""
     flavor_id, ctx = call.params["host_flavor_id"], context(call)
     shown = await call.read(lambda tx: _whole(tx, call, host_flavors.get(tx, flavor_id), ctx))
     return Answer(200, {"host_flavor": shown})
@@ -129,9 +129,9 @@ async def remove_host(call: Call) -> Answer:
 def _shown(
     tx: Tx, call: Call, found: Sequence[HostFlavor], ctx: PcloudContext
 ) -> list[dict[str, Any]]:
-    """Host flavors, with the free hosts where the caller may see them.
+    """Return host flavors for an answer, with counts of free hosts if the caller may see these.
 
-    The count reads all of their pools.
+    Counting reads the flavors' whole pools.
     """
     shown: list[dict[str, Any]] = [
         {"id": each.flavor_id, "description": each.description, "units": each.units}

@@ -1,6 +1,6 @@
 """Hosts of pclouds, under the names that their owners gave them.
 
-Always true: no answer has a machine's name. Administrators find it in the pools.
+Always true: no answer contains a machine's name, which administrators can look up in the pools.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def show(call: Call) -> Answer:
 
 
 async def allocate(call: Call) -> Answer:
-    """Allocate one or several free hosts to a pcloud."""
+    """Allocate one or more free hosts to a pcloud."""
     body = call.body
     if ("host" in body) == ("hosts" in body):
         raise Invalid("The body must have either host or hosts.")
@@ -87,18 +87,20 @@ def _host_request(body: dict[str, Any]) -> HostRequest:
 
 
 def _digest(host_requests: Sequence[HostRequest], *, is_several: bool) -> str:
-    """A digest that is equal for equal requests, whether or not they spell out the defaults."""
+    """Return a digest that is equal for equal requests, even if one spells out the defaults."""
     facts = [is_several, *(astuple(each) for each in host_requests)]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) -> dict[str, Any]:
-    """Allocate hosts in several commits. Raises the first error if none can be allocated.
+    """Allocate hosts in several commits.
 
-    After some have been allocated, the error of a whole step is reported for all remaining hosts.
+    Raises the first error if no host can be allocated. If a whole step fails after hosts were
+    allocated, its error is reported for all remaining hosts.
     """
     so_far = bulk_allocation.BEGINNING
-    # Each step tries some of the remaining hosts, or finds what a retry with its token allocated.
+    # Each step tries some of the remaining hosts. It may also find hosts that another request with
+    # the same token has allocated.
     while so_far.remaining(request):
         before = so_far
         try:
@@ -137,7 +139,7 @@ async def update(call: Call) -> Answer:
 
 
 async def act(call: Call) -> Answer:
-    """Replace a broken host by another one of the same name."""
+    """Replace a broken host with another host, under the same name."""
     return await _changed(
         call, lambda tx, pcloud, member, ctx: hosts.replace(tx, pcloud, member.name, ctx)
     )
@@ -199,7 +201,7 @@ def _shown(tx: Tx, found: Sequence[PcloudHost], ctx: PcloudContext) -> list[dict
 
 
 def _health(member: PcloudHost, ctx: PcloudContext) -> str:
-    """The state of the machine, apart from the state that its owner sets."""
+    """Return the state of the machine, which is independent of the state that its owner sets."""
     if member.is_replaced:
         return "replaced"
     if member.maintenance is not None:

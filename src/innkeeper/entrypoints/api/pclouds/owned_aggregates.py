@@ -1,8 +1,8 @@
-"""Edits of the aggregates of host flavors and pclouds, carried out as what they mean.
+"""Edits of host flavors' and pclouds' aggregates, which change the flavors and pclouds.
 
 Always true: an administrator's edit calls the same functions as the owner's request, and is
-rejected where that is. Read-only keys, such as the kind of an aggregate, accept only their present
-value. Source of the keys: the three tables of the seed *Whole Host Allocation*.
+rejected in the same cases. Read-only keys, such as the kind of an aggregate, accept only their
+current value. Source of the keys: the three tables of the seed *Whole Host Allocation*.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ PRINTABLE = re.compile(NAME_PATTERN)
 
 
 def owners(context: PcloudContext) -> Owners:
-    """The owners of the aggregates of this room, by kind."""
+    """Return the owners of this room's aggregates, by kind."""
     return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: PcloudAggregates(context)}
 
 
 class FlavorAggregates(AggregateOwner):
-    """Owns the aggregates whose hosts are the pool of a host flavor."""
+    """Owns the aggregates whose hosts are a host flavor's pool."""
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         found = host_flavors.by_aggregates(tx, [each.id for each in kept])
@@ -117,7 +117,7 @@ class PcloudAggregates(AggregateOwner):
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, edits: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Rename or transfer a pcloud, change its projects and ratios, or enable its hosts."""
+        """Change a pcloud's name, owner, projects or ratios, or enable or disable its hosts."""
         pcloud = self._pcloud(tx, aggregate)
         present = self.metadata(tx, [aggregate])[aggregate.id]
         changed = {key: text for key, text in edits.items() if present.get(key) != text}
@@ -151,7 +151,7 @@ class PcloudAggregates(AggregateOwner):
             _refuse_changes(present, {key: text})
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Allocate this very host to the pcloud, under a generated name."""
+        """Allocate exactly this host to the pcloud, under a generated name."""
         hosts.allocate_this(tx, self._pcloud(tx, aggregate), host, self._context)
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
@@ -189,7 +189,7 @@ def _pcloud_metadata(
 
 
 def _refuse_changes(present: Mapping[str, str], changes: Mapping[str, str | None]) -> None:
-    """Raise :class:`Invalid` for the first key with another value than the present one."""
+    """Raise :class:`Invalid` for the first key whose value differs from the current one."""
     for key, text in sorted(changes.items()):
         if present.get(key) != text:
             raise Invalid(f"The key {key} is read-only.")

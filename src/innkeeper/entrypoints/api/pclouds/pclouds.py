@@ -37,7 +37,7 @@ FIELDS = {
     "auto_placement": "is_automatic",
     "size_policy": "size",
 }
-"""The API's names of a pcloud's properties, and the stored ones."""
+"""The stored name of each property of a pcloud, by its name in the API."""
 RATIOS = frozenset({"cpu_ratio", "ram_ratio"})
 WORDS = {field: word for word, field in FIELDS.items()}
 
@@ -66,7 +66,7 @@ async def index(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a pcloud: all of it to its owner, and its name to the projects that may use it."""
+    """Show a pcloud; projects that may use it see fewer details than its owner."""
     shown = await call.read(lambda tx: _one_shown(tx, call, seen(tx, call)))
     return Answer(200, {"pcloud": shown})
 
@@ -97,7 +97,7 @@ async def update(call: Call) -> Answer:
     uuid, remaining, shown = await call.write(write, lines, WHOLE_HOSTS)
     if remaining:
         await roll_out(call, uuid, remaining)
-        # Another request may have transferred or deleted it meanwhile.
+        # Another request may have transferred or deleted the pcloud in the meantime.
         with suppress(NotFound, Forbidden):
             shown = await call.read(lambda tx: _one_shown(tx, call, owned(tx, call)))
     return Answer(200, {"pcloud": shown})
@@ -106,7 +106,7 @@ async def update(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Delete a pcloud without hosts.
 
-    With ``force`` it is deleted also if shelved servers refer to it.
+    With ``force`` it is deleted even if shelved servers refer to it.
     """
     ctx, is_forced = context(call), call.last("force") in TRUE_WORDS
     await call.write(
@@ -126,12 +126,12 @@ async def tenants(call: Call) -> Answer:
 
 
 async def authorize(call: Call) -> Answer:
-    """Give a project access to a pcloud."""
+    """Grant a project access to a pcloud."""
     return await _of_project(call, owned, pclouds.authorize)
 
 
 async def drop(call: Call) -> Answer:
-    """Withdraw a project's access to a pcloud; its servers there stay."""
+    """Revoke a project's access to a pcloud; the project's servers there are kept."""
     return await _of_project(call, let_out, pclouds.drop)
 
 
@@ -156,14 +156,14 @@ async def _of_project(
 
 
 async def actions(call: Call) -> Answer:
-    """List the actions on a pcloud during the caller's ownership, newest first."""
+    """List the actions on a pcloud while the caller has owned it, newest first."""
     limit, marker = limit_of(call), call.last("marker")
     before = None if marker is None else int(marker)
     sees_all = call.allows(f"{PCLOUDS}:index:all_projects")
 
     def read(tx: Tx) -> list[PcloudAction]:
         uuid, owner_id = _readable(tx, call)
-        # An owner does not see the actions from before its ownership.
+        # An owner does not see actions from before it owned the pcloud.
         viewer = None if sees_all else owner_id
         return pclouds.actions(tx, uuid, before=before, limit=limit + 1, owner_id=viewer)
 
@@ -174,7 +174,7 @@ async def actions(call: Call) -> Answer:
 
 
 def _action_shown(call: Call, done: PcloudAction, *, sees_all: bool) -> dict[str, Any]:
-    # An owner does not see the ids of guests' members and of administrators.
+    # An owner does not see the ids of guests' users and of administrators.
     known = {call.context.project_id, done.owner_id} - {None}
     shows_actor = sees_all or done.project_id in known
     return {
@@ -190,9 +190,9 @@ def _action_shown(call: Call, done: PcloudAction, *, sees_all: bool) -> dict[str
 
 
 def _readable(tx: Tx, call: Call) -> tuple[str, str | None]:
-    """The pcloud in the path, and its owner, if the caller may read its actions.
+    """Return the path's pcloud and its owner, if the caller may read the pcloud's actions.
 
-    The last owner may read those of a deleted pcloud.
+    The last owner may read the actions of a deleted pcloud.
     """
     pcloud_id = call.params["pcloud_id"]
     found = pclouds.get_or_none(tx, pcloud_id)
@@ -207,7 +207,8 @@ def _readable(tx: Tx, call: Call) -> tuple[str, str | None]:
 
 def _was_owned(call: Call, owner_id: str | None) -> bool:
     if owner_id is None:
-        # Older versions recorded no owner; only callers that see all pclouds may read these.
+        # Older versions recorded no owner. Only callers that may see all pclouds can read these
+        # actions.
         return call.allows(f"{PCLOUDS}:index:all_projects")
     return call.allows(f"{PCLOUDS}:actions", project_id=owner_id)
 
@@ -215,7 +216,7 @@ def _was_owned(call: Call, owner_id: str | None) -> bool:
 def _detail(done: PcloudAction) -> str | None:
     if done.action != "update" or done.detail is None:
         return done.detail
-    # The detail has the stored names of the changed properties.
+    # The detail consists of the stored names of the changed properties.
     return ", ".join(sorted(WORDS.get(field, field) for field in done.detail.split(", ")))
 
 
@@ -247,7 +248,7 @@ def _one_shown(tx: Tx, call: Call, found: Pcloud) -> dict[str, Any]:
 
 def _all_shown(tx: Tx, call: Call, found: list[Pcloud]) -> list[dict[str, Any]]:
     projects = pclouds.projects(tx, found)
-    # A guest does not see the owner, the other guests and the size.
+    # A guest sees only the id, the name and the automatic placement.
     show = f"{PCLOUDS}:show"
     whole = [each for each in found if call.allows(show, project_id=each.project_id)]
     counts, settling = pclouds.host_counts(tx, whole), ratio_rollout.left(tx, whole)

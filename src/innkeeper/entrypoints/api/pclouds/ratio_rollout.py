@@ -1,7 +1,7 @@
 """The rollout of a pcloud's ratios to its hosts, in several commits.
 
-Always true: the pcloud's new ratios were committed before. If a step fails, the service's periodic
-task completes the rollout.
+Always true: the pcloud's new ratios are committed before the rollout. If a step fails, the
+service's periodic task completes the rollout.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 
 async def roll_out(call: Call, uuid: str, remaining: int) -> None:
-    """Continue the rollout to the remaining hosts."""
+    """Continue a pcloud's rollout to its remaining hosts."""
     ctx = context(call)
 
     def go_on(tx: Tx) -> int:
         return ratio_rollout.go_on(tx, uuid, ctx)
 
-    # No more steps than these hosts need: another request may change the ratios meanwhile.
+    # Limited to the steps that these hosts need, because other requests may keep changing the
+    # ratios.
     for _ in range(0, remaining, ROLLED_OUT_AT_ONCE):
         try:
             if not await call.write(go_on, ROLLED_OUT_AT_ONCE * LINES_OF_A_HOST, WHOLE_HOSTS):
@@ -35,7 +36,7 @@ async def roll_out(call: Call, uuid: str, remaining: int) -> None:
 
 
 async def roll_out_edited(call: Call, aggregate: Aggregate) -> None:
-    """As :func:`roll_out`, if the edited aggregate is that of a pcloud."""
+    """Like :func:`roll_out`, if the edited aggregate belongs to a pcloud."""
     if aggregate.kind != PCLOUD_KIND:
         return
 

@@ -1,4 +1,4 @@
-"""Usage of whole hosts by projects, for billing, and quotas of units."""
+"""Projects' usage of whole hosts, for billing, and their quotas of units."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUOTAS = "os_compute_api:os-pcloud-quotas"
 
 
 async def usage(call: Call) -> Answer:
-    """Report the hours of whole hosts within a period, by project; a month by default."""
+    """Report each project's hours of whole hosts in a period; the default is the last month."""
     start, stop = window(call)
     if not call.last("start"):
         start = max(stop, BEGINNING + MONTH) - MONTH
@@ -71,14 +71,14 @@ def _shown_period(period: BillingPeriod, start: datetime, stop: datetime) -> dic
 
 
 async def show_quota(call: Call) -> Answer:
-    """Show a project's quota of units, and how many it holds."""
+    """Show a project's quota of units, and its usage."""
     project_id = call.params["project_id"]
     call.demand(f"{QUOTAS}:show", project_id=project_id)
     return await _quota(call, project_id)
 
 
 async def set_quota(call: Call) -> Answer:
-    """Set a project's quota of units; hosts that it holds stay."""
+    """Set a project's quota of units; hosts that it already has are kept."""
     project_id, limit = call.params["project_id"], call.body["pcloud_quota"]["units"]
     if len(project_id) > PROJECT_ID_MAX:
         raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")

@@ -1,4 +1,4 @@
-"""Routes of host flavors and pclouds; both are this program's own, at all versions."""
+"""Routes of host flavors and pclouds, which are Innkeeper's own and exist at all versions."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from innkeeper.entrypoints.api.schema_types import (
 )
 
 HOSTS_MAX = 100
-"""Hosts in one request."""
+"""Maximum number of hosts in one request."""
 POLICY_HOSTS_MAX = 100_000
 IDLE_MAX_S = 366 * 24 * 3600
 _FLAVOR_ID: Schema = {
@@ -48,7 +48,7 @@ _RATIO: Schema = {"type": ["number", "null"], "minimum": RATIO_MIN, "maximum": R
 _ZONE: Schema = {**ZONE, "type": ["string", "null"]}
 _STATE: Schema = {"type": "string", "enum": ["enabled", "disabled"]}
 _BOOLEAN_WORDS = [each for each in (*TRUE_WORDS, *FALSE_WORDS) if isinstance(each, str)]
-"""A query has only strings."""
+"""The words that are strings, because a query has only strings."""
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": POLICY_HOSTS_MAX}
 
 _NEW_FLAVOR = closed({"id": _FLAVOR_ID, "description": _TEXT, "units": _UNITS}, ("id", "units"))

@@ -1,4 +1,4 @@
-"""``/allocations``, the allocations of providers, ``/usages`` and ``/reshaper``."""
+"""Handlers of ``/allocations``, the allocations of providers, ``/usages`` and ``/reshaper``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _update(call: Call, consumer: str, body: Mapping[str, Any]) -> AllocationUpd
 
 
 async def demand_uuid(call: Call) -> None:
-    """Raise :class:`Invalid` for a consumer whose id is no UUID."""
+    """Raise :class:`Invalid` for a consumer whose id is not a UUID."""
     allocations.consumer_uuid(call.params["consumer"])
 
 
@@ -99,7 +99,7 @@ async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> Answer:
 
 
 def line_count(updates: Iterable[AllocationUpdate]) -> int:
-    """How many rows to write: one for each amount, and for each consumer without any."""
+    """Count the rows to write: one per amount, and one per consumer without amounts."""
     return sum(max(1, sum(map(len, each.resources.values()))) for each in updates)
 
 

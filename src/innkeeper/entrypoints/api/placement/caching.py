@@ -1,4 +1,4 @@
-"""Caching headers: when the answer last changed, and that it must be revalidated."""
+"""Caching headers, which say when the answer last changed and that it must be revalidated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def headers(call: Call, moments: Iterable[datetime] = ()) -> dict[str, str]:
-    """``last-modified`` is the newest of the moments, or the present without any."""
+    """Return the headers; ``last-modified`` is the newest moment, by default the current time."""
     newest = max(moments, default=call.now)
     return {
         "last-modified": format_datetime(newest.replace(tzinfo=UTC), usegmt=True),

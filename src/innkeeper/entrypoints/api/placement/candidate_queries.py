@@ -1,7 +1,7 @@
-"""The query of a search for allocation candidates: its schema, and its meaning.
+"""Queries for allocation candidates: their schemas, and their parser.
 
-Always true: the groups of a parsed query have different suffixes, at least one of them has
-amounts, and groups and conditions are within their limits.
+Always true: the groups of a parsed query have distinct suffixes, and at least one group has
+amounts. The numbers of groups and conditions are within their limits.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ DUPLICATE_KEY = "query.duplicate_key"
 MISSING_VALUE = "query.missing_value"
 
 GROUPS_MAX = 64
-"""In one query. A server with sixteen devices and ten ports of two groups each needs 37."""
+"""Maximum number of groups in a query. A server with sixteen devices and ten ports, which take two
+groups each, needs 37 groups."""
 CONDITIONS_MAX = 1024
-"""Of all groups together. Each class, trait, aggregate, and group in ``same_subtree`` counts."""
+"""Maximum number of conditions in a query: classes, traits, aggregates, and groups in
+``same_subtree``."""
 CLASSES_MAX = 256
-"""In the unsuffixed group, whose classes are combined with each other."""
+"""Maximum number of classes in the unsuffixed group, which are combined with each other."""
 
 NAME = "[a-zA-Z0-9_-]{1,64}"
 RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = "resources", "required", "member_of", "in_tree"
 GROUP_WORDS = (RESOURCES, REQUIRED, MEMBER_OF, IN_TREE)
-"""The parameters of a group; a suffix behind the word names the group."""
+"""The parameters of a group. A suffix after the word names the group."""
 LIMIT_PATTERN = "^[1-9][0-9]*$"
 ISOLATE = "isolate"
 POLICIES = ["none", ISOLATE]
@@ -56,13 +58,13 @@ _PARAMETERS = {
 
 
 def plain(*names: str) -> Schema:
-    """The schema of a query for one group with these further parameters."""
+    """Return the schema of a query for one group, with ``names`` as further parameters."""
     names = (RESOURCES, *names)
     return closed({name: _PARAMETERS.get(name, parameter()) for name in names}, [RESOURCES])
 
 
 def grouped(suffix: str, *names: str, words: tuple[str, ...] = GROUP_WORDS) -> Schema:
-    """The schema of a query for groups with such suffixes, or none, and these parameters."""
+    """Return the schema of a query for groups whose suffix matches ``suffix`` or is missing."""
     properties: dict[str, Any] = {word: parameter() for word in words}
     properties |= {name: _PARAMETERS[name] for name in names}
     return {
@@ -79,7 +81,7 @@ LIST_CANDIDATES = grouped(NAME, *_PARAMETERS)
 def candidate_query(
     query: Mapping[str, list[str]], *, takes_one_of_a_tree: bool = False
 ) -> CandidateQuery:
-    """Parse a query. Raises :class:`Invalid` for a malformed or too large one."""
+    """Parse a query; raises :class:`Invalid` if it is malformed or too large."""
     root_required, root_forbidden = _root_traits(query.get("root_required", ()))
     subtrees = tuple(_subtree(value) for value in query.get("same_subtree", ()))
     groups = parse_groups(query)
@@ -143,8 +145,8 @@ def _tree(text: str) -> ProviderUuid:
     return ProviderUuid(canonical)
 
 
-# The first of repeated values counts for these two, as in the original. The schema may have
-# checked another one.
+# If these two parameters are repeated, the first value counts, as in OpenStack's Placement. The
+# schema has checked only the last value.
 def _policy(values: Sequence[str]) -> str | None:
     if values and values[0] not in POLICIES:
         raise Invalid(f"{WRONG}{values[0]!r} is not one of {POLICIES}")
@@ -192,7 +194,7 @@ def _subtree(value: str) -> frozenset[str]:
 
 
 def _check_amounts(groups: Mapping[str, RequestGroup], tied: frozenset[str]) -> None:
-    """Require amounts in one group at least; groups without any must be in a subtree."""
+    """Require amounts in at least one group; groups without amounts must be in a subtree."""
     bare = [suffix for suffix, group in groups.items() if not group.resources]
     if len(bare) == len(groups):
         raise Invalid(

@@ -1,6 +1,6 @@
-"""``/allocation_candidates``: where a request could be served.
+"""The handler of ``/allocation_candidates``, which lists ways to serve a request.
 
-An answer may hold a thousand candidates, so mappings of plain values are sent uncopied.
+An answer may contain a thousand candidates, so their mappings are sent without copying.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CandidateOptions:
 
 
 def view(found: FoundCandidates) -> dict[str, Any]:
-    """Candidates and summaries as the API shows them."""
+    """Return candidates and summaries as the API shows them."""
     return {
         "allocation_requests": [
             {

@@ -1,4 +1,4 @@
-"""``/resource_classes``."""
+"""Handlers of ``/resource_classes``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.validation import Validator
 from innkeeper.systems.placement import classes
 
 NAMES = Validator(schemas.CUSTOM_CLASS, faults.body_refusal)
-"""Rejects a name in the path in the same words as one in a body."""
+"""Rejects an invalid name in the path with the same message as one in a body."""
 
 
 def _path(name: str) -> str:

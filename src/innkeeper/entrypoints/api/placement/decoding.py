@@ -1,7 +1,7 @@
 """A fast decoder for the most frequent body: the allocations of one consumer.
 
-Always true: it accepts no body that the schema would reject. Any other body is left to the
-schema, which also words the error.
+Always true: it accepts no body that the schema would reject. Any other body is left to the schema,
+which also words its errors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONSUMER = msgspec.json.Decoder(_Consumer)
 
 
 def decode_consumer(body: bytes) -> Any:
-    """Decode a body for the handler; ``None`` leaves it to the schema."""
+    """Decode a body, or return ``None`` to leave it to the schema."""
     if b"\\" in body:
         # Escapes may hide rejected characters; UUIDs and names need none.
         return None

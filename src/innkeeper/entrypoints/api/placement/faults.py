@@ -16,7 +16,7 @@ TEXT = "text/plain"
 NEWLINE = "\n"
 CODE_PREFIX = "placement."
 COMPLAINT_MAX = 16000
-"""Characters of a violation, which quotes the schema and the body; its start says enough."""
+"""Maximum number of characters of a violation's message, which quotes the schema and the body."""
 
 GENERIC = {
     400: "The server could not comply with the request since it is either malformed or "
@@ -37,7 +37,7 @@ GENERIC = {
 def fault_form(fault: Fault) -> tuple[bytes, str]:
     """See :data:`innkeeper.entrypoints.api.faults.FaultForm`."""
     if fault.status == HTTPStatus.UNAUTHORIZED:
-        # The original leaves this answer to its authentication middleware, and so its form.
+        # In OpenStack the authentication middleware sends this answer, in a form of its own.
         error = {"code": fault.status, "title": fault.title, "message": fault.message}
         return faults.encode({"error": error}), JSON
     generic, cause = _sentences(fault)
@@ -46,7 +46,7 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
     json_quality = quality(accept, JSON)
     if html_quality and html_quality >= json_quality:
         return _page(fault, generic, cause).encode(), HTML
-    # A cause is one line, also where the schema library words it.
+    # A cause is one line, even if the schema library words it.
     detail = f"{generic}\n\n {cause.replace(NEWLINE, ' ')}  "
     if json_quality:
         return faults.encode({"errors": [_error(fault, detail)]}), JSON
@@ -54,10 +54,10 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
 
 
 def _sentences(fault: Fault) -> tuple[str, str]:
-    """The sentence for the status, and the cause of this error."""
+    """Return the sentence for the status, and the cause of this error."""
     generic, cause = GENERIC.get(fault.status, fault.title), fault.message
     if fault.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        # Only a method of other versions comes without a list of allowed methods.
+        # Only the error for a method of other versions has no list of allowed methods.
         return cause, generic if "allow" in fault.headers else ""
     if fault.status == HTTPStatus.NOT_ACCEPTABLE:
         accept = JSON if fault.accept.strip() in ("", "*/*") else fault.accept
@@ -89,10 +89,10 @@ def _error(fault: Fault, detail: str) -> dict[str, Any]:
 
 
 def body_refusal(error: Any) -> str:
-    """A violation in a body, in the schema library's own words."""
+    """Word a violation in a body, as the schema library does."""
     return f"JSON does not validate: {error}"[:COMPLAINT_MAX]
 
 
 def query_refusal(error: Any) -> str:
-    """A violation in a query, in the schema library's own words."""
+    """Word a violation in a query, as the schema library does."""
     return f"Invalid query string parameters: {error}"[:COMPLAINT_MAX]

@@ -1,4 +1,4 @@
-"""``/resource_providers/{uuid}/inventories``: the inventories of providers."""
+"""Handlers of ``/resource_providers/{uuid}/inventories``, the inventories of providers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_
 class InventoryOptions:
     """What a write of inventories means at older versions.
 
-    With ``leaves_some`` an inventory that is reserved as a whole is rejected.
+    With ``leaves_some`` a fully reserved inventory is rejected.
     """
 
     leaves_some: bool = False
@@ -30,7 +30,7 @@ def _leaves_some(call: Call) -> bool:
 
 
 def inventory_of(body: Mapping[str, Any]) -> Inventory:
-    """The inventory of one class in a body."""
+    """Return the inventory of one class in a body."""
     given = {name: body[name] for name in FIELDS if name in body}
     if "allocation_ratio" in given:
         given["allocation_ratio"] = float(given["allocation_ratio"])

@@ -1,4 +1,4 @@
-"""Paths that both the routes and the older versions of the Placement API name."""
+"""Paths that both the routes and the steps of the Placement API use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/resource_providers``: the providers, their aggregates and their usages."""
+"""Handlers of ``/resource_providers``: the providers, their aggregates and their usages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProviderOptions:
 
 
 def view(provider: Provider, mount: str) -> dict[str, Any]:
-    """A provider as the API shows it."""
+    """Return a provider as the API shows it."""
     own = f"{mount}/resource_providers/{provider.uuid}"
     links = [{"rel": "self", "href": own}]
     links += [{"rel": name, "href": f"{own}/{name}"} for name in LINKS]
@@ -111,7 +111,7 @@ async def list_aggregates(call: Call) -> Answer:
 async def replace_aggregates(call: Call) -> Answer:
     """Replace the aggregates of a resource provider.
 
-    A null generation, as older versions send it, is neither compared nor advanced.
+    Requests of older versions have a null generation, which is neither compared nor advanced.
     """
     uuid, names = call.params["uuid"], call.body["aggregates"]
     seen = call.body["resource_provider_generation"]

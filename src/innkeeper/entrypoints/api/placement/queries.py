@@ -14,14 +14,14 @@ ANY_OF = "in:"
 NOT = "!"
 DIGITS_MAX = len(str(UNIT_MAX))
 CONDITIONS_MAX = 256
-"""In one query. A database rejects a query with too many conditions."""
+"""Maximum number of conditions in a query. Databases reject queries with too many conditions."""
 WRONG = "Invalid query string parameters: "
 TRAITS_FORM = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
 ANY_TRAIT_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 
 def provider_query(call: Call) -> ProviderQuery:
-    """The query of the provider list. Raises :class:`Invalid` for malformed parameters."""
+    """Parse the query of the provider list; raises :class:`Invalid` if it is malformed."""
     member_of, not_member_of = parse_member_of(call.query.get("member_of", []))
     required, forbidden = parse_required(call.query.get("required", []))
     text = call.last("resources")
@@ -46,14 +46,14 @@ def _uuid(text: str | None) -> ProviderUuid | None:
 
 
 def by_suffix(query: Mapping[str, list[str]], word: str) -> Iterator[tuple[str, list[str]]]:
-    """The values of the parameters that begin with ``word``, by the suffix behind it."""
+    """Yield the suffix and the values of each parameter that begins with ``word``."""
     for name, values in query.items():
         if name.startswith(word):
             yield name.removeprefix(word), values
 
 
 def parse_resources(text: str) -> dict[str, int]:
-    """Read ``CLASS:AMOUNT,...``."""
+    """Parse ``CLASS:AMOUNT,...``."""
     if not text.strip():
         raise _bad_resources("empty string")
     found: dict[str, int] = {}
@@ -80,13 +80,15 @@ def _amount(name: str, text: str) -> int:
     if not significant or text.startswith("-"):
         got = f"-{significant}" if significant else "0"
         raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {got}.")
-    # An amount that no inventory allows need not be exact.
+    # Any larger amount exceeds every inventory, so it need not be exact.
     return int(significant) if len(significant) <= DIGITS_MAX else UNIT_MAX + 1
 
 
 def parse_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
-    """Read all values of ``required``: sets of traits of which one is required each, and
-    forbidden traits."""
+    """Parse all values of ``required``.
+
+    Returns sets of traits, and the forbidden traits. A provider needs one trait of each set.
+    """
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:
@@ -111,7 +113,7 @@ def _any_of(value: str) -> frozenset[str]:
 
 
 def parse_traits(value: str) -> tuple[list[str], set[str]]:
-    """Read one value without ``in:``: required and forbidden traits."""
+    """Parse one value without ``in:`` into required and forbidden traits."""
     names = [name.strip() for name in value.split(",")]
     if not all(name.lstrip(NOT) for name in names):
         raise no_trait(TRAITS_FORM, value)
@@ -120,7 +122,7 @@ def parse_traits(value: str) -> tuple[list[str], set[str]]:
 
 
 def no_trait(form: str, value: str) -> Invalid:
-    """The error for a value with an empty trait."""
+    """Return the error for a value with an empty trait."""
     return Invalid(
         f"{WRONG}Expected 'required' parameter value of the form: {form}. "
         f"Got an empty trait in: {value}"
@@ -128,15 +130,18 @@ def no_trait(form: str, value: str) -> Invalid:
 
 
 def no_choice(value: str) -> Invalid:
-    """The error for ``in:`` where it is not supported."""
+    """Return the error for an unsupported ``in:``."""
     return Invalid(
         f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. Got: {value}"
     )
 
 
 def parse_member_of(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
-    """Read all values of ``member_of``: sets of aggregates of which one is required each, and
-    forbidden aggregates."""
+    """Parse all values of ``member_of``.
+
+    Returns sets of aggregates, and the forbidden aggregates. A provider must be in one aggregate of
+    each set.
+    """
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:

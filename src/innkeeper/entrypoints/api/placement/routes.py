@@ -63,7 +63,7 @@ SHARED_RULES = {
 
 
 def _route(request: str, handler: Handler, rule: str, word: str = OPERATORS, **more: Any) -> Route:
-    """A route that requires ``rule``, whose default is ``word``. What it shows is JSON only."""
+    """Return a route that requires ``rule``, whose default is ``word``; it answers in JSON only."""
     method, path = request.split(" ")
     guard = Rule(rule, f"rule:{word}", SHARED_RULES.get(rule, ""), needs_project_scope=True)
     success = more.setdefault("success", (200,))

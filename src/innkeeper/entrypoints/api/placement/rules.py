@@ -1,6 +1,6 @@
-"""The base rules of the Placement API's policy, under the names that its operators know.
+"""The base rules of the Placement API's policy, under OpenStack's names.
 
-A route's own rule refers to one of these. An operator's policy file may replace them too.
+Each route's own rule refers to a base rule. An operator's policy file can override base rules, too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ OPERATORS = "admin_or_service_api"
 READERS = "project_reader_api"
 OPERATORS_OR_READERS = "admin_or_project_reader_or_service_api"
 ADMINS = "role:admin"
-"""The default of every rule before there were roles for services and readers."""
+"""The default of every rule before roles for services and readers existed."""
 
 BASE_RULES = (
     Rule("admin_api", ADMINS, "Administrators; no rule refers to it alone.", None, True),

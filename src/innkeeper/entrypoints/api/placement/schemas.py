@@ -1,7 +1,7 @@
 """Schemas of bodies and queries of the Placement API at its newest version.
 
-Always true: schemas are closed. The functions build those of older versions too, which have or
-require fewer properties.
+Always true: schemas are closed. The functions also build the schemas of older versions, which have
+or require fewer properties.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
-"""Of keys. The lookup finds out whether a key of this form is a UUID."""
+"""Pattern of keys. The lookup checks whether a key that matches is a UUID."""
 CLASS_PATTERN = "^[A-Z0-9_]+$"
 CUSTOM_PATTERN = "^CUSTOM_[A-Z0-9_]+$"
 NAME_MAX = 200
-"""Of a provider; the column's width."""
+"""Maximum length of a provider's name, which is the column's width."""
 LONG_NAME_MAX = 255
-"""Of everything else."""
+"""Maximum length of all other names."""
 ITEMS_MAX = 1000
-"""Of any list or mapping in a body."""
+"""Maximum size of a list or mapping in a body."""
 
 UUID: Schema = {"type": "string", "format": "uuid"}
 GENERATION: Schema = {"type": "integer"}
 
 
 def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[str, Any]:
-    """An object with these properties and no others."""
+    """Return the schema of an object with these properties and no others."""
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     # Of equally relevant violations the first is reported, so ``required`` comes first.
     if required:
@@ -38,7 +38,7 @@ def closed(properties: dict[str, Any], required: Collection[str] = ()) -> dict[s
 
 
 def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
-    """An object whose keys match a pattern."""
+    """Return the schema of an object whose keys match a pattern."""
     return {
         "type": "object",
         "patternProperties": {pattern: value},
@@ -49,7 +49,7 @@ def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
 
 
 def parameter(**schema: Any) -> dict[str, Any]:
-    """A query parameter; the schema sees the last value of a repeated one."""
+    """Return the schema of a query parameter. The last value of a repeated one is checked."""
     return {"type": "string", **schema}
 
 
@@ -67,7 +67,7 @@ _PROVIDER_PARAMETERS = {
 
 
 def provider_query(*names: str) -> Schema:
-    """The query of the provider list with these parameters."""
+    """Return the schema of the provider list's query, with these parameters."""
     return closed({name: _PROVIDER_PARAMETERS[name] for name in names})
 
 
@@ -104,7 +104,7 @@ CHANGE_INVENTORY = closed(
 REPLACE_INVENTORIES = closed(
     {
         "resource_provider_generation": GENERATION,
-        # An inventory may be sent as it is shown, with a generation, which is ignored.
+        # Clients may send an inventory as it is shown. Its generation is ignored.
         "inventories": keyed(
             CLASS_PATTERN,
             closed({"resource_provider_generation": GENERATION, **_INVENTORY}, ["total"]),
@@ -164,7 +164,7 @@ _MAPPINGS: Schema = {
         }
     },
 }
-"""The mappings of an allocation candidate. They are ignored."""
+"""The mappings of an allocation candidate, which are ignored."""
 
 
 def consumer(
@@ -174,7 +174,7 @@ def consumer(
     has_mappings: bool = True,
     has_type: bool = True,
 ) -> dict[str, Any]:
-    """The allocations of one consumer, as some version has them."""
+    """Return the schema of one consumer's allocations, with the properties of some version."""
     line = closed({"generation": GENERATION, "resources": RESOURCES}, ["resources"])
     lines = keyed(UUID_PATTERN, line, **({} if may_be_empty else {"minProperties": 1}))
     properties = {"allocations": lines, "project_id": IDENTIFIER, "user_id": IDENTIFIER}
@@ -187,17 +187,17 @@ def consumer(
     if has_type:
         properties["consumer_type"] = CONSUMER_TYPE
         required.append("consumer_type")
-    # The original reports an unknown property before a missing one here.
+    # OpenStack's Placement reports an unknown property before a missing one here.
     return {**closed(properties), "required": required}
 
 
 def consumers(one: Schema) -> Schema:
-    """The allocations of several consumers."""
+    """Return the schema of several consumers' allocations."""
     return keyed(UUID_PATTERN, one, minProperties=1)
 
 
 def listed(*, has_owner: bool) -> Schema:
-    """The allocations of one consumer from before 1.12, when they were a list."""
+    """Return the schema of one consumer's allocations before 1.12, when they were a list."""
     line = closed(
         {"resource_provider": closed({"uuid": UUID}, ["uuid"]), "resources": RESOURCES},
         ["resource_provider", "resources"],
@@ -216,7 +216,7 @@ WRITE_CONSUMERS = consumers(WRITE_CONSUMER)
 
 
 def reshaping(one: Schema) -> Schema:
-    """Inventories and allocations to be replaced together."""
+    """Return the schema of inventories and allocations that are replaced together."""
     return closed(
         {
             "inventories": keyed(UUID_PATTERN, REPLACE_INVENTORIES, minProperties=1),

@@ -1,4 +1,4 @@
-"""``/traits``, and the traits of providers."""
+"""Handlers of ``/traits`` and of the traits of providers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Build plans: weights and sealed entries for servers to be created later, at all versions.
+"""Build plans: weights and sealed entries for servers to be created later.
 
-Always true: nothing is claimed, and the answer names no host. **The lower weight wins** on this
-wire, as in the original; elsewhere the higher one does.
+The route exists at all versions.
+
+Always true: nothing is claimed, and the answer names no host. **The lower weight wins** in this
+API, as in the zones API of 2011. Everywhere else the higher weight wins.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 
 
 async def select(call: Call) -> Answer:
-    """Plan servers, and seal the place of each in an entry.
+    """Plan servers without creating them, and return a sealed entry for each.
 
     Raises the same errors as the creation of these servers.
     """

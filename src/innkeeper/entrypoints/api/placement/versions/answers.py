@@ -10,7 +10,7 @@ CODES_SINCE = Version(1, 23)
 
 
 def shows_code(version: tuple[int, int] | None) -> bool:
-    """Whether an error has a code; it has none if the request's version is not valid."""
+    """Return whether errors have a code; ``None`` means that the version is invalid."""
     return version is not None and version >= CODES_SINCE
 
 
@@ -25,6 +25,6 @@ STEPS = (
         "Answers have the headers `last-modified` and `cache-control: no-cache`.",
         (Edge("*", "*", down=_undate),),
     ),
-    # Errors pass no edges; their form calls ``shows_code``.
+    # Errors do not pass edges. Their form calls ``shows_code`` instead.
     Step(CODES_SINCE, "Errors have a `code`."),
 )

@@ -21,7 +21,7 @@ from innkeeper.entrypoints.api.placement.versions.edges import Down, Up
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NUMBER = "[1-9][0-9]*"
-"""A group's suffix before groups had names."""
+"""The pattern of a group's suffix before groups had names."""
 
 
 def _listed(answer: Answer, _call: Call) -> None:

@@ -11,7 +11,7 @@ Down = Callable[[Answer, Call], None]
 
 
 def without_in_body(*names: str) -> Down:
-    """A downgrade that removes fields from a body."""
+    """Return a downgrade that removes fields from a body."""
 
     def down(answer: Answer, _call: Call) -> None:
         for name in names:

@@ -25,7 +25,7 @@ PARENT = "parent_provider_uuid"
 
 
 def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
-    """Edges that change every view of a provider in an answer."""
+    """Return edges that change every view of a provider in an answer."""
 
     def down(answer: Answer, _call: Call) -> None:
         if answer.body is not None:
@@ -37,7 +37,7 @@ def shown(change: Callable[[dict[str, Any]], None]) -> tuple[Edge, ...]:
 
 
 def without_link(name: str) -> tuple[Edge, ...]:
-    """Edges that remove one link from every view of a provider."""
+    """Return edges that remove one link from every view of a provider."""
 
     def change(view: dict[str, Any]) -> None:
         view["links"] = [link for link in view["links"] if link["rel"] != name]

@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def found_by(up: Up) -> tuple[Edge, ...]:
-    """Edges that change the requests for both lists."""
+    """Return edges that upgrade the requests for both lists."""
     return (Edge("GET", PROVIDERS, up=up), Edge("GET", CANDIDATES, up=up))
 
 
@@ -30,7 +30,7 @@ FORM = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
 def _refuse_forbidden_traits(call: Call) -> None:
     value = call.last("required")
     if value is None or value.startswith(ANY_OF):
-        # ``in:`` came with a later version, whose step rejects it.
+        # A later version added ``in:``; that version's step rejects it.
         return
     names = [name.strip() for name in value.split(",")]
     if not all(name.lstrip(NOT) for name in names):
