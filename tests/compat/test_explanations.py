@@ -94,7 +94,9 @@ def test_why_not_that_host(service: Started) -> None:
     told = service.ask("server", "explain", "--flavor", "small", "--why-not", "host-1")
     assert "place " in told["why_not"]
     assert "Name an existing server" in service.refuses("server", "explain")
-    assert "Name an existing server" in service.refuses("server", "explain", "web", "--flavor", "small")
+    assert "Name an existing server" in service.refuses(
+        "server", "explain", "web", "--flavor", "small"
+    )
 
 
 def test_a_recorded_decision_is_replayed(service: Started, folder: Path) -> None:

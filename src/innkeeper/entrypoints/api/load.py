@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.slices import Serving
 
-TOO_MANY = "Too many requests are under way. Please try again."
+TOO_MANY = "Too many requests are in progress. Please try again later."
 
 
 class Load:

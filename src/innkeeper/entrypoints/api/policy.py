@@ -61,7 +61,9 @@ class OsloPolicy:
             checks |= _read(overrides, checks)
         self._enforcer.set_rules(oslo.Rules.from_dict(checks), use_conf=False)
         if not self._enforcer.check_rules():
-            raise ValueError(f"The policy file {overrides} refers to unknown rules, or in circles.")
+            raise ValueError(
+                f"The policy file {overrides} refers to unknown rules or cyclic references."
+            )
         self._verdicts: dict[Any, bool] = {}
 
     def allows(self, rule: str, context: RequestContext, target: Mapping[str, Any]) -> bool:

@@ -64,7 +64,7 @@ def lease_context(call: Call) -> LeaseContext:
 def _project(call: Call) -> str:
     project_id = call.context.project_id
     if project_id is None:
-        raise Invalid("A lease belongs to a project, and the token has none.")
+        raise Invalid("A lease requires a token with project scope.")
     return project_id
 
 

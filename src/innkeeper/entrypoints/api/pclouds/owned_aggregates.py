@@ -78,7 +78,7 @@ class FlavorAggregates(AggregateOwner):
         units = remaining.pop(UNITS, str(flavor.units))
         _refuse_changes(_flavor_metadata(flavor), remaining)
         if description is None or units is None or not _is_count(units):
-            raise Invalid("A host flavor needs a description, and a number of units.")
+            raise Invalid("A host flavor requires a description and a whole number of units.")
         host_flavors.update(tx, flavor.flavor_id, description, int(units), now)
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:

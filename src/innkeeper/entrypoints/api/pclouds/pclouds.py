@@ -75,7 +75,7 @@ async def create(call: Call) -> Answer:
     """Create a pcloud without hosts."""
     project_id = call.context.project_id
     if project_id is None:
-        raise Invalid("A pcloud belongs to a project, and the token has none.")
+        raise Invalid("A pcloud requires a token with project scope.")
     uuid, ctx, facts = call.site.ids.uuid(), context(call), _facts(call.body["pcloud"])
 
     def write(tx: Tx) -> dict[str, Any]:
