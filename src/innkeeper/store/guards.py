@@ -1,7 +1,7 @@
-"""The guards that keep claims from overcommitting a provider; tests alone switch them off.
+"""The guards that keep claims from overcommitting a provider. Only tests switch them off.
 
-The simulation of many writers must fail without a guard, so it builds a :class:`Store` with fewer
-guards. No setting does.
+The simulation of many writers must fail if a guard is missing. To prove this, it builds a
+:class:`Store` with fewer guards. No setting switches a guard off.
 """
 
 from __future__ import annotations
