@@ -139,7 +139,7 @@ class Mariadb:
             "charset": "utf8mb4",
             "cursorclass": QuietMysqlCursor,
             "connect_timeout": max(2, wait_s),
-            # A statement waits up to ``wait_s`` for other writers. After that, the server is dead.
+            # A statement waits up to ``wait_s`` for other writers, and longer for a dead server.
             "read_timeout": wait_s + ANSWER_WITHIN_S,
             "write_timeout": wait_s + ANSWER_WITHIN_S,
             "init_command": "SET SESSION "

@@ -1,6 +1,7 @@
 """Queries that find inconsistent servers, quotas, hosts and orders.
 
-On a consistent database, they return nothing, apart from those that only list rows to check.
+On a sound database, they find nothing. :func:`open_migrations`, :func:`placed_servers` and
+:func:`holdings` only return what the audit checks itself.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ _HELD_BY_SERVERS = (
 
 
 def held_elsewhere(tx: Tx) -> Rows:
-    """Return servers with allocations on other hosts than their own, as rows of (uuid, number).
+    """Return servers that have allocations on other hosts, as rows of (uuid, allocations).
 
-    The number counts those allocations. Allocations of pools are not counted.
+    Allocations of pools are not counted.
     """
     elsewhere = (servers.c.provider_id != allocations.c.resource_provider_id) & (
         resource_providers.c.can_host == 1
@@ -151,7 +152,10 @@ def idle_tasks(tx: Tx, only: Only = None) -> Rows:
 
 
 def consumers_without_migration(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
-    """Return consumers of a type without an open migration, as rows of (uuid, its status)."""
+    """Return consumers of this type that have no open migration.
+
+    The rows are (uuid, status of the migration, if it exists).
+    """
     query = (
         sa.select(consumers.c.uuid, migrations.c.status)
         .outerjoin(migrations, migrations.c.uuid == consumers.c.uuid)

@@ -24,7 +24,10 @@ _STATES = (
 
 
 def usable(tx: Tx, seen_since: datetime) -> dict[str, bool]:
-    """Return every zone, and whether it has a host that is enabled and up."""
+    """Return every zone, and whether it has a host that is enabled and up.
+
+    A host is up if it is not forced down and its agent was seen since ``seen_since``.
+    """
     # SELECT availability_zone, MAX(CASE WHEN ... THEN 1 ELSE 0 END) ... GROUP BY 1
     is_usable = sa.and_(
         hosts.c.is_disabled == sa.false(),

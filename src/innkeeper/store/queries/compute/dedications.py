@@ -69,8 +69,8 @@ _MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
     migrations.c.source_host == hosts.c.name
 )
 # A shelved server has neither a host nor a migration, so its orders count. The newest order by id
-# replaces the one that ended last: finding that one would need a scan of all orders, and the times
-# differ only by moments.
+# is used instead of the one that ended last. Finding the latter would need a scan of all orders,
+# and the times differ only by moments.
 _CARRIED_OUT = (
     sa.select(work_orders.c.updated_at)
     .where(work_orders.c.agent_id == hosts.c.agent_id)

@@ -34,7 +34,7 @@ _COUNTS_OF = _COUNTS.where(
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, str, int, int]]:
-    """Return rows of (provider, project, number of its servers on it, how many of them are busy).
+    """Return rows of (provider, project, the project's servers, how many of them are busy).
 
     A server is busy while it is being built or has a task state.
     """
