@@ -15,13 +15,13 @@ Only = Collection[Any] | None
 """The ids to consider. ``None`` means all rows."""
 
 IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+"""Ids in one ``IN (...)``. SQLite accepts 32,766 parameters, PostgreSQL 65,535."""
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 """The placeholder for the ids in a query: ``column.in_(IDS)``."""
 
 
 def parts(ids: Iterable[T]) -> Iterator[list[T]]:
-    """Split ids into groups that fit into one statement; no group is empty."""
+    """Split ids into groups that fit into one statement. No group is empty."""
     remaining = list(ids)
     for start in range(0, len(remaining), IDS_PER_QUERY):
         yield remaining[start : start + IDS_PER_QUERY]

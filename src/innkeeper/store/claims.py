@@ -9,9 +9,9 @@ advance a provider from the same generation: the later one updates no row, or it
 Also, no claim leaves a provider over its capacity, because the sums are checked again after all
 writes. By then the update has locked the providers' rows, so the sums include all other claims.
 
-May be false: that a claim can be written if its generations matched when this transaction read
-them. Write transactions normally run one after the other, so none commits between the read and the
-update. Around a fail-over, two may run concurrently.
+May be false: that a claim is written if its generations matched when this transaction read them.
+Write transactions normally run one after the other, so none commits between the read and the
+update. Around a fail-over, however, two may run concurrently.
 
 Tests can switch off both guards with the store's constructor (:mod:`.guards`), to prove that the
 guards are needed.
@@ -133,7 +133,7 @@ def commit_together(
     :class:`ProviderChanged` means: read again and retry. :class:`ConcurrentUpdate` means that a
     consumer is not at the generation in its claim. The generations in a claim's ``seen`` include
     the accepted claims before it. After a rejected claim, later claims on its providers are
-    rejected too: they assume a generation that was not written, and that another writer may reuse.
+    rejected too, since they assume a generation that was not written and may be reused.
 
     ``are_read_here`` states that this transaction has already read the generations of the providers
     and consumers. ``given_back`` lists the allocations that this transaction released for these

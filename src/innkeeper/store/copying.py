@@ -28,7 +28,7 @@ SPOILT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 PRIMARY = 0xFF
 """Masks the primary part of an extended error code."""
 LOCKED_FROM, LOCKED_BYTES = 0x40000000, 512
-"""The range of SQLite's locks in the file; in WAL mode every open connection holds one."""
+"""The range of SQLite's locks in the file. In WAL mode, every open connection has a lock in it."""
 
 
 def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
@@ -138,7 +138,7 @@ def _is_database(file: Path) -> bool:
 
 def _shows_damage(error: Exception) -> bool:
     if isinstance(error, UnicodeDecodeError):
-        # SQLite's message quotes the damaged bytes.
+        # SQLite's error message contains the damaged bytes, which are not valid UTF-8.
         return True
     return getattr(error, "sqlite_errorcode", 0) & PRIMARY in SPOILT
 

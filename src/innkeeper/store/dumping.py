@@ -1,4 +1,4 @@
-"""The backup and restore commands of databases that have their own programs for them.
+"""Backup and restore commands for databases that come with their own backup programs.
 
 Always true: the commands are complete and contain no password. The programs prompt for the
 password, or read it from their usual places.

@@ -45,8 +45,8 @@ class Listener:
 
     It keeps a connection in autocommit mode, so a poll takes one round trip instead of four.
 
-    Always true: after a lost connection, it returns only numbers that it never returned before. The
-    database may have been restored, or may lack the last commits, so its counter may repeat values.
+    Always true: after a lost connection, it returns none of the earlier numbers. The database may
+    have been restored, or may lack the last commits, so the counter may reach old values again.
     """
 
     def __init__(self, store: Store, topic: str) -> None:

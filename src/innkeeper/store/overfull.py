@@ -1,11 +1,11 @@
 """The second guard of capacity: the database sums the allocations again after the claims.
 
 The first guard is the generation at which the claimant checked capacity. This one sums all
-allocations of the claimed providers after the writes, in the same transaction. Its time depends on
-the number of those providers alone.
+allocations of the claimed providers after the writes, in the same transaction. Its duration
+depends only on the number of these providers.
 
 Always true: only inventories that a batch adds to are checked. If an operator shrank an inventory
-below its usage, allocations of it can still be moved between consumers and released.
+below its usage, its allocations can still be moved between consumers and released.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
     """Execute a statement once for each of the values. Raises SQLAlchemy's errors."""
     raw = tx.connection
     try:
-        # A closed connection already fails here.
+        # On a closed connection, this already fails.
         cursor = raw.cursor()
         if len(values) > 1:
             cursor.executemany(text, values)

@@ -1,7 +1,7 @@
 """Schema upgrades, and the standard names of resource classes and traits.
 
 Always true: a program never changes a schema that is newer than the program, and uses it only if
-the schema allows this. Each step names the oldest compatible programs (``compatible_since``). The
+the schema permits this. Each step names the oldest compatible programs (``compatible_since``). The
 database stores the strictest of these values, for programs that do not know the steps.
 """
 
@@ -201,7 +201,7 @@ def _promise(tx: Tx, since: str) -> None:
 def _alone(store: Store, tx: Tx) -> Iterator[None]:
     store.backend.begin_upgrade(tx)
     try:
-        # Inside the lock, since another program may have filled an empty database shortly before.
+        # Inside the lock, since another program may have filled an empty database just before.
         store.backend.prepare(tx, is_empty=revision(tx) is None)
         yield
     finally:

@@ -22,7 +22,7 @@ from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
-"""An open transaction. Rooms pass it on; only the store executes SQL on it."""
+"""An open transaction. Rooms pass it on, but only the store executes SQL on it."""
 
 Listener = Callable[[str, frozenset[str]], None]
 """Called after a commit, with a topic and the names that were noted under it."""
@@ -31,7 +31,7 @@ _GUARDS = "innkeeper_guards"
 
 
 def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
-    """Have the store notify its listeners of ``names`` after the commit.
+    """Notify the store's listeners of ``names`` after the commit.
 
     May be false: that the noted write was committed. Notes of a step that was rolled back remain,
     so listeners must query the database.
@@ -47,7 +47,7 @@ def guards_of(tx: Tx) -> Guards:
 
 
 class Store:
-    """A database and its transactions; shared by all threads of a process."""
+    """A database and its transactions, shared by all threads of a process."""
 
     def __init__(self, backend: Backend, engines: Engines, guards: Guards | None = None) -> None:
         self.backend = backend
@@ -148,7 +148,7 @@ class Store:
 OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
 """Problems that other transactions cause, not the database."""
 DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
-"""A commit that fails with one of these did not happen."""
+"""If a commit fails with one of these problems, nothing was committed."""
 ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
@@ -169,7 +169,7 @@ REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
 
 def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
     """Return the error to raise instead, or ``None`` to raise the original."""
-    # The driver's text stays in the log: it can contain SQL.
+    # The driver's text is only logged, since it can contain SQL.
     if isinstance(error, sa.exc.TimeoutError):
         return Busy("No database connection became free in time.")
     if trouble is not None and trouble in REFUSALS:

@@ -13,7 +13,7 @@ IDLE_TIMEOUT_S = 15.0
 class Engines(NamedTuple):
     """The connections of one process, in two pools.
 
-    Writers have their own pool, so that a write waits for other writes only, never for readers.
+    Writers have their own pool, so that a write waits only for other writes, never for readers.
     """
 
     reading: sa.Engine

@@ -3,7 +3,7 @@
 Always true: the row of ``write_order`` names the writer. A write transaction begins by incrementing
 the row, provided that the row names the transaction's node. On any other node, this first statement
 fails. On a former writer that does not know of its replacement, the commit fails, since the
-replacement changed the same row. Nodes without quorum or still synchronizing are not used.
+replacement changed the same row. Nodes that have no quorum or are still synchronizing are not used.
 
 Not all nodes take writes, because certification orders writes, but does not validate the reads
 before them (docs/explanation/galera.md).
@@ -187,7 +187,7 @@ class Cluster:
             why[str(address)] = found.state
             nodes.append(found)
             if address == self._last and found.is_usable:
-                # The usual case: the last writer still is the writer.
+                # The usual case: the last writer is still the writer.
                 brief = _open(address, self._briefly(arguments))
                 with closing(brief) as raw, suppress(LookupError):
                     if _writer_named_by(raw) == found.name:

@@ -60,7 +60,7 @@ TROUBLES = {
     LOCK_WAIT: Trouble.WAITED,
     # Statement timeout.
     1969: Trouble.WAITED,
-    # Too many connections to the server, or of this user.
+    # Too many connections to the server or by this user.
     1040: Trouble.CROWDED,
     1203: Trouble.CROWDED,
     1226: Trouble.CROWDED,
@@ -108,7 +108,7 @@ class QuietMysqlCursor(Cursor):
             error.args = (error.args[0], "a value was refused")
             raise
         except TypeError as error:
-            # For values that cannot be sent, other drivers raise an error of the DB-API.
+            # Unlike others, this driver raises no DB-API error for values that it cannot write.
             raise err.ProgrammingError(0, str(error)) from error
 
 

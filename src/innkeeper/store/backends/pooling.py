@@ -36,7 +36,7 @@ def _engine(
 ) -> sa.Engine:
     """Create an engine, in which a thread waits up to ``wait_s`` for a free connection.
 
-    Each connection is tested before use, since a restart or fail-over leaves dead ones in the pool.
+    Each connection is tested before use, since a fail-over leaves dead connections in the pool.
     """
     return sa.create_engine(
         url,

@@ -37,14 +37,14 @@ READ_ONLY = "25006"
 TROUBLES = {
     "40001": Trouble.COLLISION,
     "40P01": Trouble.COLLISION,
-    # Timeouts of a lock and of a statement.
+    # Lock wait timeout and statement timeout.
     "55P03": Trouble.WAITED,
     "57014": Trouble.WAITED,
     READ_ONLY: Trouble.READ_ONLY,
     # The server ended a transaction that was idle for too long.
     "25P03": Trouble.GONE,
     "40003": Trouble.GONE,
-    # The server is shutting down, crashed or is starting; the session was idle for too long.
+    # The server is shutting down, crashed or starting up, or the session was idle for too long.
     "57P01": Trouble.GONE,
     "57P02": Trouble.GONE,
     "57P03": Trouble.GONE,

@@ -25,8 +25,8 @@ from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
-"""Per connection. A million allocations with indexes take about 200 MB; claims touch only the upper
-levels of the trees and the ends of the tables."""
+"""Per connection. A million allocations with indexes take about 200 MB, but claims touch only the
+upper levels of the trees and the ends of the tables."""
 CHECKPOINT_PAGES = 4_000
 """A checkpoint copies the log into the file once the log has this size (16 MB). Batches change the
 same pages repeatedly, so less frequent checkpoints copy less."""

@@ -3,7 +3,7 @@
 A host's row is also its compute service. The Compute API shows the same object under two names.
 
 Always true: a server with a ``provider_id`` that is not deleted has allocations under its uuid.
-``quota_usages`` holds the sums over all servers that are not deleted.
+``quota_usages`` contains the sums over all servers that are not deleted.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ hosts = numbered_table(
     sa.Column("hypervisor_version", sa.Integer, nullable=False),
     sa.Column("host_ip", sa.String(45), nullable=False),
     sa.Column("cpu_facts", sa.JSON, nullable=False),
-    # Facts with units in the name (numbers, strings, lists), as the agent reports them.
+    # Facts (numbers, strings, lists) as the agent reports them. Their names contain the units.
     sa.Column("capabilities", sa.JSON, nullable=False),
     # The resource classes and traits of the last report. Those that the agent no longer reports
     # are removed. Those that an operator added through Placement are kept.
@@ -124,7 +124,7 @@ hosts = numbered_table(
     # requests, and the uuid of the set of hosts that it belongs to.
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
-    # A KeptRatio by resource class: the ratio that the dedication sets, and the host's own.
+    # A KeptRatio by resource class: the ratio that the dedication sets, and the host's own ratio.
     sa.Column("kept_ratios", sa.JSON(none_as_null=True)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),

@@ -26,7 +26,7 @@ users = sa.Table(
     sa.Column("description", LongText, nullable=False),
     sa.Column("default_project_id", sa.String(64)),
     sa.Column("is_enabled", sa.Boolean, nullable=False),
-    # Tokens issued before this moment are invalid. Set when a password or a role is revoked.
+    # Tokens issued before this moment are invalid. Set to revoke all of the user's tokens.
     sa.Column("tokens_valid_from", Moment, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
 )

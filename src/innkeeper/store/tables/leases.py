@@ -55,7 +55,7 @@ lease_events = numbered_table(
     "lease_events",
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("lease_id", BigId, sa.ForeignKey("leases.id"), nullable=False),
-    # A domain.leases.LeaseEventKind and a LeaseEventState.
+    # Values of domain.leases.LeaseEventKind and LeaseEventState.
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("due_at", Moment, nullable=False),

@@ -1,4 +1,4 @@
-"""Queries and writes of agents, and of when each agent was last seen."""
+"""Database access for agents and the times when they were last seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and writes of aggregates, which are named sets of hosts with metadata."""
+"""Database access for aggregates, which are named sets of hosts with metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of availability zones, which the rows of hosts name."""
+"""Queries for availability zones. A zone exists if the row of a host names it."""
 
 from __future__ import annotations
 

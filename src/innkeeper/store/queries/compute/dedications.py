@@ -191,7 +191,7 @@ def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None
 
 
 def left_at(tx: Tx, names: Collection[str]) -> dict[str, datetime]:
-    """Return when the last server left each of these hosts, ``datetime.min`` if none ever did."""
+    """Return when the last server left each of these hosts, or ``datetime.min`` if none did."""
     rows = by_ids.rows(tx, _LEFT, names)
     # All timestamps of the database are naive.
     never = datetime.min  # noqa: DTZ901

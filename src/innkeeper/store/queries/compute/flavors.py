@@ -1,4 +1,4 @@
-"""Queries and writes of flavors, their extra specs, and the access of projects to private ones."""
+"""Database access for flavors, their extra specs, and the access of projects to private ones."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
     try:
         tx.execute(flavors.insert(), values)
     except sa.exc.IntegrityError as error:
-        # Another process inserted such a flavor after the check.
+        # Another process inserted a flavor with this id or name after the check.
         raise AlreadyExists("A flavor with that ID or name already exists.") from error
     return by_public_ids(tx, [flavor.flavor_id])[flavor.flavor_id]
 

@@ -28,7 +28,10 @@ _ZONES = (
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]:
-    """Yield the name and effective, reported and aggregates' zones of all hosts, or of these."""
+    """Yield all hosts, or those in ``only``, with their zones.
+
+    Each item is (name, effective zone, reported zone, zones of the host's aggregates).
+    """
     # The syntax for JSON columns differs between databases, so all of the metadata is read.
     host: tuple[str, str, str] | None = None
     from_aggregates: set[str] = set()

@@ -1,4 +1,4 @@
-"""Queries and writes of hosts and their compute services."""
+"""Database access for hosts and their compute services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and writes of images."""
+"""Database access for images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and writes of users' keypairs. Private keys are never stored."""
+"""Database access for users' keypairs. Private keys are never stored."""
 
 from __future__ import annotations
 

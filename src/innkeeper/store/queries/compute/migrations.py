@@ -1,4 +1,4 @@
-"""Queries and writes of migrations, which are changed by compare-and-update.
+"""Database access for migrations, which are changed by compare-and-update.
 
 Always true: a migration's status changes only from the status that the caller read.
 """

@@ -1,4 +1,4 @@
-"""Queries and writes of work orders.
+"""Database access for work orders.
 
 Always true: an order is delivered until it is ended, and is ended only once. Adding an order notes
 its agent on the transaction, so that the commit wakes the agent's pending poll.
@@ -215,7 +215,7 @@ def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
 
 
 def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
-    """Write the error messages of failed orders."""
+    """Store the error messages of failed orders."""
     rows = [{"number": number, "text": text} for number, text in messages.items()]
     if rows:
         _SET_MESSAGE.run(tx, rows)

@@ -1,4 +1,4 @@
-"""Queries and writes of the quotas that operators set for projects."""
+"""Database access for the quotas that operators set for projects."""
 
 from __future__ import annotations
 

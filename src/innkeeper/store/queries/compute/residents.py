@@ -25,7 +25,7 @@ _COUNTS = (
     .where(servers.c.provider_id.is_not(None))
     .group_by(servers.c.provider_id, servers.c.project_id)
 )
-# By host name, because servers have an index on it.
+# Filters by host name, since servers have an index on it.
 _COUNTS_OF = _COUNTS.where(
     servers.c.host.in_(sa.select(hosts.c.name).where(hosts.c.provider_id.in_(IDS)))
 )

@@ -1,4 +1,4 @@
-"""Queries and writes of the actions on servers, and queries of the last decision about each."""
+"""Database access for the actions on servers, and for the last decision about each server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def end(
     now: datetime,
     counted: str | None = None,
 ) -> None:
-    """Record that an action continues or ended, or with ``message``, that it failed.
+    """Record that an action continued or ended. With ``message``, record that it failed.
 
     ``counted`` is the message with numbers of hosts, for administrators. It is stored only if it
     differs from ``message``.

@@ -1,4 +1,4 @@
-"""Queries and writes of server groups and their members.
+"""Database access for server groups and their members.
 
 Always true: queries of members leave out deleted servers. The membership rows of deleted servers
 are kept, to show which group a server was in.
@@ -135,7 +135,10 @@ def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]
 
 
 def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
-    """Return the hosts that moving members, except the server ``but``, are not on at present."""
+    """Return the other hosts of members that are moving, except for the server ``but``.
+
+    The other host of a move is its source or destination, whichever the member is not on.
+    """
     rows = tx.execute(_MOVING, {"requested": group_id, "but": but})
     return [
         other

@@ -1,4 +1,4 @@
-"""Queries of the servers that ran in a period, deleted or not, for usage reports."""
+"""Queries for the servers that ran in a period, deleted or not, for usage reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and writes of servers, which are changed by compare-and-update.
+"""Database access for servers, which are changed by compare-and-update.
 
 Pages begin after the last row of the previous page (keyset pagination), not at an offset. So each
 page costs the same, and no server is listed twice if others are created or deleted in between.

@@ -1,4 +1,4 @@
-"""Queries and writes of agents' credentials."""
+"""Database access for agents' credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and writes of users, projects, roles, role assignments, revoked tokens and secrets.
+"""Database access for users, projects, roles, role assignments, revoked tokens and secrets.
 
 Always true: a function that adds or renames raises :class:`AlreadyExists` if the name is taken,
 even if another process takes it concurrently. A function that changes what tokens permit
@@ -152,7 +152,7 @@ def void_tokens(tx: Tx, user_ids: Collection[str], now: datetime) -> None:
         sa.select(users.c.id, users.c.tokens_valid_from).where(users.c.id.in_(list(user_ids)))
     ).all()
     for user_id, stamp in rows:
-        # The stamp must increase even if the clock stands still or is set back.
+        # The timestamp must increase even if the clock stands still or is set back.
         later = max(now, stamp + timedelta(microseconds=1))
         tx.execute(users.update().where(users.c.id == user_id).values(tokens_valid_from=later))
 

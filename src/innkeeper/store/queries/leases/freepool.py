@@ -1,4 +1,4 @@
-"""Queries and writes of the hosts of the freepool, which leases may hold."""
+"""Database access for the hosts of the freepool, which leases may hold."""
 
 from __future__ import annotations
 

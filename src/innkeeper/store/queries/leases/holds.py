@@ -1,4 +1,4 @@
-"""Queries and writes of holds: hosts of the freepool that reservations hold in their windows."""
+"""Database access for holds: hosts of the freepool that reservations hold in their windows."""
 
 from __future__ import annotations
 

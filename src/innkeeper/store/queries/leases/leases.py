@@ -1,4 +1,4 @@
-"""Queries and writes of leases with their reservations and events."""
+"""Database access for leases with their reservations and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and writes of the actions on pclouds."""
+"""Database access for the actions on pclouds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def add(
     host_name: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Record an action in the transaction that performs it. ``owner_id`` is the new owner."""
+    """Record an action in the transaction that performs it.
+
+    ``owner_id`` is the owner after the action.
+    """
     tx.execute(
         pcloud_actions.insert(),
         {

@@ -1,4 +1,4 @@
-"""Queries and writes of host flavors and the hosts in their pools."""
+"""Database access for host flavors and the hosts in their pools."""
 
 from __future__ import annotations
 

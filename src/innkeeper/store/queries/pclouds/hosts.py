@@ -1,4 +1,4 @@
-"""Queries and writes of the hosts of pclouds, and of billing periods."""
+"""Database access for the hosts of pclouds, and of billing periods."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ def count_behind(tx: Tx, pcloud: int, row: int) -> int:
 
 
 def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
-    """Return how many hosts of each pcloud may still have its previous ratios. Omits zeros."""
+    """Return how many hosts of each pcloud may still have its previous ratios.
+
+    Pclouds without such hosts are left out.
+    """
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
     query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS))
@@ -193,7 +196,7 @@ def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
 
 
 def rename_run(tx: Tx, host_id: int, name: str) -> None:
-    """Write a host's new name into its open billing period."""
+    """Update a host's name in its open billing period."""
     tx.execute(
         billing_periods.update()
         .where(billing_periods.c.host_id == host_id, billing_periods.c.ended_at.is_(None))

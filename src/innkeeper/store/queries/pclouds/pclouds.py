@@ -1,4 +1,4 @@
-"""Queries and writes of pclouds, their projects, and the stored answers to requests."""
+"""Database access for pclouds, their projects, and the stored answers to requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of allocations and their consumers."""
+"""Queries for allocations and their consumers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of providers' inventories and usage, for claims and for the snapshot."""
+"""Queries for providers' inventories and usage, for claims and for the snapshot."""
 
 from __future__ import annotations
 

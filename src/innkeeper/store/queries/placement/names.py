@@ -1,4 +1,4 @@
-"""Queries and writes of the names of resource classes and traits."""
+"""Database access for the names of resource classes and traits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of pools: providers that share their inventories with hosts, through aggregates.
+"""Queries for pools: providers that share their inventories with hosts, through aggregates.
 
 :mod:`innkeeper.domain.placement` defines pools and the hosts that they serve.
 """

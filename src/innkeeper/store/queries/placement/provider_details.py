@@ -1,4 +1,4 @@
-"""Queries and writes of the inventories, traits and aggregates of single providers."""
+"""Database access for the inventories, traits and aggregates of single providers."""
 
 from __future__ import annotations
 

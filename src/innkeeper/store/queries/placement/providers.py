@@ -1,4 +1,4 @@
-"""Queries and writes of resource providers."""
+"""Database access for resource providers."""
 
 from __future__ import annotations
 

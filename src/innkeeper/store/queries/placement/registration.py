@@ -1,4 +1,4 @@
-"""Bulk queries and writes of providers with their inventories and traits."""
+"""Bulk database access for providers with their inventories and traits."""
 
 from __future__ import annotations
 
