@@ -127,7 +127,7 @@ def commit_together(
     are_read_here: bool = False,
     given_back: Sequence[Freed] = (),
 ) -> list[Refusal | None]:
-    """Write many claims in one transaction; each succeeds or fails independently.
+    """Write many claims in one transaction. Each claim succeeds or fails independently.
 
     Returns ``None`` for each written claim, and the reason for each rejected one.
     :class:`ProviderChanged` means: read again and retry. :class:`ConcurrentUpdate` means that a

@@ -41,7 +41,7 @@ def number(tx: Tx, topic: str) -> int:
 
 
 class Listener:
-    """Polls the counter of one topic; used by one thread.
+    """Polls the counter of one topic. Used by one thread.
 
     It keeps a connection in autocommit mode, so a poll takes one round trip instead of four.
 

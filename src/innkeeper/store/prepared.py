@@ -111,7 +111,7 @@ class PreparedForIds:
     """A query whose only parameter is :data:`IDS`, for any number of ids.
 
     The query is compiled for 1, 2, 4, 8 ... ids. Lists of other lengths are padded with their last
-    id; repeated ids do not repeat rows. A query that sorts or aggregates does so within each group
+    id, which does not repeat its rows. A query that sorts or aggregates does so within each group
     of ids, as in :func:`by_ids.rows`.
     """
 

@@ -209,7 +209,7 @@ class Cluster:
     ) -> Node | Address | pymysql.Error:
         """Return the node at an address, the address if it is in no cluster, or the error."""
         try:
-            # On a separate connection with short timeouts.
+            # Use a separate connection with short timeouts.
             with closing(_open(address, self._briefly(arguments))) as raw:
                 found = look(raw, address)
         except pymysql.Error as error:

@@ -183,7 +183,7 @@ class Mariadb:
             raise Busy("Another process is upgrading the schema.")
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Set the collation of an empty database. In others, reject tables with another one."""
+        """Set the collation of an empty database, or reject tables with a different collation."""
         if is_empty:
             tx.exec_driver_sql(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {COLLATION}")
         else:

@@ -198,8 +198,8 @@ work_orders = numbered_table(
     sa.Column("migration_id", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # Includes the status. Without it and without statistics, a database would scan all waiting
-    # orders for those of one server.
+    # Includes the status, since a database without statistics would otherwise scan all waiting
+    # orders for the orders of one server.
     sa.Index(None, "server_uuid", "status"),
     sa.Index(None, "agent_id", "status", "id"),
     sa.Index(None, "status", "created_at"),

@@ -41,7 +41,7 @@ def last_seen(tx: Tx) -> list[tuple[AgentId, datetime]]:
 
 
 def seen_since(tx: Tx, moment: datetime) -> list[tuple[AgentId, datetime]]:
-    """Return the agents seen at or after ``moment``, and when. The query uses an index."""
+    """Return the id and time of each agent seen at or after ``moment``. Uses an index."""
     return _SEEN_SINCE.rows(tx, {"since": moment})
 
 

@@ -1,7 +1,7 @@
 """Queries that find inconsistent servers, quotas, hosts and orders.
 
-On a sound database, they find nothing. :func:`open_migrations`, :func:`placed_servers` and
-:func:`holdings` only return what the audit checks itself.
+On a sound database, they find nothing. Only :func:`open_migrations`, :func:`placed_servers` and
+:func:`holdings` return all rows, which the audit then checks.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _ZONES = (
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]:
-    """Yield all hosts, or those in ``only``, with their zones.
+    """Yield all hosts, or the hosts in ``only``, with their zones.
 
     Each item is (name, effective zone, reported zone, zones of the host's aggregates).
     """

@@ -242,7 +242,7 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
         .where(work_orders.c.host.in_(list(names)))
         .where(work_orders.c.agent_id != agent_id)
     )
-    # A query first, since such orders are rare, and an UPDATE would lock all rows that it scans.
+    # A query first, since these orders are rare, and an UPDATE would lock all rows that it scans.
     numbers = list(tx.execute(others).scalars())
     for part in by_ids.parts(numbers):
         tx.execute(

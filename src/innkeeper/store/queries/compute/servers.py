@@ -84,7 +84,7 @@ _ALIVE_MANY = (
 
 
 def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
-    """Return those of these servers that exist and are not deleted."""
+    """Return the servers with these uuids that exist and are not deleted."""
     requested = list(uuids)
     if not requested:
         return []
@@ -131,7 +131,7 @@ def place_elsewhere(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """Return those of these uuids that belong to servers, deleted or not."""
+    """Return which of these uuids belong to servers, deleted or not."""
     if not uuids:
         return set()
     query = sa.select(servers.c.uuid).where(servers.c.uuid.in_(list(uuids)))

@@ -52,7 +52,10 @@ _KEPT = (
 
 
 def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
-    """Return the hosts, all or those in ``only``, that are in the freepool or serve leases."""
+    """Return the hosts that are in the freepool or dedicated to leases.
+
+    With ``only``, return only the hosts with these names.
+    """
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
     return [FreepoolRow(*row) for row in rows]
 

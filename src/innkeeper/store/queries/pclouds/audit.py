@@ -57,12 +57,15 @@ _DEDICATED = (
 
 
 def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
-    """Return the hosts, all or those in ``only``, that are in a pool or dedicated to pclouds."""
+    """Return the hosts that are in a pool or dedicated to pclouds.
+
+    With ``only``, return only the hosts with these names.
+    """
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
 class AggregateMemberships(NamedTuple):
-    """Pairs of (host, owned aggregate): expected ones, existing ones, and those in Placement."""
+    """Pairs of (host, owned aggregate) that should exist, that exist, and that Placement has."""
 
     wanted: set[tuple[str, int]]
     present: set[tuple[str, int]]

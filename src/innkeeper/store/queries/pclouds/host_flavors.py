@@ -174,7 +174,7 @@ def counts(tx: Tx, row: int) -> tuple[int, int]:
 
 
 def pooled(tx: Tx, host_ids: Collection[int]) -> dict[int, PoolHost]:
-    """Return those of these hosts that are in a pool, by row id."""
+    """Return the hosts with these row ids that are in a pool, by row id."""
     rows = by_ids.rows(tx, _POOLED.where(pool_hosts.c.host_id.in_(IDS)), host_ids)
     return {each.host_id: each for each in (PoolHost(*row) for row in rows)}
 

@@ -113,7 +113,7 @@ def count_behind(tx: Tx, pcloud: int, row: int) -> int:
 def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
     """Return how many hosts of each pcloud may still have its previous ratios.
 
-    Pclouds without such hosts are left out.
+    Pclouds whose hosts all have the current ratios are left out.
     """
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)

@@ -52,7 +52,7 @@ _TREE_LINKS_OF = (
 
 
 def uuids(tx: Tx, among: Collection[ProviderId] | None = None) -> dict[ProviderId, ProviderUuid]:
-    """Return the uuids of all pools, or of those among these providers."""
+    """Return the uuids of all pools, or of the pools in ``among``."""
     rows: list[Any] = list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
@@ -97,7 +97,7 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
 
 
 def _aggregates_lacking(class_id: ClassId) -> sa.Select[tuple[str]]:
-    """Return the query for those aggregates that have a host without capacity of a class."""
+    """Return the query for the aggregates with a host that lacks capacity of a class."""
     # SELECT aggregate FROM <these aggregates>
     #  WHERE EXISTS (SELECT 1 FROM <its links> JOIN <member> JOIN <host in the member's tree>
     #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))
