@@ -12,23 +12,23 @@ from innkeeper.store.transactions import Tx
 T = TypeVar("T")
 Rows = list[sa.Row[*tuple[Any, ...]]]
 Only = Collection[Any] | None
-"""The ids to look at; ``None`` means all rows."""
+"""The ids to consider. ``None`` means all rows."""
 
 IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``; SQLite takes 32,766 parameters, PostgreSQL 65,535."""
+"""Ids in one ``IN (...)``. SQLite accepts 32,766 parameters, PostgreSQL 65,535."""
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 """The placeholder for the ids in a query: ``column.in_(IDS)``."""
 
 
 def parts(ids: Iterable[T]) -> Iterator[list[T]]:
-    """Split ids into groups that fit into one statement; no group is empty."""
+    """Split ids into groups that fit into one statement. No group is empty."""
     remaining = list(ids)
     for start in range(0, len(remaining), IDS_PER_QUERY):
         yield remaining[start : start + IDS_PER_QUERY]
 
 
 def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
-    """All rows of a query for these ids in place of :data:`IDS`; none for no ids.
+    """Return all rows of a query with these ids in place of :data:`IDS`.
 
     A query that sorts or aggregates does so within each group of ids.
     """
@@ -39,13 +39,13 @@ def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
 
 
 def narrowed(tx: Tx, query: sa.Select[Any], column: sa.ColumnElement[Any], only: Only) -> Rows:
-    """The rows of a query whose ``column`` is among ``only``."""
+    """Return the rows of a query whose ``column`` is in ``only``."""
     if only is None:
         return list(tx.execute(query))
     return rows(tx, query.where(column.in_(IDS)), only)
 
 
 def run(tx: Tx, statement: sa.Update | sa.Delete, ids: Iterable[Any]) -> None:
-    """Execute a statement for these ids in place of :data:`IDS`."""
+    """Execute a statement with these ids in place of :data:`IDS`."""
     for part in parts(ids):
         tx.execute(statement, {"ids": part})

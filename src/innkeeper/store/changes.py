@@ -1,14 +1,15 @@
 """The change feed: every capacity write adds a numbered row in the same transaction.
 
-Always true: ids grow in the order of commits. A database assigns ids before the commit, so row 6
-could be visible while the transaction of row 5 is still open, and a reader would miss row 5.
-Therefore write transactions of all processes run one after the other (ADR 0021). A reader that has
-applied all rows up to an id, and reads the rows after it, misses no committed change.
+Always true: ids are in commit order. Databases assign ids before the commit, so with concurrent
+transactions, row 6 could become visible before row 5, and a reader would miss row 5. Therefore the
+write transactions of all processes run one after the other (ADR 0021). A reader that has applied
+all rows up to an id, and then reads the rows after it, misses no committed change.
 
-Always true: rows are pruned from the beginning, so while a row exists, all later ones do.
+Always true: rows are pruned from the beginning, so if a row exists, all later rows exist.
 
-Always true: a row is the one that was read if its timestamp matches as well. A restored database,
-or a standby that took over without the last commits, reuses ids for other changes.
+Always true: a row with the same id and timestamp is the row that was read before. The id alone
+proves nothing: a restored database, or a standby that took over without the last commits, reuses
+ids for other changes.
 
 May be false: that the ids have no gaps.
 """
@@ -35,14 +36,14 @@ SERVERS_ONLY = -2
 reader that does not count servers may skip it."""
 
 PRUNED_MAX = 50_000
-"""Ids that one transaction prunes, while other writers wait."""
+"""How many ids one transaction prunes at most, since other writers wait for it."""
 
 
 class Change(NamedTuple):
     """One row of the feed.
 
-    If claims alone changed the provider, ``seen`` is the generation before them, and ``taken`` the
-    sum of their amounts for :func:`amounts`. Otherwise both are ``None``.
+    If only claims changed the provider, ``seen`` is the generation before them, and ``taken`` is
+    the sum of their amounts (see :func:`amounts`). Otherwise, both are ``None``.
     """
 
     id: ChangeId
@@ -54,7 +55,7 @@ class Change(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """The effect of claims on one provider; released amounts are negative."""
+    """The effect of claims on one provider. Released amounts are negative."""
 
     provider_id: ProviderId
     seen: Generation
@@ -66,7 +67,7 @@ _ADD = Prepared(changes.insert())
 
 
 def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
-    """Add a change for each of these providers, with its new generation."""
+    """Add a change with the new generation for each of these providers."""
     _add(tx, [(provider_id, generation, None, None) for provider_id, generation in moved], now)
 
 
@@ -127,10 +128,10 @@ _WITHOUT_LIMIT = 2**62
 
 
 def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | None:
-    """The rows after ``last``, ordered by id, at most ``most``.
+    """Return up to ``most`` rows after ``last``, ordered by id.
 
-    ``None`` means that rows may be missing: row ``last`` does not exist any more, or is another
-    one. At the beginning none is missing as long as row 1 exists.
+    Returns ``None`` if rows may be missing, because row ``last`` no longer exists or is a different
+    one. From the beginning, no rows are missing if row 1 exists or the feed is empty.
     """
     rows = [Change(*row) for row in _FROM.rows(tx, {"first": last.id, "most": most + 1})]
     if last == BEGINNING:
@@ -145,16 +146,16 @@ _NEWEST = sa.select(changes.c.id, changes.c.created_at).order_by(changes.c.id.de
 
 
 def newest(tx: Tx) -> Bookmark:
-    """The bookmark of a reader that has read everything."""
+    """Return the bookmark of a reader that has read everything."""
     row = tx.execute(_NEWEST).first()
     return BEGINNING if row is None else Bookmark(ChangeId(row[0]), row[1])
 
 
 def prune(tx: Tx, before: datetime, kept_max: int) -> int:
-    """Delete rows from the beginning; return their number.
+    """Delete rows from the beginning; return the number of deleted rows.
 
-    That is all rows up to the last one from before a moment, and more until ``kept_max`` remain,
-    but never the newest, and at most :data:`PRUNED_MAX`.
+    Deletes all rows up to the last one written before ``before``, and further rows until
+    ``kept_max`` ids remain. Never deletes the newest row, and stops after :data:`PRUNED_MAX` ids.
     """
     ends = tx.execute(sa.select(sa.func.min(changes.c.id), sa.func.max(changes.c.id))).one()
     if ends[0] is None:

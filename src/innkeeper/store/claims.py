@@ -5,16 +5,16 @@ Source: the seed *Resource Providers*, "compare and update". The seed's statemen
 
 Always true: allocations are inserted only in a transaction that also advances each of their
 providers from the generation at which the claimant checked capacity. Two transactions cannot
-advance a provider from the same generation: the later one updates no row, or its commit fails. And
-no claim leaves a provider over its capacity: the sums are checked again after all writes. By then
-the update has locked the rows of the providers, so the sums include all other claims.
+advance a provider from the same generation: the later one updates no row, or its commit fails.
+Also, no claim leaves a provider over its capacity, because the sums are checked again after all
+writes. By then the update has locked the providers' rows, so the sums include all other claims.
 
-May be false: that a claim is written whose generations matched when this transaction read them.
-Write transactions run one after the other, so none commits between that read and the update, except
-around a fail-over, when two may run at once.
+May be false: that a claim is written if its generations matched when this transaction read them.
+Write transactions normally run one after the other, so none commits between the read and the
+update. Around a fail-over, however, two may run concurrently.
 
-A test can switch both guards off by the store's constructor (:mod:`.guards`), to prove that the
-checks fail without them.
+Tests can switch off both guards with the store's constructor (:mod:`.guards`), to prove that the
+guards are needed.
 """
 
 from __future__ import annotations
@@ -127,22 +127,22 @@ def commit_together(
     are_read_here: bool = False,
     given_back: Sequence[Freed] = (),
 ) -> list[Refusal | None]:
-    """Write many claims in one transaction; each succeeds or fails independently.
+    """Write many claims in one transaction. Each claim succeeds or fails independently.
 
-    Returns for each claim ``None`` if it is written, or the reason if not: :class:`ProviderChanged`
-    (read again and retry), or :class:`ConcurrentUpdate` for a consumer that is not at the
-    generation in its claim. The ``seen`` of a claim includes the accepted claims before it. After a
-    rejected claim, later claims on its providers are rejected too: they assume a generation that
-    was never written, and that another writer may reuse.
+    Returns ``None`` for each written claim, and the reason for each rejected one.
+    :class:`ProviderChanged` means: read again and retry. :class:`ConcurrentUpdate` means that a
+    consumer is not at the generation in its claim. The generations in a claim's ``seen`` include
+    the accepted claims before it. After a rejected claim, later claims on its providers are
+    rejected too, since they assume a generation that was not written and may be reused.
 
-    ``are_read_here`` promises that this transaction read the generations of providers and
-    consumers, so that they need not be read again. ``given_back`` is what this transaction has
-    released for these claims: they may take that much even if a provider is over its capacity.
+    ``are_read_here`` states that this transaction has already read the generations of the providers
+    and consumers. ``given_back`` lists the allocations that this transaction released for these
+    claims. The claims may take the same amounts even if a provider is over its capacity.
 
-    Raises :class:`Overtaken` if another transaction came between, or if a provider would exceed its
-    capacity. The caller must not catch it: some rows are written, and allocations with a stale
-    generation could overcommit a provider. It rolls back the whole transaction, or the savepoint of
-    its step. The other claims of the batch are retried one by one.
+    Raises :class:`Overtaken` after a conflict with a concurrent transaction, or if a provider would
+    exceed its capacity. Some rows are written by then, and allocations with a stale generation
+    could overcommit a provider. So the caller must roll back the whole transaction, or the
+    savepoint of its step. The other claims of the batch are retried one by one.
     """
     writing = _begin(tx, claims, are_read_here=are_read_here)
     outcomes: list[Refusal | None] = []
@@ -174,7 +174,7 @@ def _read_consumers(tx: Tx, claims: Sequence[Claim]) -> dict[ConsumerUuid, Gener
 
 
 def _seen_generations(claims: Sequence[Claim]) -> dict[ProviderId, Generation]:
-    """The generation of each provider before the first claim on it."""
+    """Return the generation of each provider before the first claim on it."""
     found: dict[ProviderId, Generation] = {}
     for claim in claims:
         for provider_id, seen in claim.seen.items():
@@ -198,7 +198,7 @@ def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
         if is_rejected or is_changed:
             return ProviderChanged(provider_id, seen)
     for each in claim.consumers:
-        # If a consumer occurs twice in a batch, the second claimant cannot have seen the first.
+        # If a consumer occurs twice in a batch, the second claimant has not seen the first claim.
         if each.uuid in writing.touched or writing.consumers.get(each.uuid) != each.seen:
             return ConcurrentUpdate(
                 f"Consumer {each.uuid} is not at generation {each.seen}, as was expected."
@@ -260,7 +260,7 @@ def _add_consumer(writing: _Writing, each: ConsumerClaim, now: datetime) -> None
 
 
 def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime) -> None:
-    # The generations first, so that a conflict is found before anything else is written.
+    # Advance the generations first, so that a conflict is found before anything else is written.
     advanced = {pid: (seen, writing.generations[pid]) for pid, seen in writing.first_seen.items()}
     _move(tx, advanced, now)
     gains = overfull.net_gains(
@@ -294,7 +294,7 @@ def _add_changes(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
     for (provider_id, class_id), amount in gains.items():
         if amount and provider_id not in unclaimed:
             taken[provider_id][class_id] = amount
-    # A provider that only loses an allocation is not in ``seen``, so no generation shows it.
+    # A provider that only loses allocations is not in ``seen``, so its generation does not change.
     changes.add_always_read(tx, sorted(unclaimed), now)
     changes.add_claimed(
         tx, [changes.Claimed(pid, *moves[pid], amounts) for pid, amounts in taken.items()], now
@@ -304,7 +304,7 @@ def _add_changes(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
 def _check_capacity(tx: Tx, gains: Gains) -> None:
     found = overfull.exceeded(tx, gains)
     if found:
-        # Normally never: the check of the generations finds such claims before any write.
+        # Not expected: the check of the generations rejects such claims before any write.
         LOG.error("claims_beyond_capacity", providers_and_classes=found)
         raise Overtaken("A resource provider has less capacity left than expected.")
 
@@ -315,7 +315,7 @@ def advance(
     """Advance the generation of each provider in ``seen``; return the new generations.
 
     For writes without a claim: inventories, traits, aggregates. Raises :class:`ProviderChanged` for
-    the first provider at another generation; the caller rolls back.
+    the first provider at another generation. The caller must then roll back.
     """
     current = _read_generations(tx, seen)
     for provider_id, generation in seen.items():
@@ -350,16 +350,16 @@ def _update_all(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None
     else:
         changed = sum(statement.run(tx, [row]) for row in rows)
     if changed != len(rows):
-        # The driver reports no row, only that not all of them matched.
+        # The driver reports only the number of changed rows, not which rows did not match.
         raise Overtaken("Another transaction changed the same rows in between.")
 
 
 def release(tx: Tx, uuids: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
     """Delete these consumers with their allocations, and return the allocations.
 
-    Unknown consumers are ignored, so a second release frees nothing. Generations do not advance, as
-    with Placement's ``DELETE /allocations``: a claim that was decided before has seen less free
-    capacity than there is, never more.
+    Unknown consumers are ignored, so a release is idempotent. As with Placement's
+    ``DELETE /allocations``, generations do not advance. A claim that was decided before the release
+    saw less free capacity than there is, never more.
     """
     freed = _held(tx, uuids)
     by_ids.run(tx, _DELETE_ALLOCATIONS, uuids)

@@ -1,9 +1,9 @@
-"""Backups of a SQLite database: made while it is in use, and restored while it is not.
+"""Backups of a SQLite database, made while it is in use, and restored while it is not.
 
-Always true: a copy is a consistent snapshot. A restore is one transaction of SQLite: after a crash
-the database is as before or fully restored.
+Always true: a copy is a consistent snapshot. A restore is atomic: after a crash, the database is
+either unchanged or fully restored.
 
-Other databases have their own programs for backups; see :mod:`innkeeper.store.dumping`.
+Other databases have their own backup programs; see :mod:`innkeeper.store.dumping`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.domain.errors import Conflict, InUse
 
 PARTIAL = ".partial"
 BESIDE = ("-wal", "-shm", "-journal")
-"""SQLite's files beside a database; those of another database would corrupt it."""
+"""Suffixes of the files that SQLite keeps with a database. A stale file would corrupt it."""
 LOCK_WAIT_S = 2.0
 HEAD = b"SQLite format 3\0"
 """The first bytes of every SQLite database."""
@@ -28,21 +28,21 @@ SPOILT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 PRIMARY = 0xFF
 """Masks the primary part of an extended error code."""
 LOCKED_FROM, LOCKED_BYTES = 0x40000000, 512
-"""The range of SQLite's locks in the file; in WAL mode every open connection holds one."""
+"""The range of SQLite's locks in the file. In WAL mode, every open connection has a lock in it."""
 
 
 def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
-    """Copy the database ``source`` to ``target``, readable by its owner alone.
+    """Copy the database ``source`` to ``target``, readable only by its owner.
 
-    ``look`` is called with the finished copy before it replaces ``target``, and may raise, which
-    leaves ``target`` as it was. Raises :class:`Conflict` for a damaged database.
+    ``look`` is called with the finished copy before the copy replaces ``target``. If ``look``
+    raises, ``target`` is unchanged. Raises :class:`Conflict` for a damaged database.
     """
     partial = target.with_name(target.name + PARTIAL)
     _remove(partial)
     try:
         _make_private(partial)
         with _opened(source, is_read=True) as original, _opened(partial) as copy:
-            # All pages at once: a copy in steps would restart after each write in between.
+            # Copy all pages at once. A copy in steps would restart after each concurrent write.
             original.backup(copy)
             demand_whole(copy, target)
         look(partial)
@@ -75,7 +75,10 @@ def check(file: Path) -> None:
 
 
 def revision(file: Path) -> str | None:
-    """The schema's revision in a file. Raises :class:`Conflict` for another program's database."""
+    """Return the schema revision of a file.
+
+    Raises :class:`Conflict` for the database of another program.
+    """
     with _opened(file, is_read=True) as connection:
         try:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -96,7 +99,8 @@ def demand_tables(file: Path, names: Collection[str]) -> None:
 def restore(source: Path, target: Path, kept: Path) -> bool:
     """Restore ``source`` into ``target``; return whether ``target`` existed.
 
-    Its former content is saved in ``kept``. Raises :class:`InUse` while any process has it open.
+    The former content of ``target`` is saved in ``kept``. Raises :class:`InUse` while any process
+    has ``target`` open.
     """
     if not target.exists():
         save(source, target, lambda _: None)
@@ -134,7 +138,7 @@ def _is_database(file: Path) -> bool:
 
 def _shows_damage(error: Exception) -> bool:
     if isinstance(error, UnicodeDecodeError):
-        # SQLite's message quotes the damaged bytes.
+        # SQLite's error message contains the damaged bytes, which are not valid UTF-8.
         return True
     return getattr(error, "sqlite_errorcode", 0) & PRIMARY in SPOILT
 
@@ -176,7 +180,7 @@ def _lock_exclusively(connection: sqlite3.Connection, name: Path) -> None:
 def _opened(file: Path, *, is_read: bool = False) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(file.absolute()))}?mode={'ro' if is_read else 'rw'}"
     if is_read and not Path(f"{file}-wal").exists() and not os.access(file.parent, os.W_OK):
-        # SQLite cannot create files beside it, and there is no log to read.
+        # SQLite cannot create files in this folder, and there is no log to read.
         uri += "&immutable=1"
     connection = sqlite3.connect(uri, uri=True, timeout=LOCK_WAIT_S, isolation_level=None)
     with closing(connection):
@@ -184,7 +188,7 @@ def _opened(file: Path, *, is_read: bool = False) -> Iterator[sqlite3.Connection
 
 
 def _make_private(file: Path) -> None:
-    # It contains password hashes and the key that signs tokens.
+    # The file contains password hashes and the key that signs tokens.
     os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 

@@ -1,7 +1,7 @@
-"""The backup and restore commands of databases that have their own programs for them.
+"""Backup and restore commands for databases that come with their own backup programs.
 
-Always true: the commands are complete and contain no password. The programs prompt for it, or find
-it where they usually do.
+Always true: the commands are complete and contain no password. The programs prompt for the
+password, or read it from their usual places.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Commands(NamedTuple):
 
 
 def commands(url: str, file: str) -> Commands:
-    """The commands that dump the database at ``url`` into ``file``, and restore it."""
-    # Of several servers the first: all of them hold the same data.
+    """Return the commands that dump the database at ``url`` into ``file``, and restore it."""
+    # Use the first of several servers, since all contain the same data.
     at, _ = addresses.split(url)
     if at.get_backend_name() == POSTGRESQL:
         return _postgresql(at, file)
@@ -37,7 +37,7 @@ def commands(url: str, file: str) -> Commands:
 
 
 def sqlite_file(url: str) -> Path | None:
-    """The file of a SQLite database; ``None`` for other databases, or without a file."""
+    """Return the file of a SQLite database, or ``None`` for other databases and in memory."""
     at, _ = addresses.split(url)
     if at.get_backend_name() != "sqlite" or at.database in (None, "", ":memory:"):
         return None
@@ -49,7 +49,7 @@ def _postgresql(at: sa.URL, file: str) -> Commands:
     plain = sa.URL.create(
         POSTGRESQL, at.username, None, at.host, at.port, at.database, query
     ).render_as_string(hide_password=False)
-    # SQLAlchemy writes a space as a plus, which those programs read as a plus.
+    # SQLAlchemy encodes a space as a plus, which these programs do not decode.
     where = f"--dbname={plain.replace('+', '%20')}"
     return Commands(
         _line("pg_dump", "--format=custom", f"--file={file}", where),

@@ -1,7 +1,7 @@
-"""The guards that keep claims from overcommitting a provider; tests alone switch them off.
+"""The guards that keep claims from overcommitting a provider. Only tests switch them off.
 
-The simulation of many writers must fail without a guard, so it builds a :class:`Store` with fewer
-guards. No setting does.
+The simulation of many writers must fail if a guard is missing. To test this, it builds a
+:class:`Store` with fewer guards. No setting switches a guard off.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Guards:
 
 
 NO_GUARDS = Guards(turns=False, generations=False, capacity=False)
-"""For tests which prove that the guards are needed."""
+"""For tests that prove that the guards are needed."""
 
 WITHOUT_TURN = "innkeeper_without_turn"
 """The execution option of a connection that writes without waiting for its turn."""

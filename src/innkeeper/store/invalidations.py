@@ -1,7 +1,7 @@
 """Cache invalidation between processes: a counter per topic, incremented with each write.
 
-Always true: the counter changes in the transaction of the write. So a process that polls it after
-the write was acknowledged sees another number, and drops its cache.
+Always true: the counter changes in the transaction of the write. So a process that polls the
+counter after the write was acknowledged sees a new number, and drops its cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.store.tables.ordering import invalidations
 from innkeeper.store.transactions import Store, Tx
 
 IDENTITY = "identity"
-"""The topic of everything that the meaning of a token or a credential depends on."""
+"""The topic of all data that decides what a token or a credential permits."""
 
 _COUNT = (
     invalidations.update()
@@ -23,7 +23,7 @@ _COUNT = (
     .values(number=invalidations.c.number + 1)
 )
 FAR = 2**40
-"""More than a counter ever reaches."""
+"""Larger than a counter ever gets."""
 _NUMBER = Prepared(
     sa.select(invalidations.c.number).where(invalidations.c.topic == sa.bindparam("named"))
 )
@@ -35,18 +35,18 @@ def invalidate(tx: Tx, topic: str) -> None:
 
 
 def number(tx: Tx, topic: str) -> int:
-    """The counter of a topic."""
+    """Return the counter of a topic."""
     found: int = _NUMBER.rows(tx, {"named": topic})[0][0]
     return found
 
 
 class Listener:
-    """Polls the counter of one topic; used by one thread.
+    """Polls the counter of one topic. Used by one thread.
 
-    It keeps a connection in autocommit mode: one round trip to the database instead of four.
+    It keeps a connection in autocommit mode, so a poll takes one round trip instead of four.
 
-    Always true: after a lost connection it returns only new numbers. The database may have been
-    restored, or may lack the last commits; its counter would then reach old values again.
+    Always true: after a lost connection, it returns none of the earlier numbers. The database may
+    have been restored, or may lack the last commits, so the counter may reach old values again.
     """
 
     def __init__(self, store: Store, topic: str) -> None:
@@ -56,7 +56,7 @@ class Listener:
         self._ahead = 0
 
     def number(self) -> int:
-        """Another number than before, if there was or may have been a write.
+        """Return a different number than before if a write happened or may have happened.
 
         Raises the errors of :meth:`Store.read`.
         """
@@ -64,12 +64,12 @@ class Listener:
             try:
                 return self._ahead + number(self._connection, self._topic)
             except sa.exc.SQLAlchemyError:
-                # The server may have been restarted. A read on a new connection shows it.
+                # The server may have restarted. A read on a new connection shows if it answers.
                 self.close()
                 self._ahead += FAR
         with self._store.read() as tx:
             found = number(tx, self._topic)
-        # Without a spare connection, the next poll reads through the pool as well.
+        # If no connection is free, the next poll reads through the pool again.
         with suppress(sa.exc.SQLAlchemyError):
             self._connection = self._store.engines.reading.connect().execution_options(
                 isolation_level="AUTOCOMMIT"

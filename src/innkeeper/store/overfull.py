@@ -1,11 +1,11 @@
 """The second guard of capacity: the database sums the allocations again after the claims.
 
 The first guard is the generation at which the claimant checked capacity. This one sums all
-allocations of the claimed providers after the writes, in the same transaction. Its time depends on
-the number of those providers alone.
+allocations of the claimed providers after the writes, in the same transaction. Its duration
+depends only on the number of these providers.
 
 Always true: only inventories that a batch adds to are checked. If an operator shrank an inventory
-below its usage, allocations of it can still be moved between consumers and released.
+below its usage, its allocations can still be moved between consumers and released.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from innkeeper.store.tables.placement import allocations, inventories
 from innkeeper.store.transactions import Tx
 
 Gains = Mapping[tuple[ProviderId, ClassId], int]
-"""The net amount that a batch adds to a provider's class."""
+"""The net amounts that a batch adds, by provider and class."""
 
 # Summed before the join: the sums come from the index, and each inventory is read once.
 _SUMS = (
@@ -51,7 +51,7 @@ _OVERFULL = PreparedForIds(
 
 
 def exceeded(tx: Tx, gains: Gains) -> list[tuple[ProviderId, ClassId]]:
-    """The inventories that gain and now exceed their capacity; normally none."""
+    """Return the inventories that gained and now exceed their capacity. Normally there are none."""
     gained = {key for key, amount in gains.items() if amount > 0}
     found = _OVERFULL.rows(tx, sorted({provider_id for provider_id, _ in gained}))
     return sorted({(provider_id, class_id) for provider_id, class_id in found} & gained)
@@ -61,7 +61,7 @@ def net_gains(
     added: Iterable[tuple[ProviderId, ClassId, int]],
     released: Iterable[tuple[ProviderId, ClassId, int]],
 ) -> Gains:
-    """The sums of the added minus the released amounts."""
+    """Return the added minus the released amounts, summed by provider and class."""
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for provider_id, class_id, used in added:
         key = (provider_id, class_id)
@@ -70,7 +70,7 @@ def net_gains(
 
 
 def subtract(gains: Gains, released: Iterable[tuple[ProviderId, ClassId, int]]) -> Gains:
-    """Subtract released amounts."""
+    """Return the gains minus the released amounts."""
     sums = dict(gains)
     for provider_id, class_id, used in released:
         key = (provider_id, class_id)

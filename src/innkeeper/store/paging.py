@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One sort column. Wrap a nullable one in ``coalesce``: databases sort NULL differently."""
+    """One sort column. Wrap nullable columns in ``coalesce``: databases sort NULL differently."""
 
     column: sa.ColumnElement[Any]
     is_descending: bool = False
@@ -28,7 +28,7 @@ def ordered(query: sa.Select[Any], keys: Sequence[SortKey]) -> sa.Select[Any]:
 
 
 def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """The condition for rows after the row with these ``values`` in the keys' columns.
+    """Return the condition for rows after the row with these ``values`` in the keys' columns.
 
     For two keys: ``a >= :a AND (a > :a OR (a = :a AND b > :b))``.
     """
@@ -39,7 +39,7 @@ def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> sa.ColumnEleme
         further = key.column < bound if key.is_descending else key.column > bound
         ways.append(sa.and_(*equal, further))
         equal.append(key.column == bound)
-    # Implied by the rest; it lets the database use the index of the first key.
+    # Redundant, but it lets the database use the index of the first key.
     first = keys[0]
     bound = sa.literal(values[0], first.column.type)
     is_near = first.column <= bound if first.is_descending else first.column >= bound

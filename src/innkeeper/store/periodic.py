@@ -1,6 +1,6 @@
-"""Periodic tasks that the processes on a database share: each time, exactly one does the work.
+"""Periodic tasks that the processes of a database share: one process does the work each time.
 
-Always true: a process takes its turn in the transaction of the work, so if the work fails, the next
+Always true: a process takes its turn in the transaction of the work. So if the work fails, the next
 process takes the turn.
 """
 
@@ -14,8 +14,8 @@ from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.transactions import Tx
 
 EARLY = 0.9
-"""The part of the period that must have passed. A process asks once a period by its own clock, and
-must not skip a turn because it is a millisecond early."""
+"""The fraction of the period that must have passed. A process asks once a period by its own clock,
+and must not skip a turn because it is a millisecond early."""
 
 _LAST = sa.select(periodic_tasks.c.last_at).where(periodic_tasks.c.name == sa.bindparam("named"))
 _TAKE = (
@@ -32,9 +32,9 @@ _MARK = (
 
 
 def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
-    """Whether a task is due, and this transaction is the one to do it.
+    """Return whether a task is due and this transaction must do it.
 
-    A last time more than a period in the future is the error of a clock, and is ignored.
+    A last time that is about a period or more in the future is ignored, as a clock error.
     """
     last = tx.execute(_LAST, {"named": name}).scalar()
     if last is None:
@@ -42,7 +42,7 @@ def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
         return True
     if abs(now - last) < timedelta(seconds=EARLY * period_s):
         return False
-    # Compare-and-update, in case two transactions write at once around a fail-over.
+    # Compare-and-update, in case two transactions write concurrently around a fail-over.
     return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
 
 

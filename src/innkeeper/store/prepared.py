@@ -1,9 +1,9 @@
 """Statements of the hot path, compiled once and executed by the driver as text.
 
-At each execution SQLAlchemy looks up its cache, processes the parameters and prepares the result;
-for a small statement that takes several times as long as the database. Here the text, the order of
-the parameters and the type conversions are computed once per dialect, and the driver is called
-directly. The statements, transactions and errors remain SQLAlchemy's.
+For each execution, SQLAlchemy looks up its cache, processes the parameters and prepares the result.
+For a small statement, this takes several times as long as the database does. Here the text, the
+order of the parameters and the type conversions are computed once per dialect, and the driver is
+called directly. The statements, transactions and errors remain SQLAlchemy's.
 """
 
 from __future__ import annotations
@@ -41,22 +41,21 @@ class _Text(NamedTuple):
 
 
 class Prepared:
-    """A statement without expanding parameters; every execution passes the same names."""
+    """A statement without expanding parameters. Every execution passes the same names."""
 
     def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
         self._texts: dict[Any, _Text] = {}
 
     def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Execute the statement once for each mapping of parameters, of which there is at least
-        one.
+        """Execute the statement once for each mapping of parameters (at least one).
 
-        Returns the number of changed rows, if the driver knows it.
+        Returns the number of changed rows, if the driver reports it.
         """
         return self._execute(tx, self._text(tx, rows[0]), rows).rowcount
 
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         text = self._text(tx, parameters)
         return _fetched(tx, text.kinds, self._execute(tx, text, [parameters]))
 
@@ -79,7 +78,7 @@ class Prepared:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
         order = compiled.positiontup if dialect.positional else list(compiled.binds)
         assert order is not None
-        # Some dialects add parameters: SQLite has no LIMIT without an OFFSET.
+        # Some dialects add parameters. SQLite's adds an OFFSET to each LIMIT.
         return _Text(
             str(compiled),
             tuple(order),
@@ -111,9 +110,9 @@ def _converted(conversions: Conversions, rows: Sequence[Sequence[Any]]) -> list[
 class PreparedForIds:
     """A query whose only parameter is :data:`IDS`, for any number of ids.
 
-    It is compiled for 1, 2, 4, 8 ... ids. A list in between is padded with its last id, which
-    matches no row twice. A query that sorts or aggregates does so within each group of ids, as in
-    :func:`by_ids.rows`.
+    The query is compiled for 1, 2, 4, 8 ... ids. Lists of other lengths are padded with their last
+    id, which does not repeat its rows. A query that sorts or aggregates does so within each group
+    of ids, as in :func:`by_ids.rows`.
     """
 
     def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
@@ -122,7 +121,7 @@ class PreparedForIds:
         self._kinds = _kinds(query)
 
     def rows(self, tx: Tx, ids: Iterable[Any]) -> list[Any]:
-        """All rows for these ids; none for no ids."""
+        """Return all rows for these ids."""
         found: list[Any] = []
         for part in by_ids.parts(ids):
             count = 1 << (len(part) - 1).bit_length()
@@ -145,10 +144,10 @@ class PreparedForIds:
 
 
 def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
-    """Execute a statement once for each of the values; errors are raised as SQLAlchemy's."""
+    """Execute a statement once for each of the values. Raises SQLAlchemy's errors."""
     raw = tx.connection
     try:
-        # A closed connection already fails here.
+        # On a closed connection, this already fails.
         cursor = raw.cursor()
         if len(values) > 1:
             cursor.executemany(text, values)
@@ -156,14 +155,14 @@ def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
             cursor.execute(text, values[0])
     except tx.dialect.loaded_dbapi.Error as error:
         if tx.dialect.is_disconnect(error, raw.dbapi_connection, None):
-            # It must not return to the pool.
+            # The connection must not return to the pool.
             tx.invalidate(error)
         raise _as_known(error, text) from error
     return cursor
 
 
 def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
-    """A driver's error as SQLAlchemy's, whose classes have the names of the DB-API."""
+    """Convert a driver's error to SQLAlchemy's class with the same DB-API name."""
     names = (kind.__name__ for kind in type(error).__mro__)
     kinds = (getattr(sa.exc, name, None) for name in names)
     known: type[sa.exc.DBAPIError] = next(
@@ -189,7 +188,7 @@ def _reading(dialect: sa.Dialect, kinds: tuple[Kind, ...], codes: tuple[Any, ...
 
 
 def _conversions(kinds: Iterable[T], way: Callable[[T], Convert | None]) -> Conversions:
-    """The conversions of values of these types, in their order."""
+    """Return the conversions for columns of these types."""
     places: dict[T, list[int]] = {}
     for i, kind in enumerate(kinds):
         places.setdefault(kind, []).append(i)
@@ -208,7 +207,7 @@ def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:
 
 
 class _Json:
-    """Caches the JSON of empty values: most servers have no metadata, tags or hints."""
+    """Caches the JSON of empty values, since most servers have no metadata, tags or hints."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert

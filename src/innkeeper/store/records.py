@@ -1,4 +1,4 @@
-"""Rows to dataclasses and back, for dataclasses whose fields are named after columns."""
+"""Conversion between rows and dataclasses whose fields are named after columns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def columns(
     but: Collection[str] = (),
     **others: sa.ColumnElement[Any],
 ) -> list[sa.ColumnElement[Any]]:
-    """The columns for the fields of a dataclass, in their order, without those in ``but``.
+    """Return the columns for a dataclass's fields, in field order, without the fields in ``but``.
 
-    ``others`` names the columns for fields that are not columns of the table.
+    ``others`` contains the columns for fields that are not columns of the table.
     """
     names = [name for name in kind.__match_args__ if name not in but]
     return [others[name] if name in others else table.c[name] for name in names]
 
 
 def values(record: Any, but: Collection[str] = ()) -> dict[str, Any]:
-    """The fields of a dataclass by name, not copied, without those in ``but``."""
+    """Return the fields of a dataclass by name, without those in ``but``. Values are not copied."""
     return {name: getattr(record, name) for name in record.__match_args__ if name not in but}
 
 
 def first(tx: Tx, query: sa.Select[Any], make: Callable[..., T], **parameters: Any) -> T | None:
-    """Build a record of the first row that a query finds; ``None`` if it finds none."""
+    """Build a record from the first row of a query. Returns ``None`` if there are no rows."""
     row = tx.execute(query, parameters or None).first()
     return None if row is None else make(*row)

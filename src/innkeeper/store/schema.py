@@ -1,8 +1,8 @@
 """Schema upgrades, and the standard names of resource classes and traits.
 
-Always true: a program never changes a schema that is newer than itself, and uses one only if the
-schema allows it. Each step names the oldest compatible programs (``compatible_since``). The
-database keeps the strictest of these, for programs that do not know the step.
+Always true: a program never changes a schema that is newer than the program, and uses it only if
+the schema permits this. Each step names the oldest compatible programs (``compatible_since``). The
+database stores the strictest of these values, for programs that do not know the steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.store")
 UPGRADE_WITHIN_S = 600.0
-"""How long a program waits for another one's upgrade. Altering a table with a million rows takes
+"""How long a program waits for another program's upgrade. Altering a table of a million rows takes
 minutes."""
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
@@ -41,7 +41,7 @@ SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def config(connection: sa.Connection | None = None) -> alembic.config.Config:
-    """Alembic's settings, for an open connection."""
+    """Return Alembic's settings for an open connection."""
     settings = alembic.config.Config()
     settings.set_main_option("script_location", str(SCRIPTS))
     settings.attributes["connection"] = connection
@@ -49,12 +49,12 @@ def config(connection: sa.Connection | None = None) -> alembic.config.Config:
 
 
 def revision(tx: Tx) -> str | None:
-    """The revision of the database; ``None`` if it is empty."""
+    """Return the revision of the database, or ``None`` if the database is empty."""
     return MigrationContext.configure(tx).get_current_revision()
 
 
 def newest_revision() -> str:
-    """The revision that this program expects."""
+    """Return the revision that this program expects."""
     return steps()[-1].revision
 
 
@@ -69,7 +69,7 @@ class SchemaStep:
 
 @cache
 def steps() -> tuple[SchemaStep, ...]:
-    """All steps that this program knows, oldest first. Cached, since a start needs them often."""
+    """Return all steps that this program knows, oldest first. The result is cached."""
     scripts = ScriptDirectory.from_config(config()).walk_revisions()
     return tuple(
         # Without the constant, a step is compatible with no older program.
@@ -79,7 +79,7 @@ def steps() -> tuple[SchemaStep, ...]:
 
 
 def steps_from(current: str | None) -> tuple[SchemaStep, ...]:
-    """The steps that a database at this revision lacks."""
+    """Return the steps that a database at this revision lacks."""
     known = steps()
     if current is None:
         return known
@@ -87,12 +87,12 @@ def steps_from(current: str | None) -> tuple[SchemaStep, ...]:
 
 
 def compatible_since(taken: Sequence[SchemaStep]) -> str:
-    """The oldest programs that may run with a schema after these steps: the strictest of them."""
+    """Return the revision of the oldest programs that may run after these steps."""
     return max((each.compatible_since for each in taken), default="")
 
 
 def is_usable(tx: Tx) -> bool:
-    """Whether this program may use the database: at its own revision, or a compatible newer one."""
+    """Return whether the database has this program's revision or a compatible newer one."""
     current = revision(tx)
     if current == newest_revision():
         return True
@@ -112,9 +112,9 @@ def _promised(tx: Tx) -> str | None:
 def upgrade(store: Store, now: datetime) -> bool:
     """Upgrade the schema and the standard names; return whether the schema changed.
 
-    Of several concurrent programs one does it, and the others wait at most ``UPGRADE_WITHIN_S``,
-    then raise :class:`Busy`. A newer schema stays unchanged; :class:`Conflict` if it is
-    incompatible.
+    If several programs start concurrently, one of them upgrades. The others wait, and raise
+    :class:`Busy` after ``UPGRADE_WITHIN_S``. A newer schema is left unchanged. Raises
+    :class:`Conflict` if it is incompatible.
     """
     begun_s = time.perf_counter()
     for pause_s in _pauses():
@@ -141,7 +141,7 @@ def _try(store: Store, now: datetime) -> bool:
 
 
 def _pauses() -> Iterator[float]:
-    """Growing pauses with jitter."""
+    """Yield growing pauses with jitter."""
     pause_s = FIRST_PAUSE_S
     while pause_s > 0:
         yield pause_s * (0.5 + time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF)
@@ -149,7 +149,7 @@ def _pauses() -> Iterator[float]:
 
 
 def _is_up(store: Store) -> bool:
-    """Whether there is nothing to do; checked without blocking other writers."""
+    """Return whether no upgrade is needed, without blocking other writers."""
     with store.read() as tx:
         if _is_of_newer(tx):
             return True
@@ -163,7 +163,7 @@ def _is_up(store: Store) -> bool:
 
 def _bring_up(store: Store, now: datetime) -> bool:
     with store.write() as tx, _alone(store, tx):
-        # Another program may have done it while this one waited for its turn.
+        # Another program may have upgraded the schema while this one waited for its turn.
         if _is_of_newer(tx):
             return False
         missing = steps_from(revision(tx))
@@ -178,7 +178,7 @@ def _bring_up(store: Store, now: datetime) -> bool:
 
 
 def _is_of_newer(tx: Tx) -> bool:
-    """Whether the schema is newer, but compatible; :class:`Conflict` if it is incompatible."""
+    """Return whether the schema is newer. Raises :class:`Conflict` if it is incompatible."""
     current = revision(tx)
     if current is None or current in {each.revision for each in steps()}:
         return False
@@ -191,7 +191,7 @@ def _is_of_newer(tx: Tx) -> bool:
 
 
 def _promise(tx: Tx, since: str) -> None:
-    # A program that was killed after its last step may not have written it.
+    # A program that was killed after its last step may not have written this row.
     if _promised(tx) != since:
         tx.execute(schema_promises.delete())
         tx.execute(schema_promises.insert(), {"id": 1, "compatible_since": since})
@@ -201,7 +201,7 @@ def _promise(tx: Tx, since: str) -> None:
 def _alone(store: Store, tx: Tx) -> Iterator[None]:
     store.backend.begin_upgrade(tx)
     try:
-        # Inside the lock, since another program may have filled an empty database before.
+        # Inside the lock, since another program may have filled an empty database just before.
         store.backend.prepare(tx, is_empty=revision(tx) is None)
         yield
     finally:

@@ -1,7 +1,7 @@
-"""Invariants of the whole database that belong to no room.
+"""Invariants of the whole database, which belong to no single room.
 
-Databases enforce foreign keys, but a dump may be loaded without the checks, and SQLite checks them
-only on connections that enable it.
+Databases enforce foreign keys, but a dump may be loaded without the checks. SQLite checks foreign
+keys only on connections that enable the checks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ UNREADABLE = Invariant(
 )
 INVARIANTS = (LOST_REFERENCE, LOST_LINK, LOST_QUEUE, UNREADABLE)
 UNREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors that an invalid stored value raises."""
+"""Errors that are raised when an invalid stored value is read."""
 LINKS = frozenset(
     {
         compute.aggregate_hosts.name,
@@ -59,7 +59,7 @@ LINKS = frozenset(
         placement.resource_provider_traits.name,
     }
 )
-"""Tables of links between two rows, which have no meaning without either."""
+"""Tables whose rows link two other rows, and have no meaning unless both exist."""
 
 OLDEST = frozenset(
     table.name for table in (identity.projects, identity.users, identity.role_assignments)
@@ -68,7 +68,7 @@ OLDEST = frozenset(
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Broken references, and a missing row for the queue of writers."""
+    """Yield broken references, and the loss of the row that writers queue for."""
     for key, reference in _references().items():
         count = tx.execute(sa.select(sa.func.count()).where(_is_lost(reference))).scalar_one()
         if count:
@@ -83,7 +83,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def tables_of(*, is_newest: bool) -> frozenset[str]:
-    """The tables of a database at the newest revision, or those of any revision."""
+    """Return the tables at the newest revision, or those that exist at every revision."""
     return frozenset(METADATA.tables) if is_newest else OLDEST
 
 
@@ -111,7 +111,7 @@ def _is_lost(reference: sa.ForeignKey) -> sa.ColumnElement[bool]:
 
 
 def remove_links(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Delete broken links; return what was deleted."""
+    """Delete broken links; return descriptions of what was deleted."""
     removed = []
     for key in keys:
         reference = _references()[key]

@@ -1,12 +1,12 @@
-"""Read and write transactions: the only way to a connection.
+"""Read and write transactions: the only access to database connections.
 
-Always true: a write is committed whole or not at all. When ``Store.write`` returns without an
+Always true: a write is committed completely or not at all. When ``Store.write`` returns without an
 error, the write is durable.
 
 May be false: that a write which raised :class:`Doubtful` was *not* committed. The connection was
-lost before the answer to the commit. A retry finds its own rows, since every claim carries its
-consumer's id; it must look in a write transaction, which waits for the lost one to end. After every
-other error nothing was committed.
+lost before the commit was confirmed. A retry can find the rows of the lost write, since every claim
+carries its consumer's id. It must look for them in a write transaction, which waits until the lost
+transaction has ended. After every other error, nothing was committed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
-"""An open transaction. Rooms pass it on; only the store executes SQL on it."""
+"""An open transaction. Rooms pass it on, but only the store executes SQL on it."""
 
 Listener = Callable[[str, frozenset[str]], None]
 """Called after a commit, with a topic and the names that were noted under it."""
@@ -31,23 +31,23 @@ _GUARDS = "innkeeper_guards"
 
 
 def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
-    """Have the store notify its listeners of ``names`` after the commit.
+    """Notify the store's listeners of ``names`` after the commit.
 
     May be false: that the noted write was committed. Notes of a step that was rolled back remain,
-    so listeners must query.
+    so listeners must query the database.
     """
     notes: dict[str, set[str]] = tx.info.setdefault(_NOTES, {})
     notes.setdefault(topic, set()).update(names)
 
 
 def guards_of(tx: Tx) -> Guards:
-    """The guards of the store of a write transaction."""
+    """Return the guards of a write transaction's store."""
     guards: Guards = tx.info[_GUARDS]
     return guards
 
 
 class Store:
-    """A database and its transactions; shared by all threads of a process."""
+    """A database and its transactions, shared by all threads of a process."""
 
     def __init__(self, backend: Backend, engines: Engines, guards: Guards | None = None) -> None:
         self.backend = backend
@@ -66,12 +66,12 @@ class Store:
 
     @property
     def trouble(self) -> str | None:
-        """The database's problem that the last write failed with; ``None`` if it succeeded."""
+        """The problem of the database that made the last write fail, or ``None``."""
         return None if self._trouble is None else self._trouble.value
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """A transaction that reads one consistent snapshot of the database.
+        """Open a transaction that reads one consistent snapshot of the database.
 
         Raises :class:`Busy` if no connection becomes free in time, and :class:`Unavailable` if the
         database does not answer.
@@ -87,12 +87,12 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """A transaction that is committed at the end of the block, or rolled back on an error.
+        """Open a transaction that is committed after the block, or rolled back on an error.
 
-        Raises :class:`Unavailable` if the database cannot write at present: :class:`Unreachable`
-        and :class:`Collided` may be retried at once, :class:`Busy` follows a timeout behind other
-        writers, and after :class:`Doubtful` the write may have been committed. Otherwise it was
-        not.
+        Raises :class:`Unavailable` if the database cannot write at present. :class:`Unreachable`
+        and :class:`Collided` may be retried at once. :class:`Busy` means a timeout while waiting
+        for other writers. After :class:`Doubtful`, the write may have been committed; after any
+        other error, it was not.
         """
         notes: dict[str, set[str]] = {}
         is_committing = False
@@ -106,7 +106,7 @@ class Store:
         except sa.exc.SQLAlchemyError as error:
             refusal = self._failed(error, is_committing)
             if isinstance(refusal, Doubtful):
-                # It may have been committed.
+                # The write may have been committed.
                 self._notify(notes)
             if refusal is None:
                 raise
@@ -117,7 +117,7 @@ class Store:
 
     @contextmanager
     def _leaving(self, tx: Tx) -> Iterator[None]:
-        """Invalidate a connection that is of no more use, instead of pooling it."""
+        """After an error that makes a connection unusable, keep it out of the pool."""
         try:
             yield
         except sa.exc.SQLAlchemyError as error:
@@ -148,12 +148,12 @@ class Store:
 OF_OTHERS = frozenset({Trouble.COLLISION, Trouble.WAITED})
 """Problems that other transactions cause, not the database."""
 DECIDED = frozenset({*OF_OTHERS, Trouble.FULL, Trouble.READ_ONLY})
-"""A commit that fails with one of these did not happen."""
+"""If a commit fails with one of these problems, nothing was committed."""
 ANSWERS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def _leaves_open(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> bool:
-    """Whether a commit that raised this may have happened."""
+    """Return whether a commit that raised this error may have happened."""
     return trouble not in DECIDED and not isinstance(error, ANSWERS)
 
 
@@ -168,8 +168,8 @@ REFUSALS: Mapping[Trouble, tuple[type[Unavailable], str]] = {
 
 
 def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavailable | None:
-    """The error to raise instead; ``None`` to raise the original."""
-    # The driver's text stays in the log: it can contain SQL.
+    """Return the error to raise instead, or ``None`` to raise the original."""
+    # The driver's text is only logged, since it can contain SQL.
     if isinstance(error, sa.exc.TimeoutError):
         return Busy("No database connection became free in time.")
     if trouble is not None and trouble in REFUSALS:
@@ -187,16 +187,16 @@ def ping(tx: Tx) -> None:
 
 @contextmanager
 def step(tx: Tx) -> Iterator[None]:
-    """A part of a shared transaction that can be rolled back on its own.
+    """Open a part of a shared transaction that can be rolled back on its own.
 
-    An exception rolls back this part alone. An error of the database ends the whole transaction, so
-    no code within the transaction may catch it.
+    An exception rolls back only this part. A database error ends the whole transaction, so no code
+    within the transaction may catch it.
     """
     tx.exec_driver_sql("SAVEPOINT step")
     try:
         yield
     except sa.exc.SQLAlchemyError:
-        # After a deadlock MariaDB has rolled back the whole transaction with its savepoints.
+        # After a deadlock, MariaDB has rolled back the whole transaction and its savepoints.
         raise
     except Exception:
         # An invalidated connection has nothing to roll back.

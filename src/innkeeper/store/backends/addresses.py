@@ -1,6 +1,6 @@
 """URLs with several servers: ``name://user@one:3306,two:3306,three:3306/database``.
 
-SQLAlchemy reads URLs with one host, so the list is split off here.
+SQLAlchemy reads only URLs with one host, so this module splits the list off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PARTS = re.compile(r"(?P<scheme>[^:/?#]+://)(?P<authority>[^/?#]*)(?P<rest>.*)"
 
 
 class Address(NamedTuple):
-    """One server."""
+    """The address of one server."""
 
     host: str
     port: int | None
@@ -27,9 +27,10 @@ class Address(NamedTuple):
 
 
 def split(url: str) -> tuple[sa.URL, list[Address]]:
-    """The URL with only its first host, and all addresses in order; none without a host.
+    """Return the URL with only its first host, and the list of all addresses in order.
 
-    Raises ``ValueError``, whose text contains no password, for an invalid URL.
+    The list is empty if the URL has no host. Raises ``ValueError`` for an invalid URL; the error's
+    text contains no password.
     """
     found = _PARTS.fullmatch(url)
     if found is None:
@@ -42,7 +43,7 @@ def split(url: str) -> tuple[sa.URL, list[Address]]:
     try:
         return sa.make_url(found["scheme"] + login + at + first + found["rest"]), addresses
     except (sa.exc.ArgumentError, ValueError) as error:
-        # Its text quotes the URL, with the password in it.
+        # The text of the original error quotes the URL with its password.
         raise ValueError("The database URL is invalid.") from error
 
 
@@ -50,7 +51,7 @@ def _address(text: str, at: str) -> Address:
     found = _HOST.fullmatch(text.strip())
     port = int(found["port"]) if found is not None and found["port"] else None
     if found is None or (port is not None and not 1 <= port <= PORT_MAX):
-        # Without an "@" it may be a login whose password contains a "/".
+        # Without an "@", the text may be a login whose password contains a "/".
         named = repr(text) if at else "What follows the ://"
         raise ValueError(
             f"{named} in the database URL is not an address: use host:port, separated by commas."

@@ -13,7 +13,7 @@ IDLE_TIMEOUT_S = 15.0
 class Engines(NamedTuple):
     """The connections of one process, in two pools.
 
-    Writers have their own pool, so that a write waits for other writes only, never for readers.
+    Writers have their own pool, so that a write waits only for other writes, never for readers.
     """
 
     reading: sa.Engine
@@ -26,7 +26,7 @@ class Engines(NamedTuple):
 
 
 class Trouble(Enum):
-    """What a driver's error means; the values are messages for the operator."""
+    """The meaning of a driver's error. The values are messages for the operator."""
 
     COLLISION = "another transaction conflicted"
     WAITED = "the wait for other transactions timed out"
@@ -39,14 +39,14 @@ class Trouble(Enum):
 
 
 LEAVES_CONNECTION = frozenset({Trouble.GONE, Trouble.READ_ONLY, Trouble.CROWDED})
-"""After these, another connection may reach a server that accepts the work."""
+"""After these problems, a new connection may reach a server that accepts the work."""
 
 
 class Backend(Protocol):
     """A kind of database, with a queue for writers.
 
-    Always true: over all processes, one write transaction is open at a time. It sees everything
-    that the ones before it committed.
+    Always true: across all processes, only one write transaction is open at a time. It sees
+    everything that earlier write transactions committed.
     """
 
     name: str
@@ -61,21 +61,21 @@ class Backend(Protocol):
     ) -> Engines:
         """Create both pools, with durable and isolated connections.
 
-        ``readers_max`` (at least one) is the number of concurrent readers; another one waits for a
-        connection, ``busy_timeout_s`` at most. A process that hangs in a transaction blocks all
-        writers, so a server ends such a transaction after ``idle_timeout_s``. The backend decides
+        ``readers_max`` (at least one) limits the concurrent readers. Further readers wait for a
+        connection, up to ``busy_timeout_s``. A process that hangs in a transaction blocks all
+        writers, so a server ends idle transactions after ``idle_timeout_s``. The backend decides
         the number of writing connections. Errors never quote the parameters of a statement.
         """
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
         """Lock out other upgrades, until :meth:`end_upgrade` or the end of the transaction.
 
-        Raises :class:`~innkeeper.domain.errors.Busy` during another upgrade. It does not wait,
-        since a waiting transaction can block the upgrade that it waits for.
+        Raises :class:`~innkeeper.domain.errors.Busy` while another upgrade is in progress. It does
+        not wait, since a waiting transaction could block that upgrade.
         """
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Set up the comparison of texts in an empty database; only check it in others.
+        """Set the collation of an empty database, or check the collation of an existing one.
 
         Raises :class:`~innkeeper.domain.errors.Conflict` if different names would compare equal.
         """
@@ -84,4 +84,4 @@ class Backend(Protocol):
         """Undo :meth:`begin_upgrade`."""
 
     def trouble(self, error: Exception) -> Trouble | None:
-        """The meaning of a driver's error; ``None`` if it is about the statement."""
+        """Return the meaning of a driver's error, or ``None`` if the statement is at fault."""

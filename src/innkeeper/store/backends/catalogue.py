@@ -1,4 +1,4 @@
-"""The backends by URL scheme. A new one is a module and a line here."""
+"""The backends by URL scheme. A new backend needs a module and an entry here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 from innkeeper.store.backends.backend import Backend
 
-# By name, since the drivers of database servers are extras.
+# Not imported here, since the drivers of database servers are optional extras.
 BACKENDS: Mapping[str, str] = {
     "sqlite": "innkeeper.store.backends.sqlite:Sqlite",
     "postgresql": "innkeeper.store.backends.postgresql:Postgresql",
@@ -17,7 +17,10 @@ BACKENDS: Mapping[str, str] = {
 
 
 def of_url(url: str) -> Backend:
-    """The backend for a URL. Raises ``ValueError`` for an unknown scheme or a missing driver."""
+    """Return the backend for a URL.
+
+    Raises ``ValueError`` for an unknown scheme or a missing driver.
+    """
     # In "postgresql+psycopg://" the driver follows the plus.
     scheme = url.partition("://")[0].partition("+")[0]
     if scheme not in BACKENDS:

@@ -1,16 +1,15 @@
-"""A Galera cluster of which one node, the writer, takes all writes; the cluster names it.
+"""A Galera cluster in which one node, the writer, takes all writes.
 
-Always true: the row of ``write_order`` names the writer, and a write transaction increments that
-row only if it names the transaction's node. So it fails at its first statement on any other node.
-On a former writer that does not know of its replacement it fails at the commit, since the
-replacement changed the same row. A node without quorum, or one that is still synchronizing, is not
-used.
+Always true: the row of ``write_order`` names the writer. A write transaction begins by incrementing
+the row, provided that the row names the transaction's node. On any other node, this first statement
+fails. On a former writer that does not know of its replacement, the commit fails, since the
+replacement changed the same row. Nodes that have no quorum or are still synchronizing are not used.
 
-Why not all nodes write: certification orders writes, but does not validate the reads before them
-(docs/explanation/galera.md).
+Not all nodes take writes, because certification orders writes, but does not validate the reads
+before them (docs/explanation/galera.md).
 
-May be false: that there is a writer. While the cluster waits for a dead one, no process can write.
-The first process that finds it gone names another.
+May be false: that a writer exists. While the cluster waits for a dead writer, no process can write.
+The first process that finds the writer gone names another node.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ else:
 LOG = structlog.get_logger("innkeeper.store")
 
 LOOK_WITHIN_S = 2
-"""A node that does not report its state in time is skipped: it may be stopped."""
+"""A node that does not report its state within this time is skipped. It may have been stopped."""
 LOOKED_LASTS_S = 1.0
-"""How long a node's state is cached: a check costs as much as a short transaction."""
+"""How long a node's state is cached, since a check costs as much as a short transaction."""
 ATTEMPTS_MAX = 3
-"""Two processes may name a writer at the same time; the one that fails retries."""
+"""Two processes may name a writer at the same time. The one that fails retries."""
 SYNCED = "Synced"
 PRIMARY = "Primary"
 READS = 1
 """The bit of ``wsrep_sync_wait`` for statements that read."""
 NO_SUCH_TABLE = 1146
 NOT_LET_IN = frozenset({1044, 1045, 1049, 1130, 1698, 1862})
-"""Errors of a login: unknown user or database, a wrong or expired password, a forbidden address."""
+"""Login errors: unknown user or database, wrong or expired password, forbidden address."""
 STATES = (
     "wsrep_ready",
     "wsrep_cluster_status",
@@ -62,7 +61,7 @@ Why = dict[str, "str | pymysql.Error"]
 
 @cache
 def _unverified() -> ssl.SSLContext:
-    """For URLs without TLS settings and servers that offer TLS: encrypted, without verification."""
+    """Return a context that encrypts without verification, for URLs without TLS settings."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -70,16 +69,17 @@ def _unverified() -> ssl.SSLContext:
 
 
 class NodeConnection(Raw):
-    """A connection that knows its node; ``None`` for a server without a cluster."""
+    """A connection that knows its node. ``node`` is ``None`` for a server without a cluster."""
 
     node: str | None = None
     looked_at_s: float = 0.0
     must_be_replaced: bool = False
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
-        """Cache the default context: the driver's reads all of the system's certificates each time.
+        """Return a cached context if the URL has no TLS settings.
 
-        That takes longer than the connection itself.
+        The driver's context would read all certificates of the system for each connection, which
+        takes longer than connecting.
         """
         if not sslp:
             return _unverified()
@@ -87,14 +87,14 @@ class NodeConnection(Raw):
         return context
 
     def wait_for(self, seconds: float) -> None:
-        """Set the timeout of the next statements; the connection is replaced afterwards."""
+        """Set the timeout of the next statements. The connection is replaced afterwards."""
         self._read_timeout = seconds
         self.must_be_replaced = True
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node's report of itself and of the other members."""
+    """A node's report about itself and the other members."""
 
     address: Address
     name: str
@@ -105,7 +105,7 @@ class Node:
 
 
 def look(raw: Raw, address: Address) -> Node | None:
-    """Read the state of a server; ``None`` if it belongs to no cluster."""
+    """Read the state of a server. Returns ``None`` if the server belongs to no cluster."""
     with raw.cursor() as cursor:
         cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
         if dict(cursor.fetchall()).get("wsrep_on") != "ON":
@@ -126,21 +126,21 @@ def look(raw: Raw, address: Address) -> Node | None:
 
 
 class Cluster:
-    """The configured servers, one or several; shared by all threads of a process."""
+    """The configured server or servers, shared by all threads of a process."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = list(addresses)
         self._last: Address | None = None
 
     def connect_for_writing(self, arguments: Mapping[str, Any]) -> NodeConnection:
-        """A connection to the writer; names another if it is gone.
+        """Connect to the writer. If the writer is gone, name another node first.
 
         Raises :class:`Unavailable` if no node can be used.
         """
         return self._connect(arguments, self._writer(arguments))
 
     def connect_for_reading(self, arguments: Mapping[str, Any]) -> NodeConnection:
-        """A connection to a usable node, preferably the writer; it sees all acknowledged writes."""
+        """Connect to a usable node, preferably the writer. Reads see all acknowledged writes."""
         raw = self._connect(arguments, self._any(arguments))
         if raw.node is not None:
             with raw.cursor() as cursor:
@@ -187,7 +187,7 @@ class Cluster:
             why[str(address)] = found.state
             nodes.append(found)
             if address == self._last and found.is_usable:
-                # The usual case: the last writer still is the writer.
+                # The usual case: the last writer is still the writer.
                 brief = _open(address, self._briefly(arguments))
                 with closing(brief) as raw, suppress(LookupError):
                     if _writer_named_by(raw) == found.name:
@@ -199,7 +199,7 @@ class Cluster:
             return _choose(raw, nodes, usable, why)
 
     def _briefly(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with short timeouts, if there are several servers."""
+        """Return the arguments, with short timeouts if several servers are configured."""
         if len(self._addresses) == 1:
             return dict(arguments)
         return {**arguments, "read_timeout": LOOK_WITHIN_S, "connect_timeout": LOOK_WITHIN_S}
@@ -207,9 +207,9 @@ class Cluster:
     def _look_at(
         self, address: Address, arguments: Mapping[str, Any]
     ) -> Node | Address | pymysql.Error:
-        """The node at an address; the address itself without a cluster; or the error."""
+        """Return the node at an address, the address if it is in no cluster, or the error."""
         try:
-            # On a separate connection with short timeouts.
+            # Use a separate connection with short timeouts.
             with closing(_open(address, self._briefly(arguments))) as raw:
                 found = look(raw, address)
         except pymysql.Error as error:
@@ -241,9 +241,10 @@ def _nothing(why: Why) -> Unreachable | NotLetIn:
 
 
 def _writer_named_by(raw: Raw) -> str | None:
-    """The name of the writer, after all acknowledged writes; ``None`` before the first is named.
+    """Return the name of the writer, or ``None`` if no writer has been named yet.
 
-    Raises ``LookupError`` if the table does not exist yet.
+    The read waits until the node has applied all acknowledged writes. Raises ``LookupError`` if the
+    table does not exist yet.
     """
     with raw.cursor() as cursor:
         cursor.execute(f"SET SESSION wsrep_sync_wait = {READS}")
@@ -259,15 +260,15 @@ def _writer_named_by(raw: Raw) -> str | None:
 
 
 def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -> Node | None:
-    """The writer, or a usable node that is named as the writer now.
+    """Return the writer. If it is gone, name a usable node as the writer, and return that node.
 
-    ``None`` if another process named one at the same time.
+    Returns ``None`` if another process named a node at the same time.
     """
     own = usable[0]
     try:
         named = _writer_named_by(raw)
     except LookupError:
-        # Without the table no node can be named.
+        # Without the table, no writer can be named.
         return _first(usable, why)
     if named is None:
         first = _first(usable, why)
@@ -283,9 +284,9 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
 
 
 def _first(usable: Sequence[Node], why: Why) -> Node:
-    """The writer before one is named: the same node for all processes.
+    """Return the node to write to until a writer is named: the same node for all processes.
 
-    So the lock of an upgrade, which belongs to one node, locks out all of them.
+    The lock of an upgrade belongs to one node, so all processes must use this node.
     """
     # An arbitrator is a member without an address.
     first = min(each for each in usable[0].members if each)
@@ -298,7 +299,7 @@ def _first(usable: Sequence[Node], why: Why) -> Node:
 def _name(raw: Raw, old: str | None, new: str) -> bool:
     try:
         with raw.cursor() as cursor:
-            # Of two processes that do this on two nodes, one fails its certification.
+            # If two processes do this on two nodes, one commit fails its certification.
             touched = cursor.execute(
                 "UPDATE write_order SET number = number + 1, writer = %s WHERE writer <=> %s",
                 (new, old),
@@ -313,7 +314,7 @@ def _name(raw: Raw, old: str | None, new: str) -> bool:
 
 
 def is_still_usable(raw: NodeConnection, clock: Callable[[], float] = time.perf_counter) -> bool:
-    """Whether a connection's node is still usable; the result is cached for a while."""
+    """Return whether a connection's node is still usable. The result is cached briefly."""
     if raw.node is None or clock() - raw.looked_at_s < LOOKED_LASTS_S:
         return True
     try:

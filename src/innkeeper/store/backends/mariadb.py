@@ -1,16 +1,16 @@
-"""MariaDB, alone or as a Galera cluster of which one node takes all writes.
+"""MariaDB, standalone or as a Galera cluster in which one node takes all writes.
 
-Always true: one write transaction is open at a time on a server. Each begins by incrementing the
-row of ``write_order`` and keeps its lock until the commit. So it reads what the last writer
-committed, and ids are in the order of commits. If two nodes of a cluster ever write at once, both
-change that row, and the later commit fails its certification. Each connection checks whether its
-server is a node of a cluster; see :mod:`innkeeper.store.backends.galera`.
+Always true: only one write transaction is open on a server at a time. Each begins by incrementing
+the row of ``write_order``, and keeps the row lock until the commit. So it sees what the previous
+writer committed, and ids are in commit order. If two nodes of a cluster ever write concurrently,
+both change that row, and the later commit fails its certification. Each connection checks whether
+its server is a node of a cluster; see :mod:`innkeeper.store.backends.galera`.
 
-READ COMMITTED is sufficient for writers, which have waited for the one before. Readers have
-REPEATABLE READ, a snapshot; in a cluster their first statement waits until the node has applied all
-acknowledged writes.
+READ COMMITTED is sufficient for writers, since each has waited for the previous one. Readers use
+REPEATABLE READ, which gives them a consistent snapshot. In a cluster, their first statement waits
+until the node has applied all acknowledged writes.
 
-Texts are compared by bytes (``utf8mb4_nopad_bin``); by default, MariaDB treats "A" and "a " as
+Texts are compared by bytes (``utf8mb4_nopad_bin``). By default, MariaDB treats "A" and "a " as
 equal.
 """
 
@@ -37,30 +37,30 @@ NAME = "mariadb"
 DRIVER = "mariadb+pymysql"
 COLLATION = "utf8mb4_nopad_bin"
 ANSWER_WITHIN_S = 10
-"""How long a statement may take beyond its wait for locks. Only this timeout detects a node that
-was stopped, since its connections stay open."""
+"""How long a statement may take in addition to its wait for locks. Only this timeout detects a
+stopped node, since its connections stay open."""
 UPGRADE_LOCK = "CONCAT('innkeeper.upgrade.', MD5(DATABASE()))"
-"""A server shares its named locks between all of its databases."""
+"""All databases of a server share its named locks, so the name includes the database."""
 UPGRADE_WAIT_S = 600
 """How long one statement of an upgrade may take."""
 
 DEADLOCK = 1213
-"""Also the error of a commit that fails its certification in Galera."""
+"""Also the error of a commit that fails certification in Galera."""
 LOCK_WAIT = 1205
 RECORD_CHANGED = 1020
 NO_SUCH_TABLE = 1146
 READ_ONLY = frozenset({1290, 1792, 1836})
 GONE = frozenset({1047, 1053, 1180, 1927, 2002, 2003, 2005, 2006, 2013, 2014, 2055, 4031})
-"""Errors that need another connection: a node without its cluster, a server that shuts down, a
-commit of unknown outcome, a lost connection. From 2000 on they are the driver's own numbers for a
-server that cannot be reached."""
+"""Errors that require a new connection: a node without its cluster, a server that is shutting down,
+a commit with an unknown outcome, a lost connection. Numbers from 2000 to 2999 are the driver's own,
+for an unreachable server."""
 TROUBLES = {
     DEADLOCK: Trouble.COLLISION,
     RECORD_CHANGED: Trouble.COLLISION,
     LOCK_WAIT: Trouble.WAITED,
-    # The timeout of a statement.
+    # Statement timeout.
     1969: Trouble.WAITED,
-    # Too many connections to the server, or of this user.
+    # Too many connections to the server or by this user.
     1040: Trouble.CROWDED,
     1203: Trouble.CROWDED,
     1226: Trouble.CROWDED,
@@ -69,7 +69,7 @@ TROUBLES = {
     # The disk is full, or the table cannot grow.
     1021: Trouble.FULL,
     1114: Trouble.FULL,
-    # Errors of reading, of writing and of the storage engine.
+    # Errors while reading or writing, and errors of the storage engine.
     1024: Trouble.DISK,
     1026: Trouble.DISK,
     1030: Trouble.DISK,
@@ -79,7 +79,7 @@ SAFE_SETTINGS = {
     "innodb_doublewrite": ("ON", "1"),
     "innodb_autoinc_lock_mode": ("0", "1", "2"),
 }
-"""With another value, acknowledged writes may be lost in a power failure."""
+"""With other values, acknowledged writes may be lost in a power failure."""
 SAFE_CLUSTER_SETTINGS = {
     **SAFE_SETTINGS,
     "binlog_format": ("ROW",),
@@ -97,18 +97,18 @@ OTHER_COLLATIONS = (
 
 
 class QuietMysqlCursor(Cursor):
-    """A cursor whose errors contain no values, which can be secret, since errors are logged."""
+    """A cursor whose errors contain no values. Errors are logged, and values can be secret."""
 
     def execute(self, query: Any, args: Any = None) -> int:
         """See :meth:`pymysql.cursors.Cursor.execute`."""
         try:
             return super().execute(query, args)
         except (err.IntegrityError, err.DataError) as error:
-            # Changed in place: a new error raised from this one would still refer to it.
+            # Changed in place, because a new error raised from this one would still refer to it.
             error.args = (error.args[0], "a value was refused")
             raise
         except TypeError as error:
-            # Other drivers raise an error of their own for values that they cannot write.
+            # Unlike others, this driver raises no DB-API error for values that it cannot write.
             raise err.ProgrammingError(0, str(error)) from error
 
 
@@ -125,7 +125,7 @@ class Mariadb:
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Create the pools, which connect on first use."""
+        """Create the pools. They connect on first use."""
         at, hosts = addresses.split(url)
         at = at.set(drivername=DRIVER)
         wait_s = max(1, round(busy_timeout_s))
@@ -139,14 +139,14 @@ class Mariadb:
             "charset": "utf8mb4",
             "cursorclass": QuietMysqlCursor,
             "connect_timeout": max(2, wait_s),
-            # A statement waits that long for other writers, and longer only for a dead server.
+            # A statement waits up to ``wait_s`` for other writers, and longer for a dead server.
             "read_timeout": wait_s + ANSWER_WITHIN_S,
             "write_timeout": wait_s + ANSWER_WITHIN_S,
             "init_command": "SET SESSION "
             + ", ".join(f"{name} = {value}" for name, value in settings.items()),
         }
         pools = engines(at, readers_max, busy_timeout_s, arguments)
-        # Without an address there is the path of a socket.
+        # Without an address, the URL contains the path of a socket.
         cluster = galera.Cluster(hosts or [addresses.Address("localhost", None)])
         settings_check = SettingsCheck()
         connects = (cluster.connect_for_reading, cluster.connect_for_writing)
@@ -170,11 +170,11 @@ class Mariadb:
         return Trouble.GONE if number in GONE else TROUBLES.get(number)
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Take a named lock, since each statement that alters a table commits by itself.
+        """Take a named lock, since each statement that alters a table commits implicitly.
 
-        The lock belongs to one server or node, where all writers are. The connection holds it until
-        it is closed after the commit: an earlier release would let another process miss the
-        upgrade.
+        The lock belongs to one server or node, which all writers use. It is released when the
+        connection is closed after the commit. If it were released earlier, another process could
+        miss the upgrade.
         """
         # Altering a large table takes long.
         _raw(tx).wait_for(UPGRADE_WAIT_S)
@@ -183,7 +183,7 @@ class Mariadb:
             raise Busy("Another process is upgrading the schema.")
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Set the collation of an empty database; reject tables with another collation."""
+        """Set the collation of an empty database, or reject tables with a different collation."""
         if is_empty:
             tx.exec_driver_sql(f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {COLLATION}")
         else:
@@ -194,7 +194,7 @@ class Mariadb:
 
 
 class SettingsCheck:
-    """Logs unsafe settings of servers, each once per process."""
+    """Logs the unsafe settings of servers, each setting once per process."""
 
     def __init__(self) -> None:
         self._logged: set[tuple[str, str, str]] = set()
@@ -267,7 +267,7 @@ def _begin_writing(connection: sa.Connection) -> None:
 
 
 def _check_collations(tx: sa.Connection) -> None:
-    """Reject tables in which "A" and "a" are one name."""
+    """Raise :class:`Conflict` for a table that treats "A" and "a" as equal."""
     found = tx.exec_driver_sql(OTHER_COLLATIONS, (COLLATION,)).first()
     if found is not None:
         raise Conflict(
@@ -277,6 +277,6 @@ def _check_collations(tx: sa.Connection) -> None:
 
 
 def number_of(error: BaseException | None) -> int:
-    """The number of a server's error; 0 for errors without a number."""
+    """Return the number of a server's error, or 0 for errors without a number."""
     numbers = [each for each in getattr(error, "args", ()) if isinstance(each, int)]
     return numbers[0] if numbers else 0

@@ -1,4 +1,4 @@
-"""Engines, as far as the backends share them."""
+"""The parts of engines that the backends share."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ RECYCLE_S = 1_800
 """Older connections are replaced, which frees the server's memory and resolves its address
 again."""
 WRITERS_MAX = 2
-"""Writing connections: one for the decision thread, one for another writer beside it."""
+"""Writing connections: one for the decision thread, and one for another concurrent writer."""
 
 
 def encode_json(value: Any) -> str:
-    """The JSON of a column's value."""
+    """Encode a column's value as JSON."""
     return msgspec.json.encode(value).decode()
 
 
 def engines(url: sa.URL, readers_max: int, wait_s: float, arguments: Mapping[str, Any]) -> Engines:
-    """Both pools of a database server, with the isolation levels that the backends explain."""
+    """Create both pools of a database server. The backends explain the isolation levels."""
     return Engines(
         reading=_engine(url, readers_max, wait_s, arguments, "REPEATABLE READ"),
         writing=_engine(url, WRITERS_MAX, wait_s, arguments, "READ COMMITTED"),
@@ -34,9 +34,9 @@ def engines(url: sa.URL, readers_max: int, wait_s: float, arguments: Mapping[str
 def _engine(
     url: sa.URL, connections_max: int, wait_s: float, arguments: Mapping[str, Any], isolation: str
 ) -> sa.Engine:
-    """An engine of a database server; a thread waits ``wait_s`` at most for a free connection.
+    """Create an engine, in which a thread waits up to ``wait_s`` for a free connection.
 
-    Each connection is tested before use, since a restart or fail-over leaves dead ones in the pool.
+    Each connection is tested before use, since a fail-over leaves dead connections in the pool.
     """
     return sa.create_engine(
         url,

@@ -1,11 +1,11 @@
-"""PostgreSQL: one primary that all processes write to, one transaction after the other.
+"""PostgreSQL: all processes write to one primary, one transaction after the other.
 
-Always true: an acknowledged write is on the primary's disk, and on that of a synchronous standby if
-there is one. No transaction begins on a server in recovery, so no decision depends on a replica.
+Always true: an acknowledged write is on the disk of the primary and of the synchronous standby, if
+one exists. No transaction begins on a server in recovery, so no decision depends on a replica.
 
-Writers take an advisory lock before they read anything, and keep it until the commit. So they read
-what the last writer committed, ids are in the order of commits, and READ COMMITTED is sufficient.
-Readers take no lock: REPEATABLE READ gives them a snapshot.
+Writers take an advisory lock before they read anything, and keep it until the commit. So they see
+what the previous writer committed, ids are in commit order, and READ COMMITTED is sufficient.
+Readers take no lock. REPEATABLE READ gives them a consistent snapshot.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ T = TypeVar("T")
 NAME = "postgresql"
 DRIVER = "postgresql+psycopg"
 ORDER = 7_152_306_419
-"""The advisory lock that writers queue for; any number that no other program uses."""
+"""The advisory lock that writers queue for. The number must not be used by other programs."""
 PASSED_OVER_AFTER_S = 2
-"""The connection timeout if there are several servers; libpq allows no less."""
+"""The connection timeout if several servers are configured. libpq's minimum is 2 s."""
 ANSWER_WITHIN_S = 10
-"""How long a statement may take beyond its wait for locks."""
+"""How long a statement may take in addition to its wait for locks."""
 READ_ONLY = "25006"
 TROUBLES = {
     "40001": Trouble.COLLISION,
     "40P01": Trouble.COLLISION,
-    # Timeouts of a lock and of a statement.
+    # Lock wait timeout and statement timeout.
     "55P03": Trouble.WAITED,
     "57014": Trouble.WAITED,
     READ_ONLY: Trouble.READ_ONLY,
     # The server ended a transaction that was idle for too long.
     "25P03": Trouble.GONE,
     "40003": Trouble.GONE,
-    # The server is shutting down, crashed or is starting; the session was idle for too long.
+    # The server is shutting down, crashed or starting up, or the session was idle for too long.
     "57P01": Trouble.GONE,
     "57P02": Trouble.GONE,
     "57P03": Trouble.GONE,
@@ -53,7 +53,7 @@ TROUBLES = {
     "53300": Trouble.CROWDED,
 }
 CLASSES = {"08": Trouble.GONE, "53": Trouble.GONE, "58": Trouble.DISK, "XX": Trouble.DISK}
-"""By the first two characters of an SQLSTATE."""
+"""Problems by the first two characters of an SQLSTATE."""
 MESSAGES = {
     "too many clients": Trouble.CROWDED,
     "remaining connection slots": Trouble.CROWDED,
@@ -63,16 +63,16 @@ MESSAGES = {
     "no password supplied": Trouble.NOT_LET_IN,
     "no pg_hba.conf entry": Trouble.NOT_LET_IN,
     "is not permitted to log in": Trouble.NOT_LET_IN,
-    # The user, or the database.
+    # An unknown user or database.
     '" does not exist': Trouble.NOT_LET_IN,
 }
-"""Errors of a login have no SQLSTATE, only a message."""
+"""Problems by a part of the message, since login errors have no SQLSTATE."""
 QUOTING = (errors.IntegrityError, errors.DataError)
 """Errors whose messages quote rows."""
 
 
 class QuietPsycopgCursor(psycopg.Cursor[Any]):
-    """A cursor whose errors contain no values, which can be secret, since errors are logged."""
+    """A cursor whose errors contain no values. Errors are logged, and values can be secret."""
 
     def execute(self, *args: Any, **options: Any) -> QuietPsycopgCursor:
         """See :meth:`psycopg.Cursor.execute`."""
@@ -92,14 +92,14 @@ class QuietPsycopgCursor(psycopg.Cursor[Any]):
 
 
 class PromptConnection(psycopg.Connection[Any]):
-    """A connection that times out on a server that hangs.
+    """A connection that times out if the server hangs.
 
-    A stopped server keeps its connections, since its kernel still acknowledges packets.
+    The connections of a stopped server stay open, since its kernel still acknowledges packets.
     """
 
     silence_max_s: float = math.inf
     usual_max_s: float = math.inf
-    """The timeout for an answer now, and outside of upgrades."""
+    """The current timeout for an answer, and the timeout outside of upgrades."""
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
         """See :meth:`psycopg.Connection.wait`."""
@@ -130,7 +130,7 @@ def _unless_silent(gen: Generator[Any, Any, T], silence_max_s: float) -> Generat
 
 
 def _quieten(error: psycopg.Error) -> None:
-    # Changed in place: a new error raised from this one would still refer to it.
+    # Changed in place, because a new error raised from this one would still refer to it.
     named = error.diag.constraint_name or error.diag.column_name or ""
     error.args = (f"a value was refused: {error.sqlstate} {named}".strip(),)
 
@@ -148,19 +148,19 @@ class Postgresql:
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Create the pools, which connect on first use."""
+        """Create the pools. They connect on first use."""
         at, hosts = addresses.split(url)
         at = at.set(drivername=DRIVER)
         wait_s = max(2, round(busy_timeout_s))
         if len(hosts) > 1:
-            # SQLAlchemy's form of several hosts. A server that hangs must not delay the others.
+            # SQLAlchemy's form of several hosts. A hanging server must not delay the next attempt.
             at = at.set(host=None, port=None).update_query_dict({"host": [*map(str, hosts)]})
             wait_s = min(wait_s, PASSED_OVER_AFTER_S)
         wait_ms = max(1, round(busy_timeout_s * 1000))
         options = {
             "lock_timeout": f"{wait_ms}ms",
             "idle_in_transaction_session_timeout": f"{max(1, round(idle_timeout_s))}s",
-            # None: a cancelled commit that waits for a standby would report success.
+            # No timeout: a cancelled commit that waits for a standby would report success.
             "statement_timeout": "0",
             "timezone": "UTC",
         }
@@ -168,7 +168,7 @@ class Postgresql:
             "connect_timeout": wait_s,
             "application_name": "innkeeper",
             "cursor_factory": QuietPsycopgCursor,
-            # Of several servers, the one that accepts writes: the primary.
+            # Connect only to the server that accepts writes: the primary.
             "target_session_attrs": "read-write",
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
             # Detect a peer that is gone without closing the connection.
@@ -186,7 +186,10 @@ class Postgresql:
         return pools
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Suspend the timeout, since altering a large table takes long. Others wait for a lock."""
+        """Suspend the timeout, since altering a large table takes long.
+
+        No further lock is needed: other upgrades queue with the writers.
+        """
         _raw(tx).silence_max_s = math.inf
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:

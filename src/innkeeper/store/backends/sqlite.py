@@ -2,8 +2,8 @@
 
 Always true: an acknowledged write is on disk (``synchronous=FULL`` in WAL mode flushes the log at
 every commit); foreign keys are enforced; readers never wait for the writer. Writers wait in a queue
-beside the file, then take SQLite's write lock. A file created here is readable by its owner alone,
-and errors quote no parameters.
+outside of SQLite, then take its write lock. A database file that is created here is readable only
+by its owner, and errors quote no parameters.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
-"""Per connection. A million allocations with indexes take about 200 MB; claims touch only the upper
-levels of the trees and the ends of the tables."""
+"""Per connection. A million allocations with indexes take about 200 MB, but claims touch only the
+upper levels of the trees and the ends of the tables."""
 CHECKPOINT_PAGES = 4_000
-"""A checkpoint copies the log into the file at this size, 16 MB. Batches change the same pages
-again and again, so rarer checkpoints copy less."""
+"""A checkpoint copies the log into the file once the log has this size (16 MB). Batches change the
+same pages repeatedly, so less frequent checkpoints copy less."""
 STATEMENTS_CACHED = 512
 WRITERS_MAX = 1
-"""Writing connections. A second one could only wait for the lock; a thread waits for the connection
-instead, as long."""
+"""Writing connections. A second one could only wait for the write lock, so threads wait for the one
+connection instead, with the same timeout."""
 IN_MEMORY = ":memory:"
 PLAIN_CODE = 0xFF
 TROUBLES = {
-    # Both only after the timeout for the lock.
+    # Both occur only after the lock wait timeout.
     sqlite3.SQLITE_BUSY: Trouble.WAITED,
     sqlite3.SQLITE_LOCKED: Trouble.WAITED,
     sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
@@ -61,7 +61,7 @@ class Sqlite:
         busy_timeout_s: float,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> Engines:
-        """Create the pools; ``idle_timeout_s`` has no effect without a server.
+        """Create the pools. ``idle_timeout_s`` has no effect, since SQLite has no server.
 
         Raises :class:`OSError` if the file does not exist and cannot be created.
         """
@@ -76,7 +76,7 @@ class Sqlite:
         sa.event.listen(pools.reading, "begin", _begin)
         if file is not None:
             _queue(pools.writing, FileTurns(file, busy_timeout_s))
-        # After the queue's listener, so that the write lock follows the turn.
+        # Registered after the queue's listener, so that the turn is taken before the write lock.
         sa.event.listen(pools.writing, "begin", _begin_writing)
         return pools
 
@@ -117,7 +117,7 @@ def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
 
 
 def _file(url: sa.URL) -> Path | None:
-    """The file to create; ``None`` in memory, or if the URL sets another mode."""
+    """Return the file to create, or ``None`` if the URL names none or sets another mode."""
     name = url.database or IN_MEMORY
     if name.startswith("file:"):
         name = unquote(urlsplit(name).path)
@@ -127,14 +127,14 @@ def _file(url: sa.URL) -> Path | None:
 
 
 def _make(file: Path) -> None:
-    # It contains the key that signs tokens, and SQLite would make it readable for all users. SQLite
-    # gives the files beside it the same permissions.
+    # The file contains the key that signs tokens, and SQLite would make it readable by all users.
+    # SQLite gives its other files the same permissions.
     with suppress(FileExistsError):
         file.touch(mode=0o600, exist_ok=False)
 
 
 def _queue(writing: sa.Engine, turns: FileTurns) -> None:
-    """Make writers take their turn before the write lock."""
+    """Make each writer take its turn before the write lock."""
 
     def take(connection: sa.Connection) -> None:
         if not connection.get_execution_options().get(WITHOUT_TURN):
@@ -166,6 +166,6 @@ def _begin_writing(connection: sa.Connection) -> None:
     if connection.get_execution_options().get(WITHOUT_TURN):
         _begin(connection)
         return
-    # Take the write lock at once: SQLite rejects a later upgrade of a read transaction without
-    # waiting if another transaction wrote in between.
+    # Take the write lock at once. If another transaction wrote in between, SQLite refuses to turn a
+    # read transaction into a write transaction, without waiting.
     connection.exec_driver_sql("BEGIN IMMEDIATE")

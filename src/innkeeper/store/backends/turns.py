@@ -1,13 +1,13 @@
 """A queue for processes that write the same file, made of two kernel locks.
 
-SQLite's own lock is unfair: waiting processes sleep, longer each time, and the last holder usually
-gets it again. Here, one waiting process is next in line, and the others, including the last holder,
-wait behind it.
+SQLite's own lock is unfair: waiting processes back off longer each time, and the last holder
+usually gets the lock again. Here, one waiting process is next in line, and all others, including
+the last holder, wait behind it.
 
-Always true: a process that ends in any way releases its locks. The locks only decide the order;
-SQLite's own lock, taken afterwards, isolates the writers.
+Always true: the locks of a process are released when it ends, even by a crash. They only decide the
+order. SQLite's own lock, which is taken afterwards, isolates the writers.
 
-May be false: that processes become next in line in the order of their arrival.
+May be false: that processes become next in line in order of arrival.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEXT = "-next"
 """Suffixes of the database's file name, like those of SQLite's own files."""
 FIRST_PAUSE_S = 0.0001
 LONGEST_PAUSE_S = 0.002
-"""A commit takes milliseconds, a check of the lock two microseconds, a wake-up fifty."""
+"""A commit takes milliseconds, a check of the lock 2 microseconds, and a wake-up 50."""
 GROWTH = 1.5
 BUSY = frozenset({errno.EAGAIN, errno.EACCES})
 
@@ -59,7 +59,7 @@ class FileTurns:
         self._has_turn = True
 
     def give_back(self) -> None:
-        """End the turn, if there is one."""
+        """End the turn if this process has it."""
         if self._has_turn and self._files is not None:
             self._has_turn = False
             fcntl.flock(self._files[0], fcntl.LOCK_UN)
@@ -82,7 +82,7 @@ class FileTurns:
 
     def _open(self, ending: str) -> int:
         path = self._database.with_name(self._database.name + ending)
-        # The permissions of the database: each of its writers may queue.
+        # With the permissions of the database, so that each of its writers may queue.
         mode = stat.S_IMODE(self._database.stat().st_mode)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
 
@@ -97,7 +97,7 @@ def _lock(file: int, until_s: float) -> None:
 
 
 def _is_locked(file: int) -> bool:
-    """Lock a file, unless another process has locked it."""
+    """Try to lock a file; return whether this process has the lock now."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -9,15 +9,15 @@ from innkeeper.store.tables import compute, identity, leases, ordering, pclouds,
 from innkeeper.store.tables.metadata import METADATA
 
 TABLES = (compute, identity, leases, ordering, pclouds, placement)
-"""Imported so that they are in the metadata."""
+"""Imported so that the tables are in the metadata."""
 IMPLEMENTATIONS = (ResumingMariaDB,)
-"""Imported so that they are registered."""
+"""Imported so that Alembic registers the implementations."""
 
 connection = context.config.attributes["connection"]
 context.configure(
     connection=connection,
     target_metadata=METADATA,
-    # SQLite cannot alter a table in place; Alembic copies it.
+    # SQLite cannot alter a table in place, so Alembic copies it.
     render_as_batch=True,
 )
 with context.begin_transaction():

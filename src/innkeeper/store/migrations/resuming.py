@@ -1,10 +1,10 @@
-"""Resumes a schema step after a program was killed in the middle of it.
+"""Resumes a schema step during which a program was killed.
 
-PostgreSQL and SQLite roll back an unfinished step. In MariaDB each DDL statement commits the
-transaction, so the effects of an interrupted step remain when it runs again.
+PostgreSQL and SQLite roll back an unfinished step. In MariaDB, each DDL statement commits
+implicitly, so some effects of an interrupted step exist when the step runs again.
 
-Always true: a step runs the same statements again, and existing objects are those that it would
-create.
+Always true: a step runs the same statements again, and objects that exist already are the ones that
+the step would create.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tables of the compute room: flavors, images, servers, hosts, agents and their orders.
 
-A host's row is also its compute service: the Compute API shows one thing under two names.
+A host's row is also its compute service. The Compute API shows the same object under two names.
 
 Always true: a server with a ``provider_id`` that is not deleted has allocations under its uuid.
-``quota_usages`` holds the sums over all servers that are not deleted.
+``quota_usages`` contains the sums over all servers that are not deleted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ agents = sa.Table(
     sa.Column("id", Uuid, primary_key=True),
     sa.Column("name", Name, nullable=False, unique=True),
     sa.Column("driver", sa.String(64), nullable=False),
-    # The user that registered it. Only this user and administrators may act as the agent.
+    # The user that registered the agent. Only this user and administrators may act as the agent.
     sa.Column("user_id", Name),
     sa.Column("last_seen_at", Moment, nullable=False, index=True),
     sa.Column("created_at", Moment, nullable=False),
@@ -93,15 +93,15 @@ agents = sa.Table(
 
 hosts = numbered_table(
     "hosts",
-    # The compute service's uuid; the host's own is its provider's.
+    # The uuid of the compute service. The host's uuid is that of its provider.
     sa.Column("service_uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False, unique=True),
     sa.Column(
         "provider_id", BigId, sa.ForeignKey("resource_providers.id"), nullable=False, unique=True
     ),
     sa.Column("agent_id", Uuid, sa.ForeignKey("agents.id"), nullable=False, index=True),
-    # The effective zone: an aggregate's if one of the host's aggregates names a zone, else the
-    # reported one.
+    # The effective zone: the zone that one of the host's aggregates names, or else the reported
+    # zone.
     sa.Column("availability_zone", Name, nullable=False),
     sa.Column("reported_zone", Name, nullable=False, server_default=""),
     sa.Column("is_disabled", sa.Boolean, nullable=False),
@@ -111,20 +111,20 @@ hosts = numbered_table(
     sa.Column("hypervisor_version", sa.Integer, nullable=False),
     sa.Column("host_ip", sa.String(45), nullable=False),
     sa.Column("cpu_facts", sa.JSON, nullable=False),
-    # Facts with units in the name (numbers, strings, lists), as the agent reports them.
+    # Facts (numbers, strings, lists) as the agent reports them. Their names contain the units.
     sa.Column("capabilities", sa.JSON, nullable=False),
-    # The resource classes and traits of the last report. One that the agent no longer reports
-    # is removed; one that an operator added through Placement stays.
+    # The resource classes and traits of the last report. Those that the agent no longer reports
+    # are removed. Those that an operator added through Placement are kept.
     sa.Column("reported", sa.JSON, nullable=False),
-    # When its agent last reported its capabilities; older ones than a set time are unknown.
+    # When the agent last reported the capabilities. They expire after a configured time.
     sa.Column("reported_at", Moment, index=True),
     # When the machine was started, if its agent reports it.
     sa.Column("booted_at", Moment),
-    # Which requests may use it, see systems/compute/grouping/dedications.py; null: all. And the
-    # uuid of the set of hosts that it belongs to.
+    # Which requests may use the host (see systems/compute/grouping/dedications.py), null for all
+    # requests, and the uuid of the set of hosts that it belongs to.
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
-    # A KeptRatio by resource class: the ratio that the dedication sets, and the host's own.
+    # A KeptRatio by resource class: the ratio that the dedication sets, and the host's own ratio.
     sa.Column("kept_ratios", sa.JSON(none_as_null=True)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -140,7 +140,7 @@ servers = numbered_table(
     sa.Column("user_id", Name, nullable=False),
     sa.Column("batch_id", sa.String(64), nullable=False, index=True),
     sa.Column("launch_index", sa.Integer, nullable=False),
-    # The flavor as it was at boot: later edits of the flavor do not change the server.
+    # A copy of the flavor at boot, so that later changes of the flavor do not affect the server.
     sa.Column("flavor", sa.JSON, nullable=False),
     sa.Column("flavor_id", Name, nullable=False),
     sa.Column("vcpus", sa.Integer, nullable=False),
@@ -153,7 +153,7 @@ servers = numbered_table(
     sa.Column("power_state", sa.Integer, nullable=False),
     sa.Column("host", Name),
     sa.Column("provider_id", BigId, sa.ForeignKey("resource_providers.id")),
-    # The requested zone; the actual one is in the host's row.
+    # The requested zone. The actual zone is in the host's row.
     sa.Column("asked_az", Name),
     sa.Column("key_name", Name),
     sa.Column("has_config_drive", sa.Boolean, nullable=False),
@@ -198,8 +198,8 @@ work_orders = numbered_table(
     sa.Column("migration_id", BigId),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # With the status: without statistics, a database would scan all waiting orders for those of
-    # one server.
+    # Includes the status, since a database without statistics would otherwise scan all waiting
+    # orders for the orders of one server.
     sa.Index(None, "server_uuid", "status"),
     sa.Index(None, "agent_id", "status", "id"),
     sa.Index(None, "status", "created_at"),
@@ -207,12 +207,13 @@ work_orders = numbered_table(
 
 aggregates = numbered_table(
     "aggregates",
-    # Also its uuid in Placement.
+    # Also the aggregate's uuid in Placement.
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("name", Name, nullable=False, unique=True),
-    # The key ``availability_zone`` names its zone.
+    # The key ``availability_zone`` names the aggregate's zone.
     sa.Column("metadata", sa.JSON, nullable=False),
-    # Its owner, see systems/compute/grouping/owned_aggregates.py; null: operators edit it.
+    # What owns the aggregate (see systems/compute/grouping/owned_aggregates.py). Null if operators
+    # manage it.
     sa.Column("kind", sa.String(16)),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -240,14 +241,14 @@ server_groups = numbered_table(
 server_group_members = sa.Table(
     "server_group_members",
     METADATA,
-    # A server is in one group at most. The row stays when the server is deleted.
+    # A server is in one group at most. The row is kept when the server is deleted.
     sa.Column("server_uuid", Uuid, primary_key=True),
     sa.Column("group_id", BigId, sa.ForeignKey("server_groups.id"), nullable=False, index=True),
 )
 
 migrations = numbered_table(
     "migrations",
-    # Also the consumer of the source host's allocations until the server has left it for sure.
+    # Also the consumer of the allocations on the source host, until the server has certainly left.
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("server_uuid", Uuid, nullable=False, index=True),
     sa.Column("kind", sa.String(16), nullable=False),
@@ -256,7 +257,7 @@ migrations = numbered_table(
     sa.Column("source_provider_id", BigId, nullable=False),
     sa.Column("dest_host", Name),
     sa.Column("dest_provider_id", BigId),
-    # Flavors as servers keep them; equal unless this is a resize.
+    # Copies of the flavors, as in a server's row. They are equal unless this is a resize.
     sa.Column("old_flavor", sa.JSON, nullable=False),
     sa.Column("new_flavor", sa.JSON, nullable=False),
     # The server's state before the migration, for a revert.
@@ -304,8 +305,8 @@ quota_usages = sa.Table(
 unknown_servers = sa.Table(
     "unknown_servers",
     METADATA,
-    # Servers in an agent's last full list that have no row. Keyed by the host's name, as orders
-    # are.
+    # Servers in an agent's last full list that the database does not know. Keyed by the host's
+    # name, like orders.
     sa.Column("host", Name, primary_key=True),
     sa.Column("server_uuid", Uuid, primary_key=True),
     sa.Column("reported_at", Moment, nullable=False),

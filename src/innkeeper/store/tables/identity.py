@@ -26,7 +26,7 @@ users = sa.Table(
     sa.Column("description", LongText, nullable=False),
     sa.Column("default_project_id", sa.String(64)),
     sa.Column("is_enabled", sa.Boolean, nullable=False),
-    # Tokens issued before this moment are void; set when a password or a role is revoked.
+    # Tokens issued before this moment are invalid. Set to revoke all of the user's tokens.
     sa.Column("tokens_valid_from", Moment, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
 )
@@ -54,16 +54,16 @@ revoked_tokens = sa.Table(
     "revoked_tokens",
     METADATA,
     sa.Column("audit_id", sa.String(64), primary_key=True),
-    # When the token expires by itself; after that the row can be pruned.
+    # When the token expires. Afterwards, the row can be pruned.
     sa.Column("expires_at", Moment, nullable=False, index=True),
 )
 
 secrets = sa.Table(
     "secrets",
     METADATA,
-    # Such as "token_signing": created at the first start, shared by all processes.
+    # For example "token_signing", created at the first start and shared by all processes.
     sa.Column("name", sa.String(64), primary_key=True),
-    # Sealed with a key that is not in the database, unless it is not secret.
+    # Sealed with a key outside the database, except for values that are not secret.
     sa.Column("value", LongText, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
 )
@@ -71,8 +71,8 @@ secrets = sa.Table(
 login_failures = sa.Table(
     "login_failures",
     METADATA,
-    # Hashes of the user name and the client's address: users sometimes type a password into the
-    # field for the name.
+    # Hashes of the user name and the client's address, since users sometimes type their password
+    # into the field for the name.
     sa.Column("subject", sa.String(64), primary_key=True),
     sa.Column("source", sa.String(64), primary_key=True),
     sa.Column("count", sa.Integer, nullable=False),
@@ -83,10 +83,11 @@ agent_credentials = sa.Table(
     "agent_credentials",
     METADATA,
     sa.Column("id", sa.String(32), primary_key=True),
-    # By name, since a credential is issued before its agent registers.
+    # The name, not the id, since a credential is issued before its agent registers.
     sa.Column("agent_name", Name, nullable=False, index=True),
     sa.Column("secret_hash", sa.String(64), nullable=False),
-    # Patterns of the host names that it may report; empty: hosts without another agent.
+    # Patterns of the host names that the agent may report. If empty, it may report all hosts that
+    # have no other agent.
     sa.Column("hosts", sa.JSON, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("expires_at", Moment),

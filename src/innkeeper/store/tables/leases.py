@@ -1,7 +1,7 @@
 """Tables of the leases room: the freepool, leases, reservations, holds and events.
 
-Always true: a host is in the freepool at most once, and only such hosts have holds. A hold exists
-from the lease's creation until the host is returned to the freepool, empty.
+Always true: a host is in the freepool at most once, and only hosts in the freepool have holds. A
+hold exists from the creation of its lease until the empty host is returned to the freepool.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ leases = numbered_table(
     sa.Column("name", Name, nullable=False),
     sa.Column("project_id", Name, nullable=False, index=True),
     sa.Column("user_id", Name, nullable=False),
-    # The window; its end is exclusive.
+    # The window. Its end is exclusive.
     sa.Column("start_at", Moment, nullable=False),
     sa.Column("end_at", Moment, nullable=False, index=True),
-    # When its end began, planned or not. From then on its holds block no other lease.
+    # When the lease began to end, as planned or not. From then on, its holds block no other lease.
     sa.Column("ended_at", Moment),
-    # Hidden from its owner. The row is removed when all its hosts are returned.
+    # Hidden from the owner. The row is removed when all hosts of the lease are returned.
     sa.Column("is_deleted", sa.Boolean, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -55,7 +55,7 @@ lease_events = numbered_table(
     "lease_events",
     sa.Column("uuid", Uuid, nullable=False, unique=True),
     sa.Column("lease_id", BigId, sa.ForeignKey("leases.id"), nullable=False),
-    # A domain.leases.LeaseEventKind and a LeaseEventState.
+    # Values of domain.leases.LeaseEventKind and LeaseEventState.
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
     sa.Column("due_at", Moment, nullable=False),

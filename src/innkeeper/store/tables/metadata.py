@@ -19,16 +19,16 @@ Uuid = sa.String(36)
 Name = sa.String(255)
 # MariaDB truncates a plain DATETIME to whole seconds, which loses the order of events.
 Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
-# MariaDB's TEXT ends at 64 kB; user data and capabilities may be longer.
+# MariaDB's TEXT is limited to 64 kB, but user data and capabilities may be longer.
 LongText = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """SQLite generates ids only in a column of the type INTEGER."""
 
 
 def numbered_table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
-    """A table whose rows have a generated ``id``, which no later row is given again.
+    """Return a table whose rows have a generated ``id``, which is never reused.
 
-    The change feed, the snapshot and paging rely on that.
+    The change feed, the snapshot and paging rely on unique ids.
     """
     number = sa.Column("id", BigId, primary_key=True, autoincrement=True)
     return sa.Table(name, METADATA, number, *parts, sqlite_autoincrement=True)

@@ -1,5 +1,5 @@
 """Tables about the whole database: the queue of writers, cache invalidation, periodic tasks, and
-which programs may use the schema."""
+the compatibility of the schema with older programs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ write_order = sa.Table(
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("number", BigId, nullable=False),
-    # The cluster node that accepts writes; null on other databases.
+    # The cluster node that accepts writes. Null without a cluster.
     sa.Column("writer", sa.String(255)),
 )
-"""One row. A write transaction increments it first, and keeps its lock until the commit."""
+"""One row. A write transaction first increments it, and keeps the row lock until the commit."""
 
 schema_promises = sa.Table(
     "schema_promises",
@@ -40,4 +40,4 @@ periodic_tasks = sa.Table(
     sa.Column("name", sa.String(64), primary_key=True),
     sa.Column("last_at", Moment, nullable=False),
 )
-"""When each task that the processes share was last done."""
+"""When each periodic task that the processes share was last done."""

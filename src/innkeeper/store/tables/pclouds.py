@@ -1,6 +1,6 @@
 """Tables of the pclouds room: host flavors, pclouds, their users, and billing periods.
 
-Always true: a host is in at most one pool and one pcloud, since it is the key of either table. A
+Always true: a host is in at most one pool and one pcloud, since it is the key of both tables. A
 host of a pcloud has one open billing period, unless another host replaces it.
 """
 
@@ -33,10 +33,10 @@ pool_hosts = sa.Table(
     METADATA,
     sa.Column("host_id", BigId, sa.ForeignKey("hosts.id"), primary_key=True, autoincrement=False),
     sa.Column("host_flavor_id", BigId, sa.ForeignKey("host_flavors.id"), nullable=False),
-    # Why it accepts no new servers; shown to its pcloud's owner.
+    # Why the host accepts no new servers. Shown to the owner of its pcloud.
     sa.Column("maintenance", Name),
     sa.Column("created_at", Moment, nullable=False),
-    # In the order in which hosts are picked, so that the bounds of a pool need no full scan.
+    # Hosts are picked in this order, and the bounds of a pool are found without a full scan.
     sa.Index(None, "host_flavor_id", "host_id"),
 )
 
@@ -50,10 +50,10 @@ pclouds = numbered_table(
     sa.Column("cpu_ratio", sa.Double),
     sa.Column("ram_ratio", sa.Double),
     sa.Column("is_automatic", sa.Boolean, nullable=False),
-    # A SizePolicy's fields: how many hosts it maintains by itself; null: none.
+    # The fields of a SizePolicy, which keeps the number of hosts within bounds. Null without one.
     sa.Column("size", sa.JSON(none_as_null=True)),
-    # Hosts up to this row have its current ratios; later ones may have the previous ones. Null:
-    # all have the current ones.
+    # Hosts up to this row have the pcloud's current ratios, and later hosts may have the previous
+    # ones. Null if all hosts have the current ratios.
     sa.Column("settled_to", BigId, key="rolled_out_to"),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -67,7 +67,7 @@ pcloud_hosts = sa.Table(
     ),
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), nullable=False),
     sa.Column("name", Name, nullable=False),
-    # The flavor's units when the host was allocated; the flavor may have changed since.
+    # The flavor's units when the host was allocated. The flavor may have changed since then.
     sa.Column("units", sa.Integer, nullable=False),
     sa.Column("is_enabled", sa.Boolean, nullable=False),
     sa.Column("is_replaced", sa.Boolean, nullable=False),
@@ -80,13 +80,14 @@ pcloud_projects = sa.Table(
     METADATA,
     sa.Column("pcloud_id", BigId, sa.ForeignKey("pclouds.id"), primary_key=True),
     sa.Column("project_id", Name, primary_key=True, index=True),
-    # Whether its requests without a pcloud hint may be placed in the pcloud, if that allows it.
+    # Whether the project's requests without a pcloud hint may be placed in the pcloud, if the
+    # pcloud is automatic.
     sa.Column("has_accepted", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 billing_periods = numbered_table(
     "pcloud_runs",
-    # By uuid and name, as the records below: they outlive the pcloud and the host.
+    # By uuid and name, since periods and the records below outlive the pcloud and the host.
     sa.Column("pcloud_uuid", Uuid, nullable=False),
     sa.Column("project_id", Name, nullable=False),
     sa.Column("host_id", BigId, nullable=False, index=True),
@@ -102,7 +103,7 @@ billing_periods = numbered_table(
 pcloud_actions = numbered_table(
     "pcloud_actions",
     sa.Column("pcloud_uuid", Uuid, nullable=False),
-    # The owner after the action, who may read it when the pcloud is gone.
+    # The owner after the action, who may read the action even if the pcloud is deleted.
     sa.Column("owner_id", Name),
     sa.Column("action", sa.String(64), nullable=False),
     sa.Column("host_name", Name),

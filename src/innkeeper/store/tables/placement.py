@@ -20,7 +20,7 @@ resource_providers = numbered_table(
     sa.Column("generation", sa.Integer, nullable=False),
     sa.Column("can_host", sa.Integer, nullable=False),
     sa.Column("parent_provider_id", BigId, sa.ForeignKey("resource_providers.id"), index=True),
-    # Null in a root: a row cannot name its own id before it has one.
+    # Null in a root, since a new row cannot refer to its own id.
     sa.Column("root_provider_id", BigId, sa.ForeignKey("resource_providers.id"), index=True),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -65,7 +65,7 @@ inventories = sa.Table(
     sa.Column("min_unit", sa.Integer, nullable=False),
     sa.Column("max_unit", sa.Integer, nullable=False),
     sa.Column("step_size", sa.Integer, nullable=False),
-    # Double precision: capacity computed from a single-precision 16.1 would be wrong.
+    # Double precision, since capacity computed from a single-precision 16.1 would be wrong.
     sa.Column("allocation_ratio", sa.Double, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
@@ -85,12 +85,12 @@ allocations = sa.Table(
     ),
     sa.Column("used", sa.Integer, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
-    # The seed's index: sums of one provider are read from it alone, without the rows.
+    # The seed's index. The sums of a provider are read from the index alone, without the rows.
     sa.Index(
         "ix_allocations_provider_class_used", "resource_provider_id", "resource_class_id", "used"
     ),
-    # Unique where the seed has a plain index: two rows for the same claim would count twice, and
-    # no generation could catch it. Named by hand: the usual name is too long for the databases.
+    # Unique, where the seed has a plain index. Two rows for the same claim would count twice, and
+    # no generation would detect it. The generated name would be too long for the databases.
     sa.UniqueConstraint(
         "consumer_id",
         "resource_provider_id",
@@ -138,12 +138,12 @@ resource_provider_aggregates = sa.Table(
 changes = numbered_table(
     "changes",
     sa.Column("provider_id", BigId, nullable=False),
-    # The provider's generation after the change; a reader that has it already may skip the row.
+    # The provider's generation after the change. A reader that has it already may skip the row.
     # -1: a change without a generation (the host's state, its agent, names of traits).
-    # -2: only the task states of its servers changed.
+    # -2: only the task states of the provider's servers changed.
     sa.Column("generation", sa.Integer, nullable=False),
-    # Of a change by claims alone: the generation before, and the amounts taken in all, as a JSON
-    # object by class id. Null if the provider must be read.
+    # If only claims changed the provider: the previous generation, and the sums of the amounts
+    # taken, as a JSON object by class id. Null if the provider must be read.
     sa.Column("seen", sa.Integer, nullable=True),
     sa.Column("taken", sa.Text, nullable=True),
     sa.Column("created_at", Moment, nullable=False, index=True),

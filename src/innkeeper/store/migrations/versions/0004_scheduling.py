@@ -134,7 +134,7 @@ def upgrade() -> None:
     )
     op.add_column("work_orders", sa.Column("request_id", sa.String(length=64), nullable=True))
     op.add_column("work_orders", sa.Column("migration_id", BIG_ID, nullable=True))
-    # Until this revision a host's zone was always the reported one.
+    # Before this revision, a host's zone was always the reported zone.
     op.execute("UPDATE hosts SET reported_zone = availability_zone")
 
 

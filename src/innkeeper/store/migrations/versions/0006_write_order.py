@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create three tables with their rows, and add the amounts of claims to changes."""
+    """Create three tables with their initial rows, and add the amounts of claims to changes."""
     made = op.create_table(
         "write_order",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -41,7 +41,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the tables and the columns."""
     op.drop_column("changes", "taken")
     op.drop_column("changes", "seen")
     op.drop_table("periodic_tasks")

@@ -12,7 +12,7 @@ down_revision = "0006"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Both tables are new; older programs do not need them."""
+"""Both tables are new. Older programs do not need them."""
 
 
 def upgrade() -> None:
@@ -33,6 +33,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop both tables."""
     op.drop_table("schema_promises")
     op.drop_table("unknown_servers")

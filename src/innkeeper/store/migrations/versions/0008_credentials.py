@@ -18,7 +18,7 @@ SHORT = sa.String(255)
 
 
 def upgrade() -> None:
-    """Widen the column of secrets, and create two tables."""
+    """Widen the column for secrets, and create two tables."""
     with op.batch_alter_table("secrets") as altered:
         altered.alter_column("value", type_=LONG_TEXT, existing_type=SHORT, nullable=False)
     op.create_table(
@@ -46,7 +46,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the tables, and sealed secrets that are too long for the old column."""
+    """Drop the tables, and delete sealed secrets, which are too long for the old column."""
     op.drop_table("agent_credentials")
     op.drop_table("login_failures")
     # An older program cannot open sealed secrets, and creates a new signing key.

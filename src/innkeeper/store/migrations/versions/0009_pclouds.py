@@ -12,8 +12,8 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs may run, but would place any servers on dedicated hosts. None is dedicated before
-an operator does so with a newer program."""
+"""Older programs may run, but would place any servers on dedicated hosts. No host is dedicated
+before an operator dedicates it with a newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)
@@ -22,7 +22,7 @@ LEAVING = "ix_migrations_source_host_updated_at"
 
 
 def upgrade() -> None:
-    """Create the tables, and add the columns of dedications."""
+    """Create the tables, and add the columns for dedications."""
     op.add_column("hosts", sa.Column("dedication", WORD, nullable=True))
     op.add_column("hosts", sa.Column("dedicated_to", UUID, nullable=True))
     op.add_column("hosts", sa.Column("kept_ratios", sa.JSON(), nullable=True))
@@ -179,7 +179,7 @@ def _make_records() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; all hosts are open to all projects again."""
+    """Drop the tables and columns. All hosts are open to all projects again."""
     for table in (
         "pcloud_actions",
         "pcloud_runs",

@@ -12,8 +12,8 @@ down_revision = "0009"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs change the ratios of all hosts of a pcloud at once, which is compatible. Only
-administrators can read the actions that they record once the pcloud is deleted."""
+"""Older programs change the ratios of all hosts of a pcloud at once, which is compatible. Once a
+pcloud is deleted, only administrators can read the actions that older programs recorded."""
 
 
 def upgrade() -> None:
@@ -27,7 +27,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the columns."""
     op.drop_column("pcloud_actions", "owner_id")
     op.drop_column("pcloud_projects", "has_accepted")
     op.drop_column("pclouds", "settled_to")

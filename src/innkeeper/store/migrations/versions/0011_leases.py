@@ -12,9 +12,9 @@ down_revision = "0010"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs may run. Those that know pclouds place no server on a host with an unknown
-dedication; earlier ones would. No host is dedicated to leases before an operator does so with a
-newer program."""
+"""Older programs may run. Programs that know pclouds place no server on a host with an unknown
+dedication, but earlier programs would. No host is dedicated to leases before an operator dedicates
+it with a newer program."""
 
 UUID = sa.String(36)
 SHORT = sa.String(255)
@@ -108,7 +108,7 @@ def _make_events() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; hosts of leases are open to all projects again."""
+    """Drop the tables. Hosts of leases are open to all projects again."""
     for table in ("lease_events", "holds", "reservations", "leases", "freepool_hosts"):
         op.drop_table(table)
     hosts = sa.table("hosts", sa.column("dedication", WORD), sa.column("dedicated_to", UUID))

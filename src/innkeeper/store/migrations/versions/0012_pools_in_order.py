@@ -10,7 +10,7 @@ down_revision = "0011"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs may run. They may write the JSON value null, which newer ones read as NULL."""
+"""Older programs may run. They may write the JSON value null, which newer programs read as NULL."""
 
 POOL = "pool_hosts"
 IN_ORDER = "ix_pool_hosts_host_flavor_id_host_id"
@@ -21,7 +21,7 @@ NOTHING = "null"
 
 def upgrade() -> None:
     """Replace the index, and write NULL for the JSON value null."""
-    # The new index first: MariaDB requires one for the foreign key.
+    # Create the new index first, since MariaDB requires an index for the foreign key.
     op.create_index(IN_ORDER, POOL, ["host_flavor_id", "host_id"], unique=False)
     op.drop_index(OF_FLAVOR, POOL, if_exists=True)
     for table, column in (("pclouds", "size"), ("hosts", "kept_ratios")):
@@ -31,6 +31,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Restore the index. NULL stays, since older programs read it as well."""
+    """Restore the index. NULL is kept, since older programs can read it too."""
     op.create_index(OF_FLAVOR, POOL, ["host_flavor_id"], unique=False)
     op.drop_index(IN_ORDER, POOL, if_exists=True)

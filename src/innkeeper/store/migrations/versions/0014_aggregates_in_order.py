@@ -10,7 +10,7 @@ down_revision = "0013"
 branch_labels = None
 depends_on = None
 compatible_since = "0006"
-"""Older programs do not write the column. Their links have no order, and come first."""
+"""Older programs do not write the column. The links that they write are sorted first."""
 
 LINKS, POSITION = "resource_provider_aggregates", "position"
 
@@ -21,5 +21,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the column."""
     op.drop_column(LINKS, POSITION)

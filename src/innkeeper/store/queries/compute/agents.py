@@ -1,4 +1,4 @@
-"""Agents: registered, found, listed, and when each was last seen."""
+"""Database access for agents and the times when they were last seen."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ _SEEN_SINCE = Prepared(
 
 
 def reset_future_heartbeats(tx: Tx, latest: datetime, now: datetime) -> int:
-    """Set agents last seen after ``latest`` to be last seen ``now``; return their number."""
+    """Change each ``last_seen_at`` after ``latest`` to ``now``; return the number of agents."""
     too_late = agents.update().where(agents.c.last_seen_at > latest)
     return tx.execute(too_late.values(last_seen_at=now)).rowcount
 
 
 def last_seen(tx: Tx) -> list[tuple[AgentId, datetime]]:
-    """Every agent, and when it was last seen."""
+    """Return every agent's id, and when the agent was last seen."""
     rows = tx.execute(sa.select(agents.c.id, agents.c.last_seen_at))
     return [(AgentId(agent_id), seen_at) for agent_id, seen_at in rows]
 
 
 def seen_since(tx: Tx, moment: datetime) -> list[tuple[AgentId, datetime]]:
-    """As :func:`last_seen`, for agents seen at or after a moment; read from an index."""
+    """Return the id and time of each agent seen at or after ``moment``. Uses an index."""
     return _SEEN_SINCE.rows(tx, {"since": moment})
 
 
 def by_id(tx: Tx, agent_id: AgentId) -> Agent | None:
-    """The agent with this id."""
+    """Return the agent with this id."""
     return records.first(tx, _BY_ID, Agent, agent=agent_id)
 
 
 def by_name(tx: Tx, name: str) -> Agent | None:
-    """The agent with exactly this name."""
-    # Some databases ignore case in comparisons; two agents may differ in case alone.
+    """Return the agent with exactly this name."""
+    # Some databases ignore case in comparisons, but names may differ in case alone.
     rows = [Agent(*row) for row in tx.execute(_BY_NAME, {"requested": name})]
     return next((each for each in rows if each.name == name), None)
 
 
 def page(tx: Tx, after_name: str | None, limit: int) -> list[Agent]:
-    """Agents ordered by name, after ``after_name``."""
+    """Return agents after ``after_name``, ordered by name."""
     query = _AGENTS.order_by(agents.c.name).limit(limit)
     if after_name is not None:
         query = query.where(agents.c.name > after_name)
@@ -71,15 +71,15 @@ def add(tx: Tx, agent: Agent) -> None:
 
 
 def change_driver(tx: Tx, agent_id: AgentId, driver: str) -> None:
-    """Write the driver of the agent's hosts."""
+    """Update the driver of the agent's hosts."""
     tx.execute(agents.update().where(agents.c.id == agent_id).values(driver=driver))
 
 
 def change_user(tx: Tx, agent_id: AgentId, user_id: str | None) -> None:
-    """Write the user that may act as the agent."""
+    """Update the user that may act as the agent."""
     tx.execute(agents.update().where(agents.c.id == agent_id).values(user_id=user_id))
 
 
 def mark_seen(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
-    """Record that an agent called; False if there is no such agent."""
+    """Record that an agent called. Returns False if the agent does not exist."""
     return tx.execute(_MARK_SEEN, {"agent": agent_id, "now": now}).rowcount == 1

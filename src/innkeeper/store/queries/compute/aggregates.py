@@ -1,4 +1,4 @@
-"""Aggregates, named sets of hosts with metadata: found, listed, written, and read in bulk."""
+"""Database access for aggregates, which are named sets of hosts with metadata."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _METADATA_OF = _METADATA.where(aggregates.c.id.in_(IDS))
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, int]]:
-    """Pairs of a host's provider and an aggregate's row id, for these providers or for all."""
+    """Return pairs of (host's provider, aggregate's row id), for these providers or for all."""
     if provider_ids is None:
         rows = tx.execute(_MEMBERSHIPS).fetchall()
     else:
@@ -37,7 +37,7 @@ def for_snapshot(
 
 
 def metadata_of(tx: Tx, ids: Collection[int] | None) -> dict[int, Mapping[str, str]]:
-    """The metadata of the aggregates with these row ids, or of all."""
+    """Return the metadata of the aggregates with these row ids, or of all aggregates."""
     rows = tx.execute(_METADATA) if ids is None else by_ids.rows(tx, _METADATA_OF, ids)
     return {aggregate_id: metadata for aggregate_id, metadata in rows}
 
@@ -80,7 +80,7 @@ def add(
 
 
 def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
-    """The aggregate with this row id."""
+    """Return the aggregate with this row id."""
     row = tx.execute(_BY_ROW, {"requested": aggregate_id}).first()
     if row is None:
         return None
@@ -89,13 +89,13 @@ def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
 
 
 def uuid_of(tx: Tx, aggregate_id: int) -> str | None:
-    """The uuid of the aggregate with this row id."""
+    """Return the uuid of the aggregate with this row id."""
     query = sa.select(aggregates.c.uuid).where(aggregates.c.id == aggregate_id)
     return tx.execute(query).scalar()
 
 
 def listing(tx: Tx) -> list[Aggregate]:
-    """All aggregates, oldest first."""
+    """Return all aggregates, oldest first."""
     names: dict[int, list[str]] = {}
     for aggregate_id, name in tx.execute(_HOST_NAMES):
         names.setdefault(aggregate_id, []).append(name)
@@ -105,7 +105,7 @@ def listing(tx: Tx) -> list[Aggregate]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The part of a host that changes of its aggregates need."""
+    """The facts about a host that a change of its aggregates needs."""
 
     host_id: int
     name: str
@@ -114,7 +114,7 @@ class Member:
 
 
 def members(tx: Tx, aggregate_id: int) -> list[Member]:
-    """The hosts in an aggregate, oldest first."""
+    """Return the hosts in an aggregate, oldest first."""
     query = (
         sa.select(hosts.c.id, hosts.c.name, hosts.c.provider_id, hosts.c.availability_zone)
         .join(aggregate_hosts, aggregate_hosts.c.host_id == hosts.c.id)
@@ -125,13 +125,13 @@ def members(tx: Tx, aggregate_id: int) -> list[Member]:
 
 
 def of_hosts(tx: Tx, host_ids: Collection[int]) -> list[tuple[int, Aggregate]]:
-    """Pairs of a host's row id and one of its aggregates, without the aggregate's hosts."""
+    """Return pairs of (host's row id, aggregate). The aggregates' ``hosts`` are left empty."""
     rows = by_ids.rows(tx, _OF_HOSTS, host_ids)
     return [(host_id, _aggregate(row, ())) for *row, host_id in rows]
 
 
 def is_name_taken(tx: Tx, name: str, but_by: int | None = None) -> bool:
-    """Whether an aggregate, other than ``but_by``, has this name."""
+    """Return whether an aggregate other than ``but_by`` has this name."""
     query = sa.select(aggregates.c.id).where(aggregates.c.name == name)
     if but_by is not None:
         query = query.where(aggregates.c.id != but_by)

@@ -1,4 +1,8 @@
-"""Queries that find inconsistent servers, quotas, hosts and orders; empty on a sound database."""
+"""Queries that find inconsistent servers, quotas, hosts and orders.
+
+On a sound database, they find nothing. Only :func:`open_migrations`, :func:`placed_servers` and
+:func:`holdings` return all rows, which the audit then checks.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ _SETTLED = servers.c.uuid.not_in(
     sa.select(migrations.c.server_uuid).where(migrations.c.status.in_(sorted(IN_FLIGHT)))
 )
 PAGE = 5000
-"""Servers in one batch, whose allocations fit into memory."""
+"""Servers in one batch, so that their allocations fit into memory."""
 
 
 def unbacked_servers(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, host of servers without allocations on their host."""
+    """Return servers without allocations on their host, as rows of (uuid, host)."""
     query = (
         sa.select(servers.c.uuid, servers.c.host)
         .outerjoin(
@@ -55,7 +59,7 @@ _HELD_BY_SERVERS = (
 
 
 def held_elsewhere(tx: Tx) -> Rows:
-    """Rows of uuid, number of allocations on hosts other than the server's own.
+    """Return servers that have allocations on other hosts, as rows of (uuid, allocations).
 
     Allocations of pools are not counted.
     """
@@ -66,21 +70,22 @@ def held_elsewhere(tx: Tx) -> Rows:
 
 
 def held_without_host(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, number of allocations of servers without a host."""
+    """Return servers that have allocations but no host, as rows of (uuid, allocations)."""
     query = _HELD_BY_SERVERS.where(servers.c.provider_id.is_(None) & _SETTLED & _ALIVE)
     return narrowed(tx, query, servers.c.uuid, only)
 
 
 def held_by_deleted(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, number of allocations of deleted servers."""
+    """Return deleted servers that have allocations, as rows of (uuid, allocations)."""
     query = _HELD_BY_SERVERS.where(servers.c.deleted_at.is_not(None))
     return narrowed(tx, query, servers.c.uuid, only)
 
 
 def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any, ...]]:
-    """Rows of project, recorded servers, vcpus, memory, and the same three as counted.
+    """Return the projects whose recorded quota usage differs from the counted one.
 
-    ``more`` is the vcpus and memory by project that count beside the servers' rows.
+    Each row is the project, its recorded servers, vcpus and memory, and the same three as counted.
+    ``more`` contains vcpus and memory by project that count in addition to the servers' rows.
     """
     sums = (
         sa.select(
@@ -95,7 +100,7 @@ def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any,
     )
 
     names = ("servers", "vcpus", "memory_mb")
-    # Two outer joins: not every database has a full join.
+    # Two outer joins, since not every database has a full join.
     recorded = sa.select(
         quota_usages.c.project_id,
         *(quota_usages.c[name] for name in names),
@@ -120,7 +125,7 @@ def _with(more: Mapping[str, tuple[int, int]], row: Sequence[Any]) -> tuple[Any,
 
 
 def idle_builds(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid of servers in BUILD without a build order."""
+    """Return the uuids of servers in BUILD without a build order, as rows."""
     return _without_order(
         tx,
         only,
@@ -130,12 +135,12 @@ def idle_builds(tx: Tx, only: Only = None) -> Rows:
 
 
 def idle_deletes(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid of servers being deleted without a destroy order."""
+    """Return the uuids of servers that are being deleted without a destroy order, as rows."""
     return _without_order(tx, only, OrderKind.DESTROY, servers.c.task_state == Task.DELETING)
 
 
 def idle_tasks(tx: Tx, only: Only = None) -> Rows:
-    """Rows of uuid, task state of servers with a task state and no order."""
+    """Return servers with a task state but without an order, as rows of (uuid, task state)."""
     query = (
         sa.select(servers.c.uuid, servers.c.task_state)
         .where(_ALIVE)
@@ -147,7 +152,10 @@ def idle_tasks(tx: Tx, only: Only = None) -> Rows:
 
 
 def consumers_without_migration(tx: Tx, consumer_type: str, only: Only = None) -> Rows:
-    """Rows of uuid, migration's status of consumers of a type without an open migration."""
+    """Return consumers of this type that have no open migration.
+
+    The rows are (uuid, status of the migration, if it exists).
+    """
     query = (
         sa.select(consumers.c.uuid, migrations.c.status)
         .outerjoin(migrations, migrations.c.uuid == consumers.c.uuid)
@@ -158,14 +166,14 @@ def consumers_without_migration(tx: Tx, consumer_type: str, only: Only = None) -
 
 
 def open_migrations(tx: Tx) -> list[Migration]:
-    """All migrations that may still have allocations."""
+    """Return all migrations that may still have allocations."""
     query = sa.select(*records.columns(migrations, Migration))
     rows = tx.execute(query.where(migrations.c.status.in_(sorted(OPEN))))
     return [Migration(*row) for row in rows]
 
 
 def placed_servers(tx: Tx, only: Only = None) -> Iterator[Rows]:
-    """Rows of id, uuid, flavor, image's properties of servers with a provider, in batches."""
+    """Yield batches of servers with a provider: rows of (id, uuid, flavor, image properties)."""
     query = sa.select(servers.c.id, servers.c.uuid, servers.c.flavor, servers.c.image_properties)
     query = query.where(_ALIVE).where(servers.c.provider_id.is_not(None))
     if only is not None:
@@ -186,13 +194,13 @@ _HOLDINGS = sa.select(
 
 
 def holdings(tx: Tx, placed: Rows, others: Collection[str]) -> dict[str, dict[str, int]]:
-    """The allocations of servers and other consumers, summed by consumer and class.
+    """Return the allocations of servers and other consumers, summed by consumer and class.
 
     ``placed`` is a batch of :func:`placed_servers`: all rows in a range of ids.
     """
     if not placed:
         return {}
-    # By the range of row ids, not by a list of thousands of uuids.
+    # Selects a range of row ids instead of a list of thousands of uuids.
     ids = [row[0] for row in placed]
     of_servers = _HOLDINGS.join(servers, servers.c.uuid == allocations.c.consumer_id)
     rows: list[Any] = list(tx.execute(of_servers.where(servers.c.id.between(min(ids), max(ids)))))
@@ -211,9 +219,9 @@ def _without_order(tx: Tx, only: Only, kind: str, which: sa.ColumnElement[bool])
 
 
 def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
-    """Whether a server has no waiting order, or none of a kind.
+    """Return the condition that a server has no waiting order, or none of this kind.
 
-    Not a join: without statistics, a database would scan all waiting orders for each server.
+    It is not a join: without statistics, a database would scan all waiting orders for each server.
     """
     ordered = sa.select(work_orders.c.server_uuid).where(
         work_orders.c.status == OrderStatus.WAITING
@@ -224,7 +232,7 @@ def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
 
 
 def misnamed_hosts(tx: Tx) -> Rows:
-    """Rows of uuid, host of servers whose host and provider do not belong together."""
+    """Return servers whose host is not on their provider, as rows of (uuid, host)."""
     query = (
         sa.select(servers.c.uuid, servers.c.host)
         .outerjoin(hosts, hosts.c.name == servers.c.host)
@@ -236,7 +244,7 @@ def misnamed_hosts(tx: Tx) -> Rows:
 
 
 def hosting_pools(tx: Tx) -> Rows:
-    """Rows of host, provider's uuid of hosts whose providers cannot hold servers."""
+    """Return hosts on providers that cannot hold servers, as rows of (host, provider's uuid)."""
     query = (
         sa.select(hosts.c.name, resource_providers.c.uuid)
         .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)

@@ -1,4 +1,4 @@
-"""Availability zones, as the rows of the hosts name them."""
+"""Queries for availability zones. A zone exists if the row of a host names it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _STATES = (
 
 
 def usable(tx: Tx, seen_since: datetime) -> dict[str, bool]:
-    """Every zone, and whether it has a host that is enabled and was seen since then."""
+    """Return every zone, and whether it has a host that is enabled and up.
+
+    A host is up if it is not forced down and its agent was seen since ``seen_since``.
+    """
     # SELECT availability_zone, MAX(CASE WHEN ... THEN 1 ELSE 0 END) ... GROUP BY 1
     is_usable = sa.and_(
         hosts.c.is_disabled == sa.false(),
@@ -41,5 +44,5 @@ def usable(tx: Tx, seen_since: datetime) -> dict[str, bool]:
 
 
 def host_states(tx: Tx) -> list[tuple[str, HostStatus]]:
-    """Every host with its zone, ordered by zone and name."""
+    """Return every host with its zone, ordered by zone and name."""
     return [(zone, HostStatus(*rest)) for zone, *rest in tx.execute(_STATES)]

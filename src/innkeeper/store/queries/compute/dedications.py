@@ -1,4 +1,4 @@
-"""Facts about dedicated hosts beside the hosts' own rows: pclouds, reservations, servers."""
+"""Facts about dedicated hosts from other tables: pclouds, reservations, servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class PcloudFacts:
-    """The projects that may use a pcloud, and those whose requests without a hint it accepts."""
+    """The projects that may use a pcloud, and those whose requests may use it without a hint."""
 
     uuid: str
     projects: frozenset[str]
@@ -42,7 +42,7 @@ _NAMES = (
 )
 
 NAMED_MAX = 10
-"""The most ids that are listed for an ambiguous name."""
+"""The maximum number of ids that are listed for an ambiguous name."""
 _NAMED = sa.select(pclouds.c.uuid).order_by(pclouds.c.id).limit(NAMED_MAX + 1)
 _RESERVATIONS = (
     sa.select(reservations.c.uuid, leases.c.project_id)
@@ -54,8 +54,8 @@ _UNENDED = (
     .where(leases.c.is_deleted.is_(False))
     .where(leases.c.end_at > sa.bindparam("now"))
 )
-# The index on (host, deleted_at) finds the servers on no host. JSON is compared as text, which
-# every database supports; a key is in quotes. The caller checks the hints themselves.
+# The index on (host, deleted_at) finds the servers without a host. JSON is compared as text, which
+# every database supports. Keys are in quotes. The caller checks the hints themselves.
 OFFLOADED = (
     sa.select(servers.c.uuid, servers.c.project_id, servers.c.hints)
     .where(servers.c.host.is_(None))
@@ -68,8 +68,9 @@ _DELETED = sa.select(sa.func.max(servers.c.deleted_at)).where(servers.c.host == 
 _MOVED = sa.select(sa.func.max(migrations.c.updated_at)).where(
     migrations.c.source_host == hosts.c.name
 )
-# A server that was shelved has no host and no migration. The newest order by id stands for the one
-# that ended last, which would need a scan of all orders and differs by moments.
+# A shelved server has neither a host nor a migration, so its orders count. The newest order by id
+# is used instead of the one that ended last. Finding the latter would need a scan of all orders,
+# and the times differ only by moments.
 _CARRIED_OUT = (
     sa.select(work_orders.c.updated_at)
     .where(work_orders.c.agent_id == hosts.c.agent_id)
@@ -78,7 +79,7 @@ _CARRIED_OUT = (
     .order_by(work_orders.c.id.desc())
     .limit(1)
 )
-# SELECT name, (the last deletion there), (the last move away), (the last order that ended)
+# SELECT name, (its last deletion), (its last move away), (its last order that ended)
 #  FROM hosts WHERE name IN (...)
 _LEFT = sa.select(
     hosts.c.name,
@@ -87,7 +88,7 @@ _LEFT = sa.select(
 
 
 def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
-    """The facts about these pclouds; unknown uuids are left out."""
+    """Return the facts about these pclouds. Unknown uuids are ignored."""
     found = by_ids.rows(tx, _PCLOUDS, uuids)
     projects: dict[int, dict[str, bool]] = {each.id: {} for each in found}
     for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, projects):
@@ -103,13 +104,13 @@ def pcloud_facts(tx: Tx, uuids: Collection[str]) -> list[PcloudFacts]:
 
 
 def names(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, str]:
-    """The names of the hosts on these providers in their pclouds."""
+    """Return the names that the hosts on these providers have in their pclouds."""
     rows = by_ids.rows(tx, _NAMES, provider_ids)
     return {ProviderId(provider_id): name for provider_id, name in rows}
 
 
 def is_name_used(tx: Tx, uuids: Collection[str], name: str) -> bool:
-    """Whether a host of one of these pclouds has this name."""
+    """Return whether a host of one of these pclouds has this name."""
     query = (
         sa.select(pcloud_hosts.c.host_id)
         .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
@@ -119,13 +120,13 @@ def is_name_used(tx: Tx, uuids: Collection[str], name: str) -> bool:
 
 
 def own_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
-    """The uuids of a project's pclouds of this name, at most one more than :data:`NAMED_MAX`."""
+    """Return the uuids of a project's pclouds with this name, up to :data:`NAMED_MAX` + 1."""
     query = _NAMED.where(pclouds.c.name == name, pclouds.c.project_id == project_id)
     return list(tx.execute(query).scalars())
 
 
 def usable_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
-    """The uuids of the pclouds of this name that a project may use, with the same limit."""
+    """Return the uuids of the pclouds with this name that a project may use, with that limit."""
     query = (
         _NAMED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
         .where(pcloud_projects.c.project_id == project_id)
@@ -137,9 +138,9 @@ def usable_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
 def reservations_of_leases_named(
     tx: Tx, name: str, project_id: str, now: datetime
 ) -> dict[str, list[str]]:
-    """The reservations of a project's current leases of this name, by lease.
+    """Return the reservations of a project's current leases with this name, by lease.
 
-    At most one more than :data:`NAMED_MAX` in all.
+    Returns up to :data:`NAMED_MAX` + 1 reservations in all.
     """
     query = (
         sa.select(leases.c.uuid, reservations.c.uuid)
@@ -157,28 +158,28 @@ def reservations_of_leases_named(
 
 
 def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
-    """The projects of these reservations, by reservation; unknown ones are left out."""
+    """Return the projects of these reservations, by reservation. Unknown uuids are ignored."""
     return {uuid: project_id for uuid, project_id in by_ids.rows(tx, _RESERVATIONS, uuids)}
 
 
 def is_unended(tx: Tx, reservation: str, now: datetime) -> bool:
-    """Whether a reservation exists and its lease is not over."""
+    """Return whether a reservation exists and its lease is not over."""
     row = tx.execute(_UNENDED, {"ids": [reservation], "now": now}).first()
     return row is not None
 
 
 def offloaded_with_hint(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Rows of server, project, hints of the offloaded servers with this hint.
+    """Return the offloaded servers with this hint, as rows of (server, project, hints).
 
-    It scans all offloaded servers, so it is not for frequent requests.
+    The query scans all offloaded servers, so it is not for frequent requests.
     """
     return [tuple(row) for row in tx.execute(OFFLOADED, {"key": f'%"{hint}"%'})]
 
 
 def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None, dict[str, Any]]]:
-    """Rows of server, host, its set, hints of the servers on hosts with these dedications.
+    """Return the servers on hosts with these dedications, for audits.
 
-    It reads all of them, for audits.
+    The rows are (server, host, what the host is dedicated to, hints).
     """
     query = (
         sa.select(servers.c.uuid, hosts.c.name, hosts.c.dedicated_to, servers.c.hints)
@@ -190,7 +191,7 @@ def residents(tx: Tx, kinds: Collection[str]) -> list[tuple[str, str, str | None
 
 
 def left_at(tx: Tx, names: Collection[str]) -> dict[str, datetime]:
-    """When the last server left each of these hosts; ``datetime.min`` if there was none."""
+    """Return when the last server left each of these hosts, or ``datetime.min`` if none did."""
     rows = by_ids.rows(tx, _LEFT, names)
     # All timestamps of the database are naive.
     never = datetime.min  # noqa: DTZ901

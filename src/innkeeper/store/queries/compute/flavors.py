@@ -1,4 +1,4 @@
-"""Flavors, their extra specs, and the projects with access to private ones."""
+"""Database access for flavors, their extra specs, and the access of projects to private ones."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _BY_PUBLIC_IDS = PreparedForIds(_FLAVORS.where(flavors.c.flavor_id.in_(IDS)))
 
 
 def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
-    """The flavors with these public ids; unknown ids are left out."""
+    """Return the flavors with these public ids. Unknown ids are ignored."""
     found = (Flavor(*row) for row in _BY_PUBLIC_IDS.rows(tx, ids))
     return {flavor.flavor_id: flavor for flavor in found}
 
 
 def is_name_taken(tx: Tx, name: str) -> bool:
-    """Whether a flavor has this name."""
+    """Return whether a flavor has this name."""
     taken = sa.select(flavors.c.id).where(flavors.c.name == name)
     return tx.execute(taken).first() is not None
 
 
 def page(tx: Tx, selection: FlavorSelection, after: Flavor | None, limit: int) -> list[Flavor]:
-    """At most ``limit`` flavors after the flavor ``after``, in the requested order."""
+    """Return up to ``limit`` flavors after the flavor ``after``, in the requested order."""
     query = _FLAVORS
     if selection.is_public is not None:
         is_visible = flavors.c.is_public == sa.literal(selection.is_public)
@@ -68,7 +68,7 @@ def page(tx: Tx, selection: FlavorSelection, after: Flavor | None, limit: int) -
 
 
 def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
-    """Insert a flavor, whose row id is ignored, and return it as stored."""
+    """Insert a flavor and return it as stored. Its row id is ignored."""
     values = {
         **records.values(flavor, but=("id",)),
         "extra_specs": dict(flavor.extra_specs),
@@ -78,7 +78,7 @@ def insert(tx: Tx, flavor: Flavor, now: datetime) -> Flavor:
     try:
         tx.execute(flavors.insert(), values)
     except sa.exc.IntegrityError as error:
-        # Another process inserted it after the check.
+        # Another process inserted a flavor with this id or name after the check.
         raise AlreadyExists("A flavor with that ID or name already exists.") from error
     return by_public_ids(tx, [flavor.flavor_id])[flavor.flavor_id]
 
@@ -95,7 +95,7 @@ def describe(tx: Tx, flavor_id: int, description: str | None, now: datetime) -> 
 def replace_extra_specs(
     tx: Tx, flavor: Flavor, extra_specs: Mapping[str, str], now: datetime
 ) -> None:
-    """Update a flavor's extra specs; :class:`ConcurrentUpdate` if the flavor was changed since."""
+    """Replace a flavor's extra specs. Raises :class:`ConcurrentUpdate` if the flavor changed."""
     touched = tx.execute(
         flavors.update()
         .where(flavors.c.id == flavor.id)
@@ -113,7 +113,7 @@ def delete(tx: Tx, flavor_id: int) -> None:
 
 
 def projects_of(tx: Tx, flavor_id: int) -> list[str]:
-    """The projects with access to a private flavor, sorted."""
+    """Return the projects with access to a private flavor, sorted."""
     query = (
         sa.select(flavor_projects.c.project_id)
         .where(flavor_projects.c.flavor_id == flavor_id)
@@ -123,7 +123,7 @@ def projects_of(tx: Tx, flavor_id: int) -> list[str]:
 
 
 def has_project(tx: Tx, flavor_id: int, project_id: str) -> bool:
-    """Whether a project has access to a private flavor."""
+    """Return whether a project has access to a private flavor."""
     query = (
         sa.select(flavor_projects.c.project_id)
         .where(flavor_projects.c.flavor_id == flavor_id)

@@ -1,4 +1,4 @@
-"""Queries of the audit of aggregates and server groups, and its repair."""
+"""Queries for the audit of aggregates and server groups, and for its repair."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ _ZONES = (
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]:
-    """Name, effective zone, reported zone and the aggregates' zones of all hosts, or of these."""
-    # Each database has another syntax for JSON columns, so the metadata is read whole.
+    """Yield all hosts, or the hosts in ``only``, with their zones.
+
+    Each item is (name, effective zone, reported zone, zones of the host's aggregates).
+    """
+    # The syntax for JSON columns differs between databases, so all of the metadata is read.
     host: tuple[str, str, str] | None = None
     from_aggregates: set[str] = set()
     for name, effective, reported, metadata in narrowed(tx, _ZONES, hosts.c.name, only):
@@ -44,9 +47,9 @@ def zones(tx: Tx, only: Only = None) -> Iterator[tuple[str, str, str, set[str]]]
 
 
 def strayed_members(tx: Tx, only: Only = None) -> Rows:
-    """Rows of server, group's row id, whether the server exists, for invalid members.
+    """Return invalid members, as rows of (server, group's row id, whether the server exists).
 
-    A member is invalid if it does not exist, or belongs to another project than its group.
+    A member is invalid if it does not exist, or if it and its group belong to different projects.
     """
     query = (
         sa.select(

@@ -1,4 +1,4 @@
-"""Inventories and usage of hosts and pools, for the views of hosts."""
+"""Queries for the inventories and usage of hosts and pools, for the views of hosts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def class_ids(tx: Tx) -> dict[int, str]:
-    """The names of :data:`CLASSES` by their row ids."""
+    """Return the names of :data:`CLASSES` by their row ids."""
     query = sa.select(resource_classes.c.id, resource_classes.c.name)
     rows = tx.execute(query.where(resource_classes.c.name.in_(CLASSES)))
     return {class_id: name for class_id, name in rows}
 
 
 def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
-    """Rows of provider, class, total, reserved and allocation ratio."""
+    """Return rows of (provider, class, total, reserved, allocation ratio)."""
     query = sa.select(
         inventories.c.resource_provider_id,
         inventories.c.resource_class_id,
@@ -38,7 +38,7 @@ def inventory_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
-    """Rows of provider, class and the sum of its allocations."""
+    """Return rows of (provider, class, sum of the allocations)."""
     query = sa.select(
         allocations.c.resource_provider_id,
         allocations.c.resource_class_id,
@@ -50,12 +50,12 @@ def used_rows(tx: Tx, ids: Collection[ProviderId]) -> list[Any]:
 
 
 def host_count(tx: Tx) -> int:
-    """The number of hosts."""
+    """Return the number of hosts."""
     return int(tx.execute(sa.select(sa.func.count()).select_from(hosts)).scalar_one())
 
 
 def totals(tx: Tx, class_id: int) -> tuple[int, int, int]:
-    """Sums of one class over all hosts: total, reserved, allocated."""
+    """Return the total, reserved and allocated amounts of one class, summed over all hosts."""
     of_hosts = sa.select(
         sa.func.sum(inventories.c.total), sa.func.sum(inventories.c.reserved)
     ).join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)

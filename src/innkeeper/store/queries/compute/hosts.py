@@ -1,4 +1,4 @@
-"""Hosts and their compute services: found, listed, written, and read in bulk."""
+"""Database access for hosts and their compute services."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _host(row: Sequence[Any]) -> Host:
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """A host's part of its row in the host table, without its provider's part."""
+    """The part of a row in the host table that comes from the host, not from its provider."""
 
     provider_id: ProviderId
     provider_uuid: ProviderUuid
@@ -58,7 +58,7 @@ _SNAPSHOT = sa.select(
     *records.columns(hosts, HostRow, provider_uuid=resource_providers.c.uuid)
 ).join(
     resource_providers,
-    # A pool holds no servers, even if a host is on it.
+    # A pool holds no servers, even if a host is assigned to it.
     (resource_providers.c.id == hosts.c.provider_id) & (resource_providers.c.can_host == 1),
 )
 _SNAPSHOT_OF = _SNAPSHOT.where(hosts.c.provider_id.in_(IDS))
@@ -66,10 +66,10 @@ _PROVIDER_IDS = PreparedForIds(sa.select(hosts.c.provider_id).where(hosts.c.prov
 
 
 def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> list[HostRow]:
-    """The hosts on these providers, or all hosts."""
+    """Return the hosts on these providers, or all hosts."""
     if provider_ids is None:
         return [HostRow(*row) for row in tx.execute(_SNAPSHOT)]
-    # Many claims are on providers without a host, which a cheap query leaves out first.
+    # Many claims are on providers without a host, so a cheap query excludes these first.
     ids = sorted({row[0] for row in _PROVIDER_IDS.rows(tx, provider_ids)})
     return [HostRow(*row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
 
@@ -82,13 +82,13 @@ _PROVIDER_UUIDS = (
 
 
 def provider_uuids(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, ProviderUuid]:
-    """The uuids of these hosts' providers."""
+    """Return the uuids of the providers with these row ids, if they have hosts."""
     rows = by_ids.rows(tx, _PROVIDER_UUIDS, sorted(set(provider_ids)))
     return {ProviderId(row): ProviderUuid(uuid) for row, uuid in rows}
 
 
 def reported_since(tx: Tx, since: datetime | None) -> list[tuple[ProviderId, datetime]]:
-    """When the capabilities of hosts were reported: of all hosts, or of those since a moment."""
+    """Return when hosts were last reported, for all hosts or those reported since ``since``."""
     is_reported = hosts.c.reported_at.is_not(None)
     query = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(is_reported)
     if since is not None:
@@ -97,7 +97,7 @@ def reported_since(tx: Tx, since: datetime | None) -> list[tuple[ProviderId, dat
 
 
 def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
-    """The hosts with these names, by name; unknown names are left out."""
+    """Return the hosts with these names, by name. Unknown names are ignored."""
     requested = list(names)
     if not requested:
         return {}
@@ -106,17 +106,17 @@ def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host | None:
-    """The host whose compute service has this uuid."""
+    """Return the host whose compute service has this uuid."""
     return _first(tx, hosts.c.service_uuid == service_uuid)
 
 
 def by_row(tx: Tx, host_id: int) -> Host | None:
-    """The host with this row id."""
+    """Return the host with this row id."""
     return _first(tx, hosts.c.id == host_id)
 
 
 def by_provider(tx: Tx, uuid: ProviderUuid) -> Host | None:
-    """The host on the provider with this uuid."""
+    """Return the host on the provider with this uuid."""
     return _first(tx, resource_providers.c.uuid == uuid)
 
 
@@ -133,7 +133,7 @@ def page(
     name: str | None = None,
     name_part: str | None = None,
 ) -> list[Host]:
-    """Hosts, oldest first, after the row ``after_row``."""
+    """Return hosts after the row ``after_row``, oldest first."""
     query = _HOSTS.where(hosts.c.id > after_row).order_by(hosts.c.id)
     if name is not None:
         query = query.where(hosts.c.name == name)
@@ -145,7 +145,7 @@ def page(
 
 
 def add(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert hosts, given by their columns."""
+    """Insert hosts. Each mapping contains the values of a host's columns."""
     if rows:
         tx.execute(hosts.insert(), list(rows))
 
@@ -170,13 +170,13 @@ _REPORTED = (
 
 
 def change_reported(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write changed reports of agents; the mappings are the parameters of the statement."""
+    """Update hosts from changed reports. The mappings are the parameters of the statement."""
     if rows:
         tx.execute(_REPORTED, list(rows))
 
 
 def put_into_zone(tx: Tx, host_ids: Collection[int], zone: str, now: datetime) -> None:
-    """Write the effective availability zone of hosts."""
+    """Update the effective availability zone of hosts."""
     moved = hosts.update().where(hosts.c.id.in_(IDS))
     by_ids.run(tx, moved.values(availability_zone=zone, updated_at=now), host_ids)
 
@@ -185,7 +185,7 @@ _MARK_REPORTED = hosts.update().where(hosts.c.id.in_(IDS)).values(reported_at=sa
 
 
 def mark_reported(tx: Tx, host_ids: Sequence[int], now: datetime) -> None:
-    """Write when hosts were reported, whether anything changed or not."""
+    """Record that hosts were reported now, whether anything changed or not."""
     for part in by_ids.parts(host_ids):
         tx.execute(_MARK_REPORTED, {"ids": part, "now": now})
 
@@ -199,7 +199,7 @@ def change_service(
     is_forced_down: bool,
     now: datetime,
 ) -> None:
-    """Write an operator's settings of a host's service."""
+    """Update an operator's settings of a host's compute service."""
     tx.execute(
         hosts.update()
         .where(hosts.c.id == host_id)
@@ -215,7 +215,7 @@ def change_service(
 def dedicate(
     tx: Tx, host_id: int, dedication: str | None, dedicated_to: str | None, now: datetime
 ) -> None:
-    """Write the dedication of a host."""
+    """Update the dedication of a host."""
     tx.execute(
         hosts.update()
         .where(hosts.c.id == host_id)
@@ -224,26 +224,29 @@ def dedicate(
 
 
 def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) -> None:
-    """Write the allocation ratios that a host's dedication sets, and the host's own."""
+    """Store the allocation ratios that a host's dedication sets, with the host's own ratios."""
     kept = None if ratios is None else {name: list(each) for name, each in ratios.items()}
     tx.execute(hosts.update().where(hosts.c.id == host_id).values(kept_ratios=kept or None))
 
 
 def remove(tx: Tx, host_id: int) -> None:
-    """Delete a host and its unknown servers; its provider stays."""
+    """Delete a host and its unknown servers. Its provider is kept."""
     name = sa.select(hosts.c.name).where(hosts.c.id == host_id).scalar_subquery()
     tx.execute(unknown_servers.delete().where(unknown_servers.c.host == name))
     tx.execute(hosts.delete().where(hosts.c.id == host_id))
 
 
 def reported(tx: Tx, host_ids: Collection[int]) -> dict[int, Mapping[str, list[str]]]:
-    """The resource classes and traits in each host's last report."""
+    """Return the resource classes and traits in each host's last report."""
     rows = tx.execute(sa.select(hosts.c.id, hosts.c.reported).where(hosts.c.id.in_(host_ids)))
     return {host_id: names for host_id, names in rows}
 
 
 def servers_on(tx: Tx, names: Collection[str]) -> list[Any]:
-    """Rows of host, uuid, name, status, task, fault and update of servers that are not deleted."""
+    """Return the servers on these hosts that are not deleted, oldest first.
+
+    The rows are (host, uuid, name, status, task state, fault, time of the last update).
+    """
     names_of = ("host", "uuid", "name", "status", "task_state", "fault", "updated_at")
     query = sa.select(*(servers.c[name] for name in names_of))
     query = query.where(servers.c.host.in_(list(names))).where(servers.c.deleted_at.is_(None))
@@ -251,14 +254,14 @@ def servers_on(tx: Tx, names: Collection[str]) -> list[Any]:
 
 
 def residents(tx: Tx, names: Collection[str]) -> list[Any]:
-    """Rows of host, uuid and project of servers that are not deleted."""
+    """Return servers on these hosts that are not deleted, as rows of (host, uuid, project)."""
     query = sa.select(servers.c.host, servers.c.uuid, servers.c.project_id)
     query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
     return by_ids.rows(tx, query.order_by(servers.c.id), names)
 
 
 def to_delete(tx: Tx, names: Collection[str], seen_since: datetime, limit: int) -> list[ServerId]:
-    """Servers on these hosts that no live agent is deleting, oldest first.
+    """Return servers on these hosts that no live agent is deleting, oldest first.
 
     An agent is live if it was seen since ``seen_since`` and the host is not forced down.
     """
@@ -286,7 +289,7 @@ _BUSY = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
 
 
 def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
-    """The number of servers of each host, and of those with a task state."""
+    """Return the number of servers on each host, and how many of them have a task state."""
     query = sa.select(servers.c.host, sa.func.count(), _BUSY)
     query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
     rows = by_ids.rows(tx, query.group_by("host"), names)
@@ -294,7 +297,7 @@ def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
 
 
 def all_server_counts(tx: Tx) -> tuple[int, int]:
-    """As :func:`server_counts`, the sums over all hosts."""
+    """Return the same counts as :func:`server_counts`, summed over all hosts."""
     query = sa.select(sa.func.count(), _BUSY).where(servers.c.host.is_not(None))
     count, working = tx.execute(query.where(servers.c.deleted_at.is_(None))).one()
     return count, int(working or 0)

@@ -1,4 +1,4 @@
-"""Images: found, listed and written."""
+"""Database access for images."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _SORT_NULLS: Mapping[str, str | int] = {
     **dict.fromkeys(("name", "disk_format", "container_format", "checksum"), ""),
     "size_bytes": -1,
 }
-"""The value that NULL sorts as."""
+"""The values that replace NULL for sorting."""
 _BY_IDS = PreparedForIds(_IMAGES.where(images.c.id.in_(IDS)))
 ROWS_PER_LOOK = 200
-"""Rows read at once when a predicate filters them."""
+"""How many rows are read at once if a predicate filters them."""
 
 
 def get_many(tx: Tx, ids: Collection[str]) -> dict[str, Image]:
-    """The images with these ids; unknown ids are left out."""
+    """Return the images with these ids. Unknown ids are ignored."""
     found = (_image(row) for row in _BY_IDS.rows(tx, ids))
     return {image.id: image for image in found}
 
 
 def page(tx: Tx, selection: ImageSelection, after: Image | None, limit: int) -> list[Image]:
-    """At most ``limit`` images after the image ``after``, in the requested order."""
+    """Return up to ``limit`` images after the image ``after``, in the requested order."""
     accepted: list[Image] = []
     while len(accepted) < limit:
         count = limit if selection.accepts is None else ROWS_PER_LOOK
@@ -90,7 +90,7 @@ def insert(tx: Tx, image: Image) -> None:
 
 
 def replace(tx: Tx, image: Image, seen_at: datetime) -> None:
-    """Update an image; :class:`ConcurrentUpdate` if it was changed after ``seen_at``."""
+    """Update an image. Raises :class:`ConcurrentUpdate` if it was changed after ``seen_at``."""
     values = _values(image)
     touched = tx.execute(
         images.update()

@@ -1,4 +1,4 @@
-"""Users' keypairs; of generated ones only the public half."""
+"""Database access for users' keypairs. Private keys are never stored."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ONE = _KEYPAIRS.where(keypairs.c.user_id == sa.bindparam("user")).where(
 
 
 def get(tx: Tx, user_id: str, name: str) -> Keypair | None:
-    """A user's keypair with this name."""
+    """Return a user's keypair with this name."""
     return records.first(tx, _ONE, Keypair, user=user_id, name=name)
 
 
 def count(tx: Tx, user_id: str) -> int:
-    """The number of a user's keypairs."""
+    """Return the number of a user's keypairs."""
     query = sa.select(sa.func.count()).select_from(keypairs)
     return int(tx.execute(query.where(keypairs.c.user_id == user_id)).scalar_one())
 
 
 def page(tx: Tx, user_id: str, after: str | None, limit: int) -> list[Keypair]:
-    """At most ``limit`` keypairs of a user, ordered by name, after the one named ``after``."""
+    """Return up to ``limit`` keypairs of a user whose names follow ``after``, ordered by name."""
     query = _KEYPAIRS.where(keypairs.c.user_id == user_id)
     if after is not None:
         query = query.where(keypairs.c.name > after)
@@ -36,7 +36,7 @@ def page(tx: Tx, user_id: str, after: str | None, limit: int) -> list[Keypair]:
 
 
 def insert(tx: Tx, keypair: Keypair) -> None:
-    """Insert a keypair; its ``id`` is ignored."""
+    """Insert a keypair. Its ``id`` is ignored."""
     try:
         tx.execute(keypairs.insert(), records.values(keypair, but=("id",)))
     except sa.exc.IntegrityError as error:

@@ -1,6 +1,6 @@
-"""Migrations: written, found, listed, and changed by compare-and-update.
+"""Database access for migrations, which are changed by compare-and-update.
 
-Always true: a migration's status changes only from the one that the caller read.
+Always true: a migration's status changes only from the status that the caller read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEWEST_FIRST = (
 
 
 def add(tx: Tx, row: Mapping[str, Any]) -> Migration:
-    """Insert a migration, given by its columns, and return it."""
+    """Insert a migration, given as a mapping of its columns, and return it."""
     tx.execute(migrations.insert(), dict(row))
     found = by_uuid(tx, row["uuid"])
     assert found is not None, "it was just inserted"
@@ -34,38 +34,38 @@ def add(tx: Tx, row: Mapping[str, Any]) -> Migration:
 
 
 def by_id(tx: Tx, number: int) -> Migration | None:
-    """The migration with this number."""
+    """Return the migration with this number."""
     return records.first(tx, _MIGRATIONS.where(migrations.c.id == number), Migration)
 
 
 def by_uuid(tx: Tx, uuid: str) -> Migration | None:
-    """The migration with this uuid."""
+    """Return the migration with this uuid."""
     return records.first(tx, _MIGRATIONS.where(migrations.c.uuid == uuid), Migration)
 
 
 def open_ones(tx: Tx, server_uuids: Collection[str]) -> list[Migration]:
-    """The migrations of these servers that may still have allocations, oldest first."""
+    """Return the migrations of these servers that may still have allocations, oldest first."""
     query = _MIGRATIONS.where(migrations.c.server_uuid.in_(list(server_uuids)))
     query = query.where(migrations.c.status.in_(sorted(OPEN)))
     return [Migration(*row) for row in tx.execute(query.order_by(migrations.c.id))]
 
 
 def open_on(tx: Tx, host: str) -> list[Migration]:
-    """The migrations from or to a host that may still have allocations."""
+    """Return the migrations from or to a host that may still have allocations."""
     query = _MIGRATIONS.where(migrations.c.status.in_(sorted(OPEN)))
     here = (migrations.c.source_host == host) | (migrations.c.dest_host == host)
     return [Migration(*row) for row in tx.execute(query.where(here))]
 
 
 def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
-    """The source and destination hosts of the migrations in some statuses."""
+    """Return the source and destination hosts of the migrations in these statuses."""
     ends = sa.select(migrations.c.source_host, migrations.c.dest_host)
     rows = tx.execute(ends.where(migrations.c.status.in_(sorted(statuses))))
     return {host for row in rows for host in row if host is not None}
 
 
 def quiet_since(tx: Tx, before: datetime, statuses: Collection[str], limit: int) -> list[Migration]:
-    """Migrations in some statuses without an update since ``before``, oldest first."""
+    """Return migrations in these statuses last updated before ``before``, oldest first."""
     query = _MIGRATIONS.where(migrations.c.status.in_(sorted(statuses)))
     query = query.where(migrations.c.updated_at < before)
     rows = tx.execute(query.order_by(migrations.c.updated_at).limit(limit))
@@ -73,14 +73,17 @@ def quiet_since(tx: Tx, before: datetime, statuses: Collection[str], limit: int)
 
 
 def touch(tx: Tx, number: int, now: datetime) -> None:
-    """Update a migration's timestamp."""
+    """Set the time of a migration's last update."""
     tx.execute(migrations.update().where(migrations.c.id == number).values(updated_at=now))
 
 
 def change_status(
     tx: Tx, seen: Migration, status: str, now: datetime, message: str | None = None
 ) -> None:
-    """Change the status of a migration; :class:`ConcurrentUpdate` unless it is as in ``seen``."""
+    """Change a migration's status.
+
+    Raises :class:`ConcurrentUpdate` unless the status is still the one in ``seen``.
+    """
     values: dict[str, Any] = {"status": status, "updated_at": now}
     if message is not None:
         values["message"] = message
@@ -95,7 +98,7 @@ def change_status(
 
 
 def page(tx: Tx, selection: MigrationSelection, marker: Migration | None) -> list[Migration]:
-    """The migrations after ``marker``, newest first, at most ``selection.limit``."""
+    """Return up to ``selection.limit`` migrations after ``marker``, newest first."""
     query = _MIGRATIONS.where(*_conditions(selection))
     if marker is not None:
         query = query.where(rows_after(_NEWEST_FIRST, (marker.created_at, marker.id)))

@@ -1,7 +1,7 @@
-"""Work orders: added, polled, ended and pruned.
+"""Database access for work orders.
 
-Always true: an order is delivered until it is ended, and is ended once. Adding one notes its agent
-on the transaction, so that the commit wakes the agent's pending poll.
+Always true: an order is delivered until it is ended, and is ended only once. Adding an order notes
+its agent on the transaction, so that the commit wakes the agent's pending poll.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _SET_MESSAGE = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class OpenOrder:
-    """An order that is not ended, without its body.
+    """A waiting order, without its body.
 
-    ``attempt`` is the number of hosts tried, this one included. ``alternates`` are the hosts for
-    the next attempts, best first.
+    ``attempt`` is the number of hosts tried, including this one. ``alternates`` are the hosts for
+    further attempts, best first.
     """
 
     id: int
@@ -90,7 +90,7 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order in the history of a server; ``provider_uuid`` is ``None`` if its host is gone."""
+    """An order in a server's history. ``provider_uuid`` is ``None`` if the host was deleted."""
 
     kind: str
     host: str
@@ -115,7 +115,7 @@ _ADD = Prepared(work_orders.insert())
 
 
 def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
-    """Insert orders; the commit wakes their agents."""
+    """Insert orders. The commit wakes their agents."""
     rows = [
         {
             **records.values(each),
@@ -133,18 +133,18 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
 
 
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
-    """An agent's waiting orders, oldest first, after the id ``after``."""
+    """Return an agent's waiting orders after the id ``after``, oldest first."""
     values = {"agent": agent_id, "after": after, "most": limit}
     return [WorkOrder(*row) for row in tx.execute(_WAITING_FOR, values)]
 
 
 def newest(tx: Tx) -> int:
-    """The id of the newest order; 0 before the first."""
+    """Return the id of the newest order, or 0 if there are no orders."""
     return tx.execute(sa.select(sa.func.max(work_orders.c.id))).scalar() or 0
 
 
 def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
-    """The agents with orders after an id, and the newest id of each."""
+    """Return the agents with orders after an id, and each agent's newest order id."""
     query = (
         sa.select(work_orders.c.agent_id, sa.func.max(work_orders.c.id))
         .where(work_orders.c.id > after)
@@ -154,13 +154,13 @@ def agents_behind(tx: Tx, after: int) -> dict[AgentId, int]:
 
 
 def waiting_about(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """The waiting orders for these servers."""
+    """Return the waiting orders for these servers."""
     query = _OPEN.where(work_orders.c.server_uuid.in_(list(servers)))
     return [OpenOrder(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
 def waiting_since(tx: Tx, before: datetime, kinds: Collection[str], limit: int) -> list[OpenOrder]:
-    """Waiting orders of some kinds from before a moment, oldest first."""
+    """Return waiting orders of these kinds that were created before ``before``, oldest first."""
     query = (
         _OPEN.where(work_orders.c.created_at < before)
         .where(work_orders.c.kind.in_(sorted(kinds)))
@@ -171,7 +171,7 @@ def waiting_since(tx: Tx, before: datetime, kinds: Collection[str], limit: int) 
 
 
 def waiting_among(tx: Tx, numbers: Collection[int]) -> dict[int, OpenOrder]:
-    """The waiting orders with these ids, by id."""
+    """Return the waiting orders with these ids, by id."""
     if not numbers:
         return {}
     rows = tx.execute(_OPEN_AMONG, {"ids": list(numbers)})
@@ -179,28 +179,28 @@ def waiting_among(tx: Tx, numbers: Collection[int]) -> dict[int, OpenOrder]:
 
 
 def bodies(tx: Tx, numbers: Collection[int]) -> dict[int, Mapping[str, Any]]:
-    """The bodies of these orders, by their ids."""
+    """Return the bodies of these orders, by order id."""
     query = sa.select(work_orders.c.id, work_orders.c.body)
     found = by_ids.rows(tx, query.where(work_orders.c.id.in_(IDS)), numbers)
     return {number: body for number, body in found}
 
 
 def of_requests(tx: Tx, server_uuid: ServerId, request_ids: Collection[str]) -> list[OrderRecord]:
-    """All orders for a server that these requests led to, oldest first."""
+    """Return all orders for a server that result from these requests, oldest first."""
     query = _RECORDS.where(work_orders.c.server_uuid == server_uuid)
     query = query.where(work_orders.c.request_id.in_(sorted(request_ids)))
     return [OrderRecord(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
 def of_migration(tx: Tx, migration_id: int, kind: str) -> list[OrderRecord]:
-    """The orders of a kind that belong to a migration."""
+    """Return the orders of a kind that belong to a migration."""
     query = _RECORDS.where(work_orders.c.migration_id == migration_id)
     query = query.where(work_orders.c.kind == kind)
     return [OrderRecord(*row) for row in tx.execute(query.order_by(work_orders.c.id))]
 
 
 def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
-    """End the waiting orders for a server on a host, except the order to destroy it.
+    """End the waiting orders for a server on a host, except orders to destroy the server.
 
     The agent may have received them already, and may still carry them out.
     """
@@ -215,7 +215,7 @@ def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
 
 
 def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
-    """Write the error messages of failed orders."""
+    """Store the error messages of failed orders."""
     rows = [{"number": number, "text": text} for number, text in messages.items()]
     if rows:
         _SET_MESSAGE.run(tx, rows)
@@ -224,7 +224,8 @@ def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
 def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
     """End waiting orders.
 
-    Raises :class:`ConcurrentUpdate` if another transaction ended one; the caller rolls back.
+    Raises :class:`ConcurrentUpdate` if another transaction ended one of them. The caller must then
+    roll back.
     """
     if not numbers:
         return
@@ -241,7 +242,7 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
         .where(work_orders.c.host.in_(list(names)))
         .where(work_orders.c.agent_id != agent_id)
     )
-    # A query first, since there are rarely any: an UPDATE would lock all rows that it scans.
+    # A query first, since these orders are rare, and an UPDATE would lock all rows that it scans.
     numbers = list(tx.execute(others).scalars())
     for part in by_ids.parts(numbers):
         tx.execute(
@@ -255,7 +256,7 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
 
 
 def prune(tx: Tx, before: datetime, limit: int) -> int:
-    """Delete at most ``limit`` ended orders that are older than a moment; return their number."""
+    """Delete up to ``limit`` ended orders created before ``before``; return the number."""
     old = (
         sa.select(work_orders.c.id)
         .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
@@ -269,7 +270,7 @@ def prune(tx: Tx, before: datetime, limit: int) -> int:
 
 
 def is_awaited(tx: Tx, agent_id: AgentId, host: str) -> bool:
-    """Whether an agent has a waiting order for a host."""
+    """Return whether an agent has a waiting order for a host."""
     query = (
         sa.select(work_orders.c.id)
         .where(work_orders.c.agent_id == agent_id)

@@ -1,4 +1,4 @@
-"""Projects' usage of their quotas: sums over their servers that are not deleted."""
+"""The quota usage of projects: sums over their servers that are not deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class QuotaUsage:
-    """A project's number of servers, and the sums of their flavors."""
+    """A project's number of servers, and the sums of their vcpus and memory."""
 
     servers: int = 0
     vcpus: int = 0
@@ -36,8 +36,8 @@ _ADD = Prepared(
 
 def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int) -> None:
     """Add these amounts, which may be negative, to a project's usage."""
-    # UPDATE, then INSERT if there was no row: each database has another syntax for an upsert. If
-    # two transactions insert a project's first row, one fails and its batch is retried.
+    # UPDATE, then INSERT if no row exists, since the syntax of upserts differs between databases.
+    # If two transactions insert a project's first row, one fails and its batch is retried.
     more = {"servers": servers, "vcpus": vcpus, "memory_mb": memory_mb}
     added = {f"more_{name}": amount for name, amount in more.items()}
     if _ADD.run(tx, [{"project": project_id, **added}]) == 0:
@@ -52,12 +52,12 @@ _OF_PROJECTS = PreparedForIds(
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, QuotaUsage]:
-    """The usage of these projects; zeros for projects that never had a server."""
+    """Return the usage of these projects, with zeros for projects that never had a server."""
     used = {project: QuotaUsage() for project in projects}
     used.update((project, QuotaUsage(*sums)) for project, *sums in _OF_PROJECTS.rows(tx, projects))
     return used
 
 
 def of_project(tx: Tx, project_id: str) -> QuotaUsage:
-    """The usage of one project."""
+    """Return the usage of one project."""
     return of_projects(tx, [project_id])[project_id]

@@ -1,4 +1,4 @@
-"""Quotas that operators set for projects."""
+"""Database access for the quotas that operators set for projects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SET = PreparedForIds(
 
 
 def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
-    """The limits that were set, by project and resource; others have their defaults."""
+    """Return the limits that override the defaults, by project and resource."""
     found: dict[str, dict[str, int]] = {}
     for project_id, resource, limit in _SET.rows(tx, projects):
         found.setdefault(project_id, {})[resource] = limit
@@ -27,7 +27,7 @@ def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
 
 
 def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
-    """Set these limits of a project; its other limits stay."""
+    """Set these limits of a project. Its other limits are kept."""
     if not limits:
         return
     delete(tx, project_id, limits)
@@ -39,7 +39,7 @@ def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:
 
 
 def delete(tx: Tx, project_id: str, resources: Collection[str]) -> None:
-    """Reset a project's limits of these resources to the defaults."""
+    """Reset a project's limits for these resources to the defaults."""
     tx.execute(
         quotas.delete()
         .where(quotas.c.project_id == project_id)

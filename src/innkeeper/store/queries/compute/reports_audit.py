@@ -1,4 +1,4 @@
-"""Queries of the audit of agents' reports and of their orders."""
+"""Queries for the audit of agents' reports and orders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAITS = work_orders.c.status == OrderStatus.WAITING
 
 
 def unknown_on_hosts(tx: Tx) -> Rows:
-    """Rows of host, server's uuid, time of servers in agents' reports that do not exist."""
+    """Return reported servers that do not exist, as rows of (host, server's uuid, report time)."""
     query = (
         sa.select(
             unknown_servers.c.host, unknown_servers.c.server_uuid, unknown_servers.c.reported_at
@@ -33,7 +33,7 @@ def unknown_on_hosts(tx: Tx) -> Rows:
 
 
 def faulty_servers(tx: Tx) -> Rows:
-    """Rows of uuid, host, fault of servers in ERROR that have a host."""
+    """Return servers in ERROR that have a host, as rows of (uuid, host, fault)."""
     query = (
         sa.select(servers.c.uuid, servers.c.host, servers.c.fault)
         .where(servers.c.status == Status.ERROR)
@@ -44,12 +44,12 @@ def faulty_servers(tx: Tx) -> Rows:
 
 
 def reported_names(tx: Tx) -> Rows:
-    """Rows of host, provider's row id, classes and traits of the last report."""
+    """Return rows of (host, provider's row id, classes and traits in the last report)."""
     return list(tx.execute(sa.select(hosts.c.name, hosts.c.provider_id, hosts.c.reported)))
 
 
 def kept_classes(tx: Tx) -> set[tuple[int, str]]:
-    """Pairs of a host's provider and a class that it has an inventory of."""
+    """Return pairs of (host's provider, resource class that it has an inventory of)."""
     query = (
         sa.select(inventories.c.resource_provider_id, resource_classes.c.name)
         .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
@@ -59,7 +59,7 @@ def kept_classes(tx: Tx) -> set[tuple[int, str]]:
 
 
 def kept_traits(tx: Tx) -> set[tuple[int, str]]:
-    """Pairs of a host's provider and one of its traits."""
+    """Return pairs of (host's provider, one of its traits)."""
     query = (
         sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name)
         .join(hosts, hosts.c.provider_id == resource_provider_traits.c.resource_provider_id)
@@ -69,7 +69,10 @@ def kept_traits(tx: Tx) -> set[tuple[int, str]]:
 
 
 def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
-    """Rows of host, its agent, number of waiting orders that are assigned to another agent."""
+    """Return hosts with waiting orders that are assigned to an agent other than the host's.
+
+    The rows are (host, its agent, number of these orders).
+    """
     query = (
         sa.select(hosts.c.name, hosts.c.agent_id, sa.func.count())
         .join(work_orders, work_orders.c.host == hosts.c.name)
@@ -81,7 +84,7 @@ def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
 
 
 def orphaned_orders(tx: Tx, only: Only = None) -> Rows:
-    """Rows of number, kind, server's uuid, of waiting orders for servers that do not exist."""
+    """Return waiting orders for servers that do not exist, as rows of (id, kind, server)."""
     query = (
         sa.select(work_orders.c.id, work_orders.c.kind, work_orders.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == work_orders.c.server_uuid)
@@ -92,7 +95,7 @@ def orphaned_orders(tx: Tx, only: Only = None) -> Rows:
 
 
 def orphaned_migrations(tx: Tx) -> Rows:
-    """Rows of uuid, server's uuid of open migrations whose server does not exist."""
+    """Return open migrations of servers that do not exist, as rows of (uuid, server)."""
     query = (
         sa.select(migrations.c.uuid, migrations.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == migrations.c.server_uuid)
@@ -103,7 +106,7 @@ def orphaned_migrations(tx: Tx) -> Rows:
 
 
 def double_moves(tx: Tx) -> Rows:
-    """Rows of server's uuid, number of migrations of servers with more than one in flight."""
+    """Return servers with several migrations in progress, as rows of (server, migrations)."""
     query = (
         sa.select(migrations.c.server_uuid, sa.func.count())
         .where(migrations.c.status.in_(sorted(IN_FLIGHT)))
@@ -114,7 +117,7 @@ def double_moves(tx: Tx) -> Rows:
 
 
 def running_without_host(tx: Tx) -> Rows:
-    """Rows of uuid, status of servers that should have a host and have none."""
+    """Return servers that should have a host but have none, as rows of (uuid, status)."""
     rest = (Status.BUILD, Status.ERROR, Status.SHELVED_OFFLOADED)
     query = (
         sa.select(servers.c.uuid, servers.c.status)

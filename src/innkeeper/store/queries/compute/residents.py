@@ -1,4 +1,4 @@
-"""Numbers of servers by host and project, for the host table."""
+"""The numbers of servers by host and project, for the host table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNTS = (
     .where(servers.c.provider_id.is_not(None))
     .group_by(servers.c.provider_id, servers.c.project_id)
 )
-# By the hosts' names, which servers have an index on.
+# Filters by host name, since servers have an index on it.
 _COUNTS_OF = _COUNTS.where(
     servers.c.host.in_(sa.select(hosts.c.name).where(hosts.c.provider_id.in_(IDS)))
 )
@@ -34,7 +34,7 @@ _COUNTS_OF = _COUNTS.where(
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, str, int, int]]:
-    """Rows of provider, project, its number of servers there, and how many of them are busy.
+    """Return rows of (provider, project, the project's servers, how many of them are busy).
 
     A server is busy while it is being built or has a task state.
     """

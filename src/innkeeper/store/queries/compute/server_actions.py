@@ -1,4 +1,4 @@
-"""Records of servers: their actions, written as each begins and ends, and their last decision."""
+"""Database access for the actions on servers, and for the last decision about each server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECISION = sa.select(servers.c.decision).where(servers.c.uuid == sa.bindparam("
 
 
 def add(tx: Tx, server_uuid: ServerId, action: str, initiator: Initiator, now: datetime) -> None:
-    """Record that an action begins."""
+    """Record the start of an action."""
     tx.execute(
         server_actions.insert(),
         {
@@ -46,9 +46,10 @@ def end(
     now: datetime,
     counted: str | None = None,
 ) -> None:
-    """Record that an action continues or ends; with a message, that it failed.
+    """Record that an action continued or ended. With ``message``, record that it failed.
 
-    ``counted`` is the message with numbers of hosts, for administrators; stored if it differs.
+    ``counted`` is the message with numbers of hosts, for administrators. It is stored only if it
+    differs from ``message``.
     """
     values: dict[str, Any] = {"updated_at": now}
     if message is not None:
@@ -63,21 +64,24 @@ def end(
 
 
 def of_server(tx: Tx, server_uuid: str) -> list[Action]:
-    """All actions of a server, oldest first."""
+    """Return all actions of a server, oldest first."""
     query = _ACTIONS.where(server_actions.c.server_uuid == server_uuid)
     rows = tx.execute(query.order_by(server_actions.c.id))
     return [replace(Action(*fields), counted=counted) for *fields, counted in rows]
 
 
 def decision(tx: Tx, server_uuid: str) -> Mapping[str, Any] | None:
-    """The record of the last decision about a server, deleted or not; ``None`` without one."""
-    # Apart from the queries of servers: lists of servers do not need it.
+    """Return the record of the last decision about a server, deleted or not."""
+    # Not part of the queries of servers, since lists of servers do not need the record.
     found: Mapping[str, Any] | None = tx.execute(_DECISION, {"requested": server_uuid}).scalar()
     return found
 
 
 def creation(tx: Tx, server_uuid: str) -> tuple[Any, ...] | None:
-    """Request, project, user, fault, creation and launch of a server, deleted or not."""
+    """Return a server's request, project, user, fault, creation time and launch time.
+
+    The server may be deleted.
+    """
     query = sa.select(
         servers.c.request_id,
         servers.c.project_id,

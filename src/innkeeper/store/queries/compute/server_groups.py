@@ -1,7 +1,7 @@
-"""Server groups and their members: found, listed, counted and written.
+"""Database access for server groups and their members.
 
-Always true: queries of members leave out deleted servers. The rows of those stay, to show which
-group a server was in.
+Always true: queries of members leave out deleted servers. The membership rows of deleted servers
+are kept, to show which group a server was in.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _group(row: Sequence[Any]) -> ServerGroup:
 
 
 def add(tx: Tx, group: ServerGroup) -> None:
-    """Insert a group; its row id is ignored."""
+    """Insert a group. Its row id is ignored."""
     most = group.servers_per_host_max
     tx.execute(
         server_groups.insert(),
@@ -86,25 +86,25 @@ def add(tx: Tx, group: ServerGroup) -> None:
 
 
 def by_uuid(tx: Tx, uuid: str) -> ServerGroup | None:
-    """The group with this uuid."""
+    """Return the group with this uuid."""
     row = tx.execute(_BY_UUID, {"requested": uuid}).first()
     return None if row is None else _group(row)
 
 
 def of_server(tx: Tx, server_uuid: str) -> ServerGroup | None:
-    """The group that a server is in, or was in when it was deleted."""
+    """Return the group that a server is in, or was in when it was deleted."""
     row = tx.execute(_OF_SERVER, {"requested": server_uuid}).first()
     return None if row is None else _group(row)
 
 
 def uuid_of_server(tx: Tx, server_uuid: str) -> str | None:
-    """The uuid of the group that :func:`of_server` returns."""
+    """Return the uuid of the group that :func:`of_server` returns."""
     rows = _UUID_OF_SERVER.rows(tx, {"requested": server_uuid})
     return str(rows[0][0]) if rows else None
 
 
 def page(tx: Tx, project_id: str | None, *, limit: int, offset: int) -> list[ServerGroup]:
-    """Groups of a project, or of all projects, oldest first."""
+    """Return groups of a project, or of all projects, oldest first."""
     query = _GROUPS.order_by(server_groups.c.id).limit(limit).offset(offset)
     if project_id is not None:
         query = query.where(server_groups.c.project_id == project_id)
@@ -112,13 +112,13 @@ def page(tx: Tx, project_id: str | None, *, limit: int, offset: int) -> list[Ser
 
 
 def count(tx: Tx, project_id: str) -> int:
-    """The number of groups of a project."""
+    """Return the number of groups of a project."""
     query = sa.select(sa.func.count()).select_from(server_groups)
     return int(tx.execute(query.where(server_groups.c.project_id == project_id)).scalar_one())
 
 
 def members(tx: Tx, group_ids: Collection[int]) -> Members:
-    """The members of these groups, without empty groups."""
+    """Return the members of these groups, by group. Empty groups are left out."""
     found: dict[int, tuple[ServerId, ...]] = {}
     for group_id, uuid in by_ids.rows(tx, _MEMBERS, group_ids):
         found[group_id] = (*found.get(group_id, ()), ServerId(uuid))
@@ -126,13 +126,19 @@ def members(tx: Tx, group_ids: Collection[int]) -> Members:
 
 
 def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]:
-    """The number of members by host, or on no host, without the server ``but``."""
+    """Return the number of members by host, not counting the server ``but``.
+
+    The host is ``None`` for members without a host.
+    """
     rows = tx.execute(_MEMBERS_BY_HOST, {"requested": group_id, "but": but})
     return {host: number for host, number in rows}
 
 
 def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
-    """The other ends of the moves of members, without the server ``but``."""
+    """Return the other hosts of members that are moving, except for the server ``but``.
+
+    The other host of a move is its source or destination, whichever the member is not on.
+    """
     rows = tx.execute(_MOVING, {"requested": group_id, "but": but})
     return [
         other
@@ -143,12 +149,12 @@ def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
 
 
 def add_members(tx: Tx, group_id: int, uuids: Collection[str]) -> None:
-    """Add servers that are in no group yet to a group."""
+    """Add servers to a group. They must not be in a group yet."""
     if uuids:
         _ADD_MEMBERS.run(tx, [{"server_uuid": uuid, "group_id": group_id} for uuid in uuids])
 
 
 def remove(tx: Tx, group_id: int) -> None:
-    """Delete a group and its memberships; the servers stay."""
+    """Delete a group and its memberships. The servers are kept."""
     tx.execute(server_group_members.delete().where(server_group_members.c.group_id == group_id))
     tx.execute(server_groups.delete().where(server_groups.c.id == group_id))

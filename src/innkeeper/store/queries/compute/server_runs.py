@@ -1,4 +1,4 @@
-"""Servers that ran in a period, deleted or not, with the columns that usage reports need."""
+"""Queries for the servers that ran in a period, deleted or not, for usage reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_window(
     after_row: int,
     limit: int | None,
 ) -> list[ServerRun]:
-    """The servers that ran between two moments, oldest first."""
+    """Return the servers that ran between ``start`` and ``stop``, oldest first."""
     query = (
         sa.select(
             *records.columns(servers, ServerRun, row=servers.c.id, flavor_name=servers.c.flavor)
@@ -42,7 +42,7 @@ def in_window(
 
 
 def row_of(tx: Tx, uuid: str) -> tuple[int, str] | None:
-    """A server's row id and project, deleted or not."""
+    """Return the row id and project of a server, deleted or not."""
     query = sa.select(servers.c.id, servers.c.project_id).where(servers.c.uuid == uuid)
     row = tx.execute(query).first()
     return None if row is None else (row[0], row[1])

@@ -1,10 +1,10 @@
-"""Servers: inserted in bulk, found, listed by page, and changed by compare-and-update.
+"""Database access for servers, which are changed by compare-and-update.
 
-Pages begin after the last row of the page before (keyset pagination), not at an offset. So each
-page costs the same, and no server is listed twice when others are created or deleted in between.
+Pages begin after the last row of the previous page (keyset pagination), not at an offset. So each
+page costs the same, and no server is listed twice if others are created or deleted in between.
 
-Always true: a deleted row never changes. Every update names the state that it expects, and reports
-whether it matched. A client's patterns and tags reach the database only as parameters.
+Always true: a deleted row never changes. Every update states which servers it expects, and reports
+whether they matched. A client's patterns and tags reach the database only as parameters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROWS = sa.select(*records.columns(servers, Server))
 TAGS = [each.name for each in fields(Server)].index("tags")
 ESCAPE = "\\"
 EARLIEST = "0001-01-01 00:00:00.000000"
-"""The value that a missing timestamp sorts as."""
+"""The value that replaces a missing timestamp for sorting."""
 
 _BY_UUID = ROWS.where(servers.c.uuid == sa.bindparam("requested"))
 _ALIVE = _BY_UUID.where(servers.c.deleted_at.is_(None))
@@ -49,13 +49,13 @@ _INSERT = Prepared(servers.insert())
 
 
 def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert servers; all mappings name the same columns."""
+    """Insert servers. All mappings must have the same columns."""
     if rows:
         _INSERT.run(tx, rows)
 
 
 def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | None:
-    """The server with this uuid; a deleted one only on request."""
+    """Return the server with this uuid. A deleted server is returned only on request."""
     query = _BY_UUID if is_deleted_wanted else _ALIVE
     row = tx.execute(query, {"requested": uuid}).first()
     return None if row is None else server(row)
@@ -63,7 +63,7 @@ def by_uuid(tx: Tx, uuid: str, *, is_deleted_wanted: bool = False) -> Server | N
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The part of a server that is not deleted which ending its orders needs."""
+    """The facts about a server that are needed to end its orders. The server is not deleted."""
 
     uuid: ServerId
     project_id: str
@@ -84,7 +84,7 @@ _ALIVE_MANY = (
 
 
 def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
-    """The servers among these that exist and are not deleted."""
+    """Return the servers with these uuids that exist and are not deleted."""
     requested = list(uuids)
     if not requested:
         return []
@@ -92,13 +92,13 @@ def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
 
 
 def hints_of(tx: Tx, uuids: Collection[str]) -> dict[ServerId, Mapping[str, Any]]:
-    """The scheduler hints of these servers."""
+    """Return the scheduler hints of these servers."""
     query = sa.select(servers.c.uuid, servers.c.hints).where(servers.c.uuid.in_(IDS))
     return {ServerId(uuid): given for uuid, given in by_ids.rows(tx, query, uuids)}
 
 
 def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:
-    """Servers on hosts, in a status and without a task state or an update since ``before``."""
+    """Return servers on hosts with this status, no task state and no update since ``before``."""
     query = (
         ROWS.where(servers.c.status == status)
         .where(servers.c.host.is_not(None))
@@ -125,13 +125,13 @@ _PLACED = (
 
 
 def place_elsewhere(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Move servers in BUILD to other hosts; the mappings are the parameters of the statement."""
+    """Move servers in BUILD to other hosts. The mappings are the parameters of the statement."""
     if rows:
         tx.execute(_PLACED, list(rows))
 
 
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
-    """The servers among these that exist, deleted or not."""
+    """Return which of these uuids belong to servers, deleted or not."""
     if not uuids:
         return set()
     query = sa.select(servers.c.uuid).where(servers.c.uuid.in_(list(uuids)))
@@ -139,7 +139,7 @@ def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
 
 
 def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool:
-    """Update columns of a server; False if it is deleted, or was changed after ``seen``."""
+    """Update columns of a server. Returns False if it was deleted, or changed after ``seen``."""
     statement = (
         servers.update()
         .where(servers.c.uuid == uuid)
@@ -190,28 +190,28 @@ _FAULT = (
 
 
 def mark_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """From BUILD to ACTIVE; a server that is being deleted keeps that task state.
+    """Move servers from BUILD to ACTIVE. Servers that are being deleted keep that task state.
 
-    Raises :class:`ConcurrentUpdate` unless all of them are in BUILD; the caller rolls back. The
-    functions below do the same for the state that they expect.
+    Raises :class:`ConcurrentUpdate` unless all of them are in BUILD. The caller must then roll
+    back. The functions below do the same for the state that they expect.
     """
     _mark(tx, _BUILT, uuids, now)
 
 
 def mark_failed(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetime) -> None:
-    """From BUILD to ERROR, without a host."""
+    """Move servers from BUILD to ERROR, and remove their hosts."""
     _mark(tx, _FAILED, faults, now)
     _write_faults(tx, faults)
 
 
 def mark_kept(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetime) -> None:
-    """To ERROR on their hosts, because their deletion failed."""
+    """Move servers to ERROR, but leave them on their hosts, because their deletion failed."""
     _mark(tx, _KEPT, faults, now)
     _write_faults(tx, faults)
 
 
 def mark_deleted(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Delete servers; of concurrent transactions exactly one succeeds."""
+    """Mark servers as deleted. Of concurrent transactions, exactly one succeeds."""
     _mark(tx, _DELETED, uuids, now)
 
 
@@ -221,18 +221,18 @@ def _mark(tx: Tx, statement: sa.Update, uuids: Collection[ServerId], now: dateti
 
 
 def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
-    # This transaction has locked the rows, so there is no state to compare.
+    # This transaction has locked the rows, so the state need not be compared again.
     rows = [{"requested": uuid, "what": dict(fault)} for uuid, fault in faults.items()]
     tx.execute(_FAULT, rows)
 
 
 def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Server]:
-    """The servers after ``marker`` in the requested order, at most ``selection.limit``."""
+    """Return up to ``selection.limit`` servers after ``marker``, in the requested order."""
     return [server(row) for row in tx.execute(statement(tx, selection, marker))]
 
 
 def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.Select[Any]:
-    """The query for one page; with a marker, its place is looked up first."""
+    """Return the query for one page. For a marker, its sort key is queried first."""
     order = [SortKey(_sortable(name), falls) for name, falls in selection.sort]
     order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
     query = ROWS.where(*_conditions(selection))
@@ -248,7 +248,7 @@ def _sortable(name: str) -> sa.ColumnElement[Any]:
         return sa.case((column, 1), else_=0)
     if not servers.c[name].nullable:
         return column
-    # Databases disagree on whether NULL sorts first or last; here it sorts first.
+    # Databases disagree on whether NULL sorts first or last. Here, it sorts first.
     if isinstance(column.type, sa.String):
         return sa.func.coalesce(column, sa.literal(""))
     return sa.func.coalesce(sa.cast(column, sa.String(40)), sa.literal(EARLIEST))
@@ -268,7 +268,7 @@ def _conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
     for name, values in selection.exact.items():
         yield _is_one_of(servers.c[name], values)
     for name, pattern in selection.like.items():
-        # The database lowers both sides: some know only ASCII letters.
+        # The database converts both sides to lower case: some databases convert only ASCII letters.
         lowered = sa.func.lower(_like(pattern))
         yield sa.func.lower(servers.c[name]).like(lowered, escape=ESCAPE)
     for name, moment in selection.since.items():
@@ -335,10 +335,10 @@ def _has_tag(tag: str) -> sa.ColumnElement[bool]:
 
 
 def _holds(column: sa.Column[Any], opening: str, written: str) -> sa.ColumnElement[bool]:
-    """Whether a JSON column's text has ``written`` as an element of its own.
+    """Return the condition that a JSON column's text has ``written`` as a whole element.
 
-    An unescaped quote after an opening bracket or a comma begins an element, so no text within a
-    string can match. REPLACE is the only function that is case-sensitive on every database:
+    Only an element begins with an unescaped quote after an opening bracket or a comma, so text
+    within a string cannot match. Only REPLACE is case-sensitive on every database:
     ``length(replace(tags, :element, '')) < length(tags)``.
     """
     text = sa.cast(column, sa.Text)

@@ -1,4 +1,4 @@
-"""Credentials of agents: written, found, listed and pruned."""
+"""Database access for agents' credentials."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def add(tx: Tx, credential: AgentCredential) -> None:
 
 
 def by_id(tx: Tx, credential_id: str) -> AgentCredential | None:
-    """The credential with this id."""
+    """Return the credential with this id."""
     row = tx.execute(_CREDENTIALS.where(agent_credentials.c.id == credential_id)).first()
     return None if row is None else _credential(row)
 
 
 def of_agent(tx: Tx, agent_name: str) -> list[AgentCredential]:
-    """The credentials of the agent with exactly this name, oldest first."""
+    """Return the credentials of the agent with exactly this name, oldest first."""
     query = _CREDENTIALS.where(agent_credentials.c.agent_name == agent_name).order_by(
         agent_credentials.c.created_at, agent_credentials.c.id
     )
-    # Some databases ignore case in comparisons; two agents may differ in case alone.
+    # Some databases ignore case in comparisons, but agents' names may differ in case alone.
     found = [_credential(row) for row in tx.execute(query)]
     return [each for each in found if each.agent_name == agent_name]
 
 
 def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
-    """Credentials ordered by id, after ``after_id``."""
+    """Return credentials after ``after_id``, ordered by id."""
     query = _CREDENTIALS.order_by(agent_credentials.c.id).limit(limit)
     if after_id is not None:
         query = query.where(agent_credentials.c.id > after_id)
@@ -53,7 +53,7 @@ def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
 
 def remove(tx: Tx, credential_id: str) -> bool:
     """Delete a credential; return whether it existed."""
-    # Other processes may have cached it.
+    # Other processes may have cached the credential.
     invalidations.invalidate(tx, invalidations.IDENTITY)
     result = tx.execute(agent_credentials.delete().where(agent_credentials.c.id == credential_id))
     return result.rowcount > 0

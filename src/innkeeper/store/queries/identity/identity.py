@@ -1,7 +1,7 @@
-"""Users, projects, roles, role assignments, revoked tokens and secrets.
+"""Database access for users, projects, roles, role assignments, revoked tokens and secrets.
 
-Always true: a function that adds or renames raises :class:`AlreadyExists` for a name that is
-taken, even if another process took it first. A function that changes the meaning of a token
+Always true: a function that adds or renames raises :class:`AlreadyExists` if the name is taken,
+even if another process takes it concurrently. A function that changes what tokens permit
 invalidates the caches of all processes, in the same transaction.
 """
 
@@ -78,19 +78,19 @@ def add_project(tx: Tx, project: Project) -> None:
 
 
 def project(tx: Tx, project_id: str) -> Project | None:
-    """The project with this id."""
+    """Return the project with this id."""
     return records.first(tx, _PROJECTS.where(projects.c.id == project_id), Project)
 
 
 def find_projects(
     tx: Tx, *, name: str | None = None, is_enabled: bool | None = None
 ) -> list[Project]:
-    """The matching projects, ordered by name."""
+    """Return the matching projects, ordered by name."""
     return [Project(*row) for row in tx.execute(_matching(_PROJECTS, projects, name, is_enabled))]
 
 
 def projects_of_user(tx: Tx, user_id: str) -> list[Project]:
-    """The projects on which a user has a role, ordered by name."""
+    """Return the projects on which a user has a role, ordered by name."""
     own = sa.select(role_assignments.c.project_id).where(role_assignments.c.user_id == user_id)
     query = _PROJECTS.where(projects.c.id.in_(own)).order_by(projects.c.name)
     return [Project(*row) for row in tx.execute(query)]
@@ -115,12 +115,12 @@ def add_user(tx: Tx, user: User) -> None:
 
 
 def user(tx: Tx, user_id: str) -> User | None:
-    """The user with this id."""
+    """Return the user with this id."""
     return records.first(tx, _USERS.where(users.c.id == user_id), User)
 
 
 def find_users(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
-    """The matching users, ordered by name."""
+    """Return the matching users, ordered by name."""
     return [User(*row) for row in tx.execute(_matching(_USERS, users, name, is_enabled))]
 
 
@@ -135,8 +135,8 @@ def delete_user(tx: Tx, user_id: str) -> None:
 
 
 def unhashed_passwords(tx: Tx, prefix: str) -> Rows:
-    """Rows of id, name of the users whose password is not a hash with this prefix."""
-    # A user without a password has an empty one, which matches no password.
+    """Return the users whose password is not a hash with this prefix, as rows of (id, name)."""
+    # For users without a password, the column is empty. It matches no password.
     query = (
         sa.select(users.c.id, users.c.name)
         .where(users.c.password_hash != "")
@@ -152,7 +152,7 @@ def void_tokens(tx: Tx, user_ids: Collection[str], now: datetime) -> None:
         sa.select(users.c.id, users.c.tokens_valid_from).where(users.c.id.in_(list(user_ids)))
     ).all()
     for user_id, stamp in rows:
-        # A clock may stand still or step back; the stamp must increase all the same.
+        # The timestamp must increase even if the clock stands still or is set back.
         later = max(now, stamp + timedelta(microseconds=1))
         tx.execute(users.update().where(users.c.id == user_id).values(tokens_valid_from=later))
 
@@ -166,12 +166,12 @@ def add_role(tx: Tx, role: Role, now: datetime) -> None:
 
 
 def role(tx: Tx, role_id: str) -> Role | None:
-    """The role with this id."""
+    """Return the role with this id."""
     return records.first(tx, _ROLES.where(roles.c.id == role_id), Role)
 
 
 def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
-    """All roles, or those with these names, ordered by name."""
+    """Return all roles, or those with these names, ordered by name."""
     query = _ROLES.order_by(roles.c.name)
     if names is not None:
         query = query.where(roles.c.name.in_(list(names)))
@@ -199,13 +199,13 @@ _OF_USER_ON_PROJECT = (
 
 
 def roles_of(tx: Tx, user_id: str, project_id: str) -> list[Role]:
-    """The roles of a user on a project, ordered by name."""
+    """Return the roles of a user on a project, ordered by name."""
     rows = tx.execute(_OF_USER_ON_PROJECT, {"user": user_id, "project": project_id})
     return [Role(*row) for row in rows]
 
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
-    """Assign a role that the user does not have on the project yet."""
+    """Assign a role to a user on a project. The user must not have the role there yet."""
     invalidations.invalidate(tx, invalidations.IDENTITY)
     tx.execute(
         role_assignments.insert().values(user_id=user_id, project_id=project_id, role_id=role_id)
@@ -227,7 +227,7 @@ def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
 def assignments(
     tx: Tx, *, user_id: str | None = None, project_id: str | None = None, role_id: str | None = None
 ) -> list[Assignment]:
-    """The matching role assignments, ordered by user, project and role."""
+    """Return the matching role assignments, ordered by user, project and role."""
     query = (
         sa.select(
             users.c.id, users.c.name, projects.c.id, projects.c.name, *_ROLES.selected_columns
@@ -262,9 +262,9 @@ _USER_AND_REVOCATION = (
 
 
 def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
-    """The user of a token; ``None`` if the token, or an earlier one in its chain, is revoked."""
+    """Return the user of a token, or ``None`` if any token in its chain is revoked."""
     found = tx.execute(_USER_AND_REVOCATION, {"user": user_id, "chain": list(chain)})
-    # If any token in the chain is revoked, every row names a revoked one.
+    # If any token in the chain is revoked, every row names a revoked token.
     row = found.first()
     if row is None or row[-1] is not None:
         return None
@@ -272,7 +272,7 @@ def user_of_token(tx: Tx, user_id: str, chain: Sequence[str]) -> User | None:
 
 
 def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
-    """Revoke a token; the record is kept until the token expires by itself."""
+    """Revoke a token. The record is kept until the token expires."""
     invalidations.invalidate(tx, invalidations.IDENTITY)
     there = tx.execute(
         sa.select(revoked_tokens.c.audit_id).where(revoked_tokens.c.audit_id == audit_id)
@@ -282,12 +282,12 @@ def revoke_token(tx: Tx, audit_id: str, expires_at: datetime) -> None:
 
 
 def prune_revoked_tokens(tx: Tx, now: datetime) -> int:
-    """Delete records of revoked tokens that have expired; return their number."""
+    """Delete records of revoked tokens that have expired; return the number of records."""
     return tx.execute(revoked_tokens.delete().where(revoked_tokens.c.expires_at < now)).rowcount
 
 
 def secret(tx: Tx, name: str) -> str | None:
-    """The secret with this name."""
+    """Return the secret with this name."""
     return tx.execute(sa.select(secrets.c.value).where(secrets.c.name == name)).scalar()
 
 
@@ -302,6 +302,6 @@ def remove_secret(tx: Tx, name: str) -> None:
 
 
 def secrets_by_name(tx: Tx) -> dict[str, str]:
-    """All secrets by name."""
+    """Return all secrets by name."""
     rows = tx.execute(sa.select(secrets.c.name, secrets.c.value).order_by(secrets.c.name))
     return {name: value for name, value in rows}

@@ -1,4 +1,4 @@
-"""Counts of failed logins by user name and client address, and the time of the last one."""
+"""The number of failed logins by user name and client address, and the time of the last one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.store.transactions import Tx
 
 
 def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
-    """The number of failures in a row, and the time of the last one."""
+    """Return the number of consecutive failures, and the time of the last one."""
     row = tx.execute(
         sa.select(login_failures.c.count, login_failures.c.last_at)
         .where(login_failures.c.subject == subject)
@@ -29,7 +29,7 @@ def write(tx: Tx, subject: str, source: str, count: int, now: datetime) -> None:
 
 
 def remove(tx: Tx, subject: str, source: str | None = None) -> None:
-    """Delete the records of a subject: from one source, or from all."""
+    """Delete the records of a subject from one source, or from all sources."""
     statement = login_failures.delete().where(login_failures.c.subject == subject)
     if source is not None:
         statement = statement.where(login_failures.c.source == source)
@@ -37,17 +37,17 @@ def remove(tx: Tx, subject: str, source: str | None = None) -> None:
 
 
 def prune(tx: Tx, before: datetime) -> None:
-    """Delete records whose last failure is older."""
+    """Delete records whose last failure was before ``before``."""
     tx.execute(login_failures.delete().where(login_failures.c.last_at < before))
 
 
 def size(tx: Tx) -> int:
-    """The number of records."""
+    """Return the number of records."""
     return tx.execute(sa.select(sa.func.count()).select_from(login_failures)).scalar_one()
 
 
 def drop_oldest(tx: Tx, count: int) -> None:
-    """Delete the ``count`` records with the oldest last failure; none for 0 or less."""
+    """Delete the ``count`` records with the oldest last failures. Do nothing for 0 or less."""
     if count <= 0:
         return
     oldest = tx.execute(

@@ -1,4 +1,4 @@
-"""Queries of the audit of the freepool and leases."""
+"""Queries for the audit of the freepool and leases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from innkeeper.store.transactions import Tx
 
 
 class FreepoolRow(NamedTuple):
-    """A host, its dedication, and whether it is in the freepool and in a pool."""
+    """A host's dedication, and whether the host is in the freepool and in a pool."""
 
     host_id: int
     name: str
@@ -52,13 +52,16 @@ _KEPT = (
 
 
 def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
-    """The hosts that are dedicated to leases or in the freepool; all, or these by name."""
+    """Return the hosts that are in the freepool or dedicated to leases.
+
+    With ``only``, return only the hosts with these names.
+    """
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
     return [FreepoolRow(*row) for row in rows]
 
 
 def holders(tx: Tx) -> dict[int, list[HostHolder]]:
-    """The reservations that hold each host, by the host's row id."""
+    """Return the reservations that hold each host, by the host's row id."""
     query = (
         sa.select(
             holds.c.host_id,

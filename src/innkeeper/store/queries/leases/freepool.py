@@ -1,4 +1,4 @@
-"""The hosts of the freepool, which leases may hold: found, listed and written."""
+"""Database access for the hosts of the freepool, which leases may hold."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ def remove(tx: Tx, host_id: int) -> None:
 
 
 def by_host(tx: Tx, host_id: int) -> FreepoolHost | None:
-    """The host with this row id, if it is in the freepool."""
+    """Return the host with this row id, if it is in the freepool."""
     return records.first(tx, _HOSTS.where(freepool_hosts.c.host_id == host_id), FreepoolHost)
 
 
 def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
-    """The hosts in the freepool ordered by row id, after the row ``after``."""
+    """Return the hosts in the freepool after the row ``after``, ordered by row id."""
     query = _HOSTS.where(freepool_hosts.c.host_id > after)
     query = query.order_by(freepool_hosts.c.host_id).limit(limit)
     return [FreepoolHost(*row) for row in tx.execute(query)]
 
 
 def available(tx: Tx, seen_since: datetime) -> list[AvailableHost]:
-    """The hosts of the freepool that are enabled and up, held or not."""
+    """Return the hosts of the freepool that are enabled and up, held or not."""
     return [AvailableHost(*row) for row in tx.execute(_CANDIDATES, {"heard_since": seen_since})]
 
 
 def totals(tx: Tx, providers: Collection[ProviderId]) -> Mapping[ProviderId, dict[str, int]]:
-    """The total of each inventory of these providers, by class."""
+    """Return the totals of these providers' inventories, by provider and class."""
     found: dict[ProviderId, dict[str, int]] = {}
     for provider_id, name, total in by_ids.rows(tx, _TOTALS, providers):
         found.setdefault(ProviderId(provider_id), {})[name] = total

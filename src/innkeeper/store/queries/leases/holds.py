@@ -1,4 +1,4 @@
-"""Holds: the hosts of the freepool that reservations hold in their windows."""
+"""Database access for holds: hosts of the freepool that reservations hold in their windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BY_LEASE = (
 
 
 def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
-    """Add holds of a reservation on hosts that have no other hold in its window."""
+    """Add holds of a reservation. The hosts must have no other hold in its window."""
     if host_ids:
         tx.execute(
             holds.insert(), [{"reservation_id": reservation, "host_id": each} for each in host_ids]
@@ -29,10 +29,10 @@ def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
 
 
 def held_in(tx: Tx, window: Window) -> set[int]:
-    """The hosts with a hold in a window.
+    """Return the hosts with a hold in a window.
 
-    Windows are half-open: a lease that ends when the window begins has no hold in it. Leases that
-    are over do not count, even before the end of their windows.
+    Windows are half-open: a lease that ends when the window begins does not overlap it. Leases that
+    are over do not count, even if the end of their windows is in the future.
     """
     query = _BY_LEASE.where(
         leases.c.ended_at.is_(None), leases.c.start_at < window.end, leases.c.end_at > window.start
@@ -41,7 +41,7 @@ def held_in(tx: Tx, window: Window) -> set[int]:
 
 
 def is_held(tx: Tx, host_id: int) -> bool:
-    """Whether a lease that is not over holds a host, now or in the future."""
+    """Return whether a lease that is not over holds a host, now or in the future."""
     query = _BY_LEASE.where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
     return tx.execute(query.limit(1)).first() is not None
 
@@ -52,7 +52,7 @@ def remove_all(tx: Tx, host_id: int) -> None:
 
 
 def of_lease(tx: Tx, lease: int) -> list[tuple[str, int]]:
-    """The holds of a lease: pairs of a reservation's uuid and a host's row id."""
+    """Return the holds of a lease, as pairs of (reservation's uuid, host's row id)."""
     query = (
         sa.select(reservations.c.uuid, holds.c.host_id)
         .join(reservations, reservations.c.id == holds.c.reservation_id)
@@ -70,9 +70,9 @@ def remove(tx: Tx, lease: int, host_ids: Collection[int]) -> None:
 
 
 def windows(tx: Tx) -> list[tuple[int, str, datetime, datetime]]:
-    """Rows of host, lease's uuid, start, end of the holds of leases that are not over.
+    """Return the holds of leases that are not over, as rows of (host, lease's uuid, start, end).
 
-    They are ordered by host and start.
+    The rows are ordered by host and start.
     """
     query = _BY_LEASE.where(leases.c.ended_at.is_(None))
     query = query.order_by(holds.c.host_id, leases.c.start_at, leases.c.id)

@@ -1,4 +1,4 @@
-"""Leases with their reservations and events: found, listed and written."""
+"""Database access for leases with their reservations and events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _DUE = (
 
 
 def _complete(tx: Tx, rows: Sequence[Any]) -> list[Lease]:
-    """Leases with their reservations and events, in three queries for any number of leases."""
+    """Add reservations and events to leases, with two queries for any number of leases."""
     found = {row.id: Lease(*row) for row in rows}
     parts: dict[int, list[Reservation]] = {}
     for lease, *facts in by_ids.rows(tx, _RESERVATIONS, found):
@@ -85,12 +85,12 @@ def add(tx: Tx, request: LeaseRequest, now: datetime) -> Lease:
 
 
 def by_uuid(tx: Tx, uuid: str) -> Lease | None:
-    """The lease with this uuid, even if its owner has deleted it."""
+    """Return the lease with this uuid, even if its owner has deleted it."""
     return next(iter(_complete(tx, tx.execute(_LEASES.where(leases.c.uuid == uuid)).all())), None)
 
 
 def page(tx: Tx, *, project_id: str | None, before: int | None, limit: int) -> list[Lease]:
-    """Leases that are not deleted, newest first: those of a project, or all.
+    """Return the leases of a project, or of all projects, that are not deleted, newest first.
 
     ``before`` is the row id of the last lease of the previous page.
     """
@@ -119,10 +119,10 @@ def remove(tx: Tx, row: int) -> None:
 
 
 def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
-    """The leases whose event of this kind is due and not done, oldest due time first.
+    """Return the leases whose event of this kind is due and not done.
 
-    Waiting events come before begun ones, so that many events that wait for an unreachable agent
-    do not starve the others. Leases that are over need no start.
+    Waiting events come before begun ones, and then earlier due times come first. So events that
+    wait for an unreachable agent do not starve the others. Leases that are over need no start.
     """
     query = _DUE
     if kind == LeaseEventKind.START:
@@ -131,7 +131,7 @@ def due(tx: Tx, kind: str, now: datetime, most: int) -> list[str]:
 
 
 def move_event(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
-    """Change the state of an event; False unless its state was still as in ``event``."""
+    """Change the state of an event. Returns False if the state was no longer that of ``event``."""
     moved = tx.execute(
         lease_events.update()
         .where(lease_events.c.uuid == event.uuid, lease_events.c.state == event.state)

@@ -1,4 +1,4 @@
-"""Actions on pclouds: recorded in the transaction of the action, listed and pruned."""
+"""Database access for the actions on pclouds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from innkeeper.store.transactions import Tx
 
 _ACTIONS = sa.select(*records.columns(pcloud_actions, PcloudAction))
 PRUNED_MAX = 1000
-"""Rows that one transaction prunes, while other writers wait."""
+"""How many rows one transaction prunes at most, since other writers wait for it."""
 
 
 def add(
@@ -28,7 +28,10 @@ def add(
     host_name: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Record an action, in the transaction of the action; ``owner_id`` is the owner after it."""
+    """Record an action in the transaction that performs it.
+
+    ``owner_id`` is the owner after the action.
+    """
     tx.execute(
         pcloud_actions.insert(),
         {
@@ -48,9 +51,9 @@ def add(
 def page(
     tx: Tx, pcloud_uuid: str, *, before: int | None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """The actions on a pcloud, newest first, before the row ``before``.
+    """Return the actions on a pcloud before the row ``before``, newest first.
 
-    With ``owner_id``, only those while this project, or an unknown one, owned it.
+    With ``owner_id``, only actions after which this project, or an unknown one, owned the pcloud.
     """
     query = _ACTIONS.where(pcloud_actions.c.pcloud_uuid == pcloud_uuid)
     if owner_id is not None:
@@ -63,9 +66,9 @@ def page(
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete actions from before a moment, at most :data:`PRUNED_MAX`; return their number.
+    """Delete up to :data:`PRUNED_MAX` actions from before ``before``; return the number.
 
-    Ids grow with time, so the oldest rows are the first ones.
+    Ids increase with time, so the oldest rows have the lowest ids.
     """
     oldest = sa.select(pcloud_actions.c.id).order_by(pcloud_actions.c.id).limit(PRUNED_MAX)
     rows = tx.execute(oldest).scalars().all()

@@ -1,4 +1,4 @@
-"""Queries of the audit of pools and pclouds."""
+"""Queries for the audit of host flavors' pools and pclouds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from innkeeper.store.transactions import Tx
 
 
 class Dedicated(NamedTuple):
-    """A host, its dedication, and its pool and pcloud."""
+    """A host with its dedication, and its membership in a pool and a pcloud."""
 
     name: str
     dedication: str | None
@@ -57,12 +57,15 @@ _DEDICATED = (
 
 
 def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
-    """The hosts that are dedicated to pclouds or in a pool; all, or these by name."""
+    """Return the hosts that are in a pool or dedicated to pclouds.
+
+    With ``only``, return only the hosts with these names.
+    """
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
 class AggregateMemberships(NamedTuple):
-    """Pairs of a host and an owned aggregate: expected, present, and present in Placement."""
+    """Pairs of (host, owned aggregate) that should exist, that exist, and that Placement has."""
 
     wanted: set[tuple[str, int]]
     present: set[tuple[str, int]]
@@ -95,7 +98,7 @@ _BELONGINGS = sa.union_all(
 
 
 def memberships(tx: Tx) -> AggregateMemberships:
-    """The hosts in owned aggregates; other providers are left out."""
+    """Return the hosts in owned aggregates. Providers without a host are left out."""
     return AggregateMemberships(
         _pairs(tx, _BELONGINGS), _pairs(tx, _MEMBERSHIPS), _pairs(tx, _MIRRORED)
     )
@@ -106,7 +109,7 @@ def _pairs(tx: Tx, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> set[tuple[
 
 
 def orphans(tx: Tx) -> list[tuple[str, str]]:
-    """Name and kind of the owned aggregates without a host flavor or pcloud."""
+    """Return owned aggregates without a host flavor or pcloud, as pairs of (name, kind)."""
     query = (
         sa.select(aggregates.c.name, aggregates.c.kind)
         .outerjoin(host_flavors, host_flavors.c.aggregate_id == aggregates.c.id)
@@ -120,16 +123,16 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
 _IS_SETTLED = pclouds.c.rolled_out_to.is_(None) | (
     pcloud_hosts.c.host_id <= pclouds.c.rolled_out_to
 )
-"""Whether a host has its pcloud's current ratios."""
+"""The condition that a host has its pcloud's current ratios."""
 
 
 def ratios(
     tx: Tx, only: Only = None
 ) -> list[tuple[str, str, float, float, float, float | None, float | None]]:
-    """Rows of host, class, ratio, max_unit, total, pcloud's CPU ratio, pcloud's memory ratio.
+    """Return the CPU and memory inventories of hosts in pclouds that set ratios.
 
-    They are of hosts in pclouds that set ratios, all or these by name. Hosts that await their
-    pcloud's new ratios are left out.
+    The rows are (host, class, ratio, max_unit, total, pcloud's CPU ratio, pcloud's memory ratio).
+    Hosts to which the pcloud's new ratios are still to be applied are left out.
     """
     query = (
         sa.select(
@@ -155,10 +158,10 @@ def ratios(
 def in_force(
     tx: Tx, only: Only = None
 ) -> list[tuple[str, dict[str, float], str | None, float | None, float | None]]:
-    """Rows of host, ratios in its row by class, pcloud, pcloud's CPU ratio, pcloud's memory ratio.
+    """Return the hosts that have, or should have, the ratios of their pcloud.
 
-    They are of hosts that have, or should have, their pcloud's ratios, all or these by name. Hosts
-    that await their pcloud's new ratios are left out.
+    The rows are (host, ratios in its row by class, pcloud, pcloud's CPU ratio, pcloud's memory
+    ratio). Hosts to which the pcloud's new ratios are still to be applied are left out.
     """
     has_ratio = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
     query = (
@@ -175,14 +178,14 @@ def in_force(
         .where(_IS_SETTLED)
     )
     return [
-        # A JSON column can hold the JSON value null. The first item of a KeptRatio is in force.
+        # A JSON column can contain the JSON value null. The first item of a KeptRatio is in force.
         (name, {key: each[0] for key, each in (kept or {}).items()}, uuid, cpu, ram)
         for name, kept, uuid, cpu, ram in narrowed(tx, query, hosts.c.name, only)
     ]
 
 
 class Paid(NamedTuple):
-    """The billing of a host: pcloud, paying project, name and units."""
+    """The billing of a host: the pcloud, the project that pays, the host's name and its units."""
 
     pcloud: str
     project_id: str
@@ -191,9 +194,9 @@ class Paid(NamedTuple):
 
 
 def open_periods(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
-    """Open billing periods by host, and the host's name and expected billing by host.
+    """Return the open billing periods by host, and the hosts' names and expected billing.
 
-    Both are keyed by the host's row id.
+    The keys of both are the hosts' row ids.
     """
     names = ("host_id", "pcloud_uuid", "project_id", "host_name", "units")
     billed = sa.select(*(billing_periods.c[name] for name in names))

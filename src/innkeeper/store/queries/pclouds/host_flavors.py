@@ -1,4 +1,4 @@
-"""Host flavors and the hosts in their pools: found, listed, counted and written."""
+"""Database access for host flavors and the hosts in their pools."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _POOLED = (
     .outerjoin(pcloud_hosts, pcloud_hosts.c.host_id == pool_hosts.c.host_id)
     .outerjoin(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
 )
-# A free host is usable at once: it is open to new servers, and its agent is up.
+# A free host is in no pcloud and can be used at once: it accepts new servers and its agent is up.
 _IS_FREE = sa.and_(
     pcloud_hosts.c.host_id.is_(None),
     pool_hosts.c.maintenance.is_(None),
@@ -58,7 +58,7 @@ _FREE_COUNTS = (
     .group_by(pool_hosts.c.host_flavor_id, hosts.c.availability_zone)
 )
 # SELECT (SELECT min(host_id) FROM pool_hosts WHERE host_flavor_id = ...), (SELECT max ...)
-# Each subquery reads one entry of an index. In one query for both, SQLite scans the whole pool.
+# Each subquery reads one index entry. With one query for both, SQLite would scan the whole pool.
 _BOUNDS = sa.select(
     *(
         sa.select(bound(pool_hosts.c.host_id))
@@ -72,26 +72,26 @@ _BOUNDS = sa.select(
 def add(
     tx: Tx, flavor_id: str, aggregate_id: int, description: str, units: int, now: datetime
 ) -> None:
-    """Insert a host flavor, whose aggregate exists."""
+    """Insert a host flavor. Its aggregate must exist."""
     row = {"flavor_id": flavor_id, "aggregate_id": aggregate_id, "description": description}
     moments = {"created_at": now, "updated_at": now}
     tx.execute(host_flavors.insert(), {**row, "units": units, **moments})
 
 
 def by_flavor_id(tx: Tx, flavor_id: str) -> HostFlavor | None:
-    """The host flavor with this public id."""
+    """Return the host flavor with this public id."""
     return records.first(tx, _FLAVORS.where(host_flavors.c.flavor_id == flavor_id), HostFlavor)
 
 
 def by_aggregates(tx: Tx, aggregate_ids: Collection[int]) -> dict[int, HostFlavor]:
-    """The host flavors of these aggregates, by the aggregates' row ids."""
+    """Return the host flavors of these aggregates, by the aggregates' row ids."""
     query = _FLAVORS.where(host_flavors.c.aggregate_id.in_(IDS))
     found = [HostFlavor(*row) for row in by_ids.rows(tx, query, aggregate_ids)]
     return {each.aggregate_id: each for each in found}
 
 
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
-    """Host flavors ordered by public id, after the id ``after``."""
+    """Return host flavors after the id ``after``, ordered by public id."""
     query = _FLAVORS.order_by(host_flavors.c.flavor_id).limit(limit)
     if after is not None:
         query = query.where(host_flavors.c.flavor_id > after)
@@ -113,7 +113,7 @@ def remove(tx: Tx, row: int) -> None:
 
 
 def free_counts(tx: Tx, rows: Collection[int], seen_since: datetime) -> dict[int, dict[str, int]]:
-    """The number of free hosts of these flavors, by flavor and availability zone."""
+    """Return the number of free hosts of these flavors, by flavor and availability zone."""
     found: dict[int, dict[str, int]] = {}
     counts = tx.execute(_FREE_COUNTS, {"ids": list(rows), "heard_since": seen_since})
     for flavor, zone, count in counts:
@@ -122,7 +122,7 @@ def free_counts(tx: Tx, rows: Collection[int], seen_since: datetime) -> dict[int
 
 
 def bounds(tx: Tx, row: int) -> tuple[int, int] | None:
-    """The lowest and highest row id of the hosts in a pool; ``None`` if it is empty."""
+    """Return the lowest and highest row id of a pool's hosts, or ``None`` if it is empty."""
     least, most = tx.execute(_BOUNDS, {"flavor": row}).one()
     return None if least is None else (least, most)
 
@@ -137,7 +137,7 @@ def free_hosts(
     before: int | None = None,
     limit: int,
 ) -> list[PoolHost]:
-    """Free hosts of a pool ordered by row id, from ``first`` on, below ``before``."""
+    """Return free hosts of a pool with row ids from ``first`` to below ``before``, sorted."""
     query = (
         _POOLED.where(_IS_FREE)
         .where(pool_hosts.c.host_flavor_id == row)
@@ -153,7 +153,7 @@ def free_hosts(
 
 
 def pool(tx: Tx, row: int, *, after: int = 0, limit: int | None = None) -> list[PoolHost]:
-    """The hosts of a pool ordered by row id, after the row ``after``."""
+    """Return the hosts of a pool after the row ``after``, ordered by row id."""
     query = _POOLED.where(pool_hosts.c.host_flavor_id == row)
     query = query.where(pool_hosts.c.host_id > after).order_by(pool_hosts.c.host_id)
     if limit is not None:
@@ -162,7 +162,7 @@ def pool(tx: Tx, row: int, *, after: int = 0, limit: int | None = None) -> list[
 
 
 def counts(tx: Tx, row: int) -> tuple[int, int]:
-    """The number of hosts in a pool, and of those that are in pclouds."""
+    """Return the number of hosts in a pool, and how many of them are in pclouds."""
     query = (
         sa.select(sa.func.count(), sa.func.count(pcloud_hosts.c.host_id))
         .select_from(pool_hosts)
@@ -174,7 +174,7 @@ def counts(tx: Tx, row: int) -> tuple[int, int]:
 
 
 def pooled(tx: Tx, host_ids: Collection[int]) -> dict[int, PoolHost]:
-    """The hosts among these that are in a pool, by row id."""
+    """Return the hosts with these row ids that are in a pool, by row id."""
     rows = by_ids.rows(tx, _POOLED.where(pool_hosts.c.host_id.in_(IDS)), host_ids)
     return {each.host_id: each for each in (PoolHost(*row) for row in rows)}
 
@@ -190,7 +190,7 @@ def remove_host(tx: Tx, host_id: int) -> None:
 
 
 def set_maintenance(tx: Tx, host_id: int, reason: str | None) -> None:
-    """Write why a host accepts no new servers; ``None`` if it does."""
+    """Set the reason why a host accepts no new servers, or ``None`` if it accepts them."""
     tx.execute(
         pool_hosts.update().where(pool_hosts.c.host_id == host_id).values(maintenance=reason)
     )

@@ -1,4 +1,4 @@
-"""Hosts of pclouds, their units, and billing periods."""
+"""Database access for the hosts of pclouds, and of billing periods."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PERIODS = sa.select(*records.columns(billing_periods, BillingPeriod))
 def of_pcloud(
     tx: Tx, pcloud: int, *, after: str | None = None, limit: int | None = None
 ) -> list[PcloudHost]:
-    """The hosts of a pcloud ordered by name, after the name ``after``."""
+    """Return the hosts of a pcloud after the name ``after``, ordered by name."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud).order_by(pcloud_hosts.c.name)
     if after is not None:
         query = query.where(pcloud_hosts.c.name > after)
@@ -65,37 +65,37 @@ def of_pcloud(
 
 
 def of_pclouds(tx: Tx, pcloud_rows: Collection[int]) -> list[PcloudHost]:
-    """The hosts of several pclouds, ordered by row id."""
+    """Return the hosts of several pclouds, ordered by row id."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id.in_(IDS)).order_by(pcloud_hosts.c.host_id)
     return [PcloudHost(*row) for row in by_ids.rows(tx, query, pcloud_rows)]
 
 
 def by_name(tx: Tx, pcloud: int, name: str) -> PcloudHost | None:
-    """The host of a pcloud with this name."""
+    """Return the host with this name in a pcloud."""
     query = _HOSTS.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.name == name)
     return records.first(tx, query, PcloudHost)
 
 
 def names(tx: Tx, pcloud: int) -> set[str]:
-    """The names of a pcloud's hosts."""
+    """Return the names of a pcloud's hosts."""
     query = sa.select(pcloud_hosts.c.name).where(pcloud_hosts.c.pcloud_id == pcloud)
     return set(tx.execute(query).scalars())
 
 
 def by_host(tx: Tx, host_id: int) -> PcloudHost | None:
-    """The host with this row id, if it is in a pcloud."""
+    """Return the host with this row id, if it is in a pcloud."""
     return records.first(tx, _HOSTS.where(pcloud_hosts.c.host_id == host_id), PcloudHost)
 
 
 def counts(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
-    """The number of hosts of each of these pclouds; empty ones are left out."""
+    """Return the number of hosts of each of these pclouds. Empty pclouds are left out."""
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS)).group_by(pcloud_hosts.c.pcloud_id)
     return {row: count for row, count in by_ids.rows(tx, query, pcloud_rows)}
 
 
 def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
-    """The row ids of a pcloud's hosts after a row, sorted."""
+    """Return the row ids of a pcloud's hosts after a row, sorted."""
     query = sa.select(pcloud_hosts.c.host_id).where(
         pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row
     )
@@ -104,14 +104,17 @@ def behind(tx: Tx, pcloud: int, row: int, limit: int) -> list[int]:
 
 
 def count_behind(tx: Tx, pcloud: int, row: int) -> int:
-    """The number of a pcloud's hosts after a row."""
+    """Return the number of a pcloud's hosts after a row."""
     query = sa.select(sa.func.count()).select_from(pcloud_hosts)
     query = query.where(pcloud_hosts.c.pcloud_id == pcloud, pcloud_hosts.c.host_id > row)
     return int(tx.execute(query).scalar_one())
 
 
 def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
-    """The number of hosts that await each pcloud's new ratios; zeros are left out."""
+    """Return how many hosts of each pcloud may still have its previous ratios.
+
+    Pclouds whose hosts all have the current ratios are left out.
+    """
     query = sa.select(pcloud_hosts.c.pcloud_id, sa.func.count())
     query = query.join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
     query = query.where(pcloud_hosts.c.pcloud_id.in_(IDS))
@@ -121,13 +124,13 @@ def counts_behind(tx: Tx, pcloud_rows: Collection[int]) -> dict[int, int]:
 
 
 def replaced(tx: Tx) -> list[PcloudHost]:
-    """All hosts whose names were passed on to replacements."""
+    """Return all hosts that another host replaces."""
     query = _HOSTS.where(pcloud_hosts.c.is_replaced.is_(sa.true()))
     return [PcloudHost(*row) for row in tx.execute(query.order_by(pcloud_hosts.c.host_id))]
 
 
 def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
-    """The providers of a pcloud's hosts."""
+    """Return the providers of a pcloud's hosts."""
     query = (
         sa.select(hosts.c.provider_id)
         .join(pcloud_hosts, pcloud_hosts.c.host_id == hosts.c.id)
@@ -138,7 +141,7 @@ def provider_ids(tx: Tx, pcloud: int) -> list[ProviderId]:
 
 
 def units_of(tx: Tx, project_id: str) -> int:
-    """The sum of the units of the hosts in all pclouds of a project."""
+    """Return the sum of the units of the hosts in all pclouds of a project."""
     query = (
         sa.select(sa.func.coalesce(sa.func.sum(pcloud_hosts.c.units), 0))
         .join(pclouds, pclouds.c.id == pcloud_hosts.c.pcloud_id)
@@ -148,7 +151,7 @@ def units_of(tx: Tx, project_id: str) -> int:
 
 
 def add(tx: Tx, row: Mapping[str, Any]) -> None:
-    """Add a host, given by its columns, to a pcloud."""
+    """Add a host, given as a mapping of its columns, to a pcloud."""
     tx.execute(pcloud_hosts.insert(), dict(row))
 
 
@@ -166,10 +169,10 @@ def remove(tx: Tx, host_id: int) -> None:
 
 
 def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Begin billing periods of hosts, given by their columns.
+    """Begin billing periods, given as mappings of their columns.
 
-    Each starts at the end of the host's previous period or later, so that no time is billed twice:
-    requests may commit out of order, and the clocks of processes differ.
+    Each period starts no earlier than the host's previous period ended, so that no time is billed
+    twice. Requests may commit out of order, and the clocks of processes differ.
     """
     if not rows:
         return
@@ -185,7 +188,7 @@ def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
-    """End the open billing periods of hosts; none ends before it began."""
+    """End the open billing periods of hosts. No period ends before it began."""
     begun, ended = billing_periods.c.started_at, billing_periods.c.ended_at
     moment = sa.case((begun > now, begun), else_=sa.literal(now, ended.type))
     ending = billing_periods.update().where(billing_periods.c.host_id.in_(IDS), ended.is_(None))
@@ -193,7 +196,7 @@ def end_billing(tx: Tx, host_ids: Collection[int], now: datetime) -> None:
 
 
 def rename_run(tx: Tx, host_id: int, name: str) -> None:
-    """Write a host's new name into its open billing period."""
+    """Update a host's name in its open billing period."""
     tx.execute(
         billing_periods.update()
         .where(billing_periods.c.host_id == host_id, billing_periods.c.ended_at.is_(None))
@@ -204,7 +207,7 @@ def rename_run(tx: Tx, host_id: int, name: str) -> None:
 def periods(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """The billing periods that overlap a window, ordered by row id, after the row ``after``."""
+    """Return the billing periods after the row ``after`` that overlap a window, by row id."""
     query = _PERIODS.where(billing_periods.c.id > after).order_by(billing_periods.c.id).limit(limit)
     query = query.where(billing_periods.c.started_at < stop)
     query = query.where(billing_periods.c.ended_at.is_(None) | (billing_periods.c.ended_at > start))

@@ -1,4 +1,4 @@
-"""Pclouds, their projects and the answers to their requests: found, listed and written."""
+"""Database access for pclouds, their projects, and the stored answers to requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _pcloud(row: Sequence[Any]) -> Pcloud:
 def add(
     tx: Tx, uuid: str, aggregate_id: int, project_id: str, facts: Mapping[str, Any], now: datetime
 ) -> None:
-    """Insert a pcloud, whose aggregate exists; ``facts`` as for :func:`change`."""
+    """Insert a pcloud. Its aggregate must exist. ``facts`` is as for :func:`change`."""
     head = {"uuid": uuid, "aggregate_id": aggregate_id, "project_id": project_id}
     tx.execute(pclouds.insert(), {**head, **_columns(facts), "created_at": now, "updated_at": now})
 
@@ -51,19 +51,19 @@ def _columns(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def by_uuid(tx: Tx, uuid: str) -> Pcloud | None:
-    """The pcloud with this uuid."""
+    """Return the pcloud with this uuid."""
     row = tx.execute(_PCLOUDS.where(pclouds.c.uuid == uuid)).first()
     return None if row is None else _pcloud(row)
 
 
 def by_rows(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
-    """The pclouds with these row ids."""
+    """Return the pclouds with these row ids."""
     found = by_ids.rows(tx, _PCLOUDS.where(pclouds.c.id.in_(IDS)), rows)
     return {each.id: each for each in map(_pcloud, found)}
 
 
 def by_aggregates(tx: Tx, aggregate_ids: Collection[int]) -> dict[int, Pcloud]:
-    """The pclouds of these aggregates, by the aggregates' row ids."""
+    """Return the pclouds of these aggregates, by the aggregates' row ids."""
     found = by_ids.rows(tx, _PCLOUDS.where(pclouds.c.aggregate_id.in_(IDS)), aggregate_ids)
     return {each.aggregate_id: each for each in map(_pcloud, found)}
 
@@ -77,9 +77,9 @@ def page(
     project_id: str | None = None,
     name: str | None = None,
 ) -> list[Pcloud]:
-    """Pclouds, oldest first, after the row ``after``.
+    """Return pclouds after the row ``after``, oldest first.
 
-    A ``viewer`` is a project, which sees the pclouds that it owns or may use; ``None`` sees all.
+    ``viewer`` is a project, which sees the pclouds that it owns or may use. ``None`` sees all.
     """
     query = _PCLOUDS.where(pclouds.c.id > after).order_by(pclouds.c.id).limit(limit)
     if viewer is not None:
@@ -95,31 +95,31 @@ def page(
 
 
 def count(tx: Tx, project_id: str) -> int:
-    """The number of pclouds that a project owns."""
+    """Return the number of pclouds that a project owns."""
     query = sa.select(sa.func.count()).select_from(pclouds)
     return int(tx.execute(query.where(pclouds.c.project_id == project_id)).scalar_one())
 
 
 def with_size(tx: Tx) -> list[Pcloud]:
-    """The pclouds with a size policy."""
+    """Return the pclouds with a size policy."""
     query = _PCLOUDS.where(pclouds.c.size.is_not(sa.null())).order_by(pclouds.c.id)
-    # Programs before revision 0012 write the JSON value null instead of NULL.
+    # Programs older than revision 0012 write the JSON value null instead of NULL.
     return [each for each in map(_pcloud, tx.execute(query)) if each.size is not None]
 
 
 def roll_out(tx: Tx, row: int, rolled_out_to: int | None) -> None:
-    """Write up to which row the hosts of a pcloud have its ratios; ``None``: all of them."""
+    """Set the row up to which a pcloud's hosts have its ratios, or ``None`` for all hosts."""
     tx.execute(pclouds.update().where(pclouds.c.id == row).values(rolled_out_to=rolled_out_to))
 
 
 def rolling_out(tx: Tx) -> list[Pcloud]:
-    """The pclouds with hosts that may still have the previous ratios."""
+    """Return the pclouds with hosts that may still have the previous ratios."""
     query = _PCLOUDS.where(pclouds.c.rolled_out_to.is_not(None)).order_by(pclouds.c.id)
     return [_pcloud(row) for row in tx.execute(query)]
 
 
 def remove(tx: Tx, row: int) -> None:
-    """Delete a pcloud without hosts, its projects and its stored answers."""
+    """Delete a pcloud, which must have no hosts, with its projects and its stored answers."""
     for table in (pcloud_projects, pcloud_tokens):
         tx.execute(table.delete().where(table.c.pcloud_id == row))
     tx.execute(pclouds.delete().where(pclouds.c.id == row))
@@ -129,9 +129,9 @@ def remove(tx: Tx, row: int) -> None:
 
 
 def projects(tx: Tx, rows: Collection[int]) -> dict[int, dict[str, bool]]:
-    """The projects that may use these pclouds, and whether each accepts placements without a hint.
+    """Return the projects of these pclouds, and whether each accepts placements without a hint.
 
-    Pclouds without projects are left out.
+    These are the projects that may use the pclouds. Pclouds without projects are left out.
     """
     found: dict[int, dict[str, bool]] = {}
     for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, rows):
@@ -146,7 +146,7 @@ def add_project(tx: Tx, row: int, project_id: str) -> None:
 
 
 def set_accepted(tx: Tx, row: int, project_id: str | None, *, has_accepted: bool) -> None:
-    """Write whether a project, or every project, accepts placements without a hint."""
+    """Set whether a project, or every project, accepts placements without a hint."""
     change = pcloud_projects.update().where(pcloud_projects.c.pcloud_id == row)
     if project_id is not None:
         change = change.where(pcloud_projects.c.project_id == project_id)
@@ -167,7 +167,7 @@ def remove_project(tx: Tx, row: int, project_id: str) -> bool:
 
 
 def answered(tx: Tx, row: int, token: str) -> tuple[str, Any] | None:
-    """The hash of the request with a client's token, and its stored answer."""
+    """Return the hash of the request with this token, and the stored answer to the request."""
     query = sa.select(pcloud_tokens.c.request_hash, pcloud_tokens.c.answer)
     query = query.where(pcloud_tokens.c.pcloud_id == row, pcloud_tokens.c.token == token)
     found = tx.execute(query).first()
@@ -195,5 +195,5 @@ def forget_answers(tx: Tx, row: int) -> None:
 
 
 def forget_before(tx: Tx, moment: datetime) -> int:
-    """Delete stored answers from before a moment; return their number."""
+    """Delete answers stored before ``moment``; return the number."""
     return tx.execute(pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)).rowcount

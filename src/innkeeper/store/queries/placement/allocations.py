@@ -1,4 +1,4 @@
-"""Queries of allocations and consumers."""
+"""Queries for allocations and their consumers."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _OF_CONSUMERS = _ROWS.where(allocations.c.consumer_id.in_(IDS))
 
 
 def of_consumers(tx: Tx, uuids: Iterable[ConsumerUuid]) -> list[Allocation]:
-    """The allocations of these consumers; those of one consumer are ordered by id."""
+    """Return the allocations of these consumers. Those of one consumer are ordered by id."""
     return [Allocation(*row) for row in by_ids.rows(tx, _OF_CONSUMERS, uuids)]
 
 
 def of_provider(tx: Tx, provider_id: ProviderId) -> list[Allocation]:
-    """The allocations on a provider."""
+    """Return the allocations on a provider."""
     rows = tx.execute(_ROWS.where(allocations.c.resource_provider_id == provider_id))
     return [Allocation(*row) for row in rows]
 
@@ -55,12 +55,12 @@ _CONSUMERS_BY_UUID = PreparedForIds(_CONSUMERS.where(consumers.c.uuid.in_(IDS)))
 
 
 def consumers_by_uuid(tx: Tx, uuids: Iterable[ConsumerUuid]) -> dict[ConsumerUuid, Consumer]:
-    """The consumers with these uuids; unknown uuids are left out."""
+    """Return the consumers with these uuids. Unknown uuids are ignored."""
     return _by_uuid(_CONSUMERS_BY_UUID.rows(tx, uuids))
 
 
 def consumers_of_provider(tx: Tx, provider_id: ProviderId) -> dict[ConsumerUuid, Consumer]:
-    """The consumers with allocations on a provider."""
+    """Return the consumers with allocations on a provider."""
     on_it = sa.select(allocations.c.consumer_id).where(
         allocations.c.resource_provider_id == provider_id
     )
@@ -72,7 +72,7 @@ def _by_uuid(rows: Iterable[Sequence[Any]]) -> dict[ConsumerUuid, Consumer]:
 
 
 def held_classes(tx: Tx, provider_id: ProviderId) -> set[ClassId]:
-    """The resource classes of the allocations on a provider."""
+    """Return the resource classes of the allocations on a provider."""
     query = (
         sa.select(allocations.c.resource_class_id)
         .distinct()
@@ -92,16 +92,16 @@ _LARGEST_OF_SERVERS = (
 
 
 def largest_of_servers(tx: Tx, ids: Collection[ProviderId]) -> dict[ClassId, int]:
-    """The largest allocation of each class that a server has on one of these providers."""
+    """Return, by class, the largest allocation of a server on any of these providers."""
     found: dict[ClassId, int] = {}
     for class_id, used in by_ids.rows(tx, _LARGEST_OF_SERVERS, sorted(ids)):
-        # Many providers are queried in groups, each with a maximum of its own.
+        # Many providers are queried in groups, each of which has its own maximum.
         found[class_id] = max(used, found.get(class_id, 0))
     return found
 
 
 def is_tree_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Whether a consumer, other than these, has an allocation in the tree of a provider."""
+    """Return whether any consumer outside ``but_by`` has an allocation in a provider's tree."""
     ids, roots = resource_providers.c.id, resource_providers.c.root_provider_id
     root = tx.execute(sa.select(sa.func.coalesce(roots, ids)).where(ids == provider_id)).scalar()
     tree = sa.select(ids).where((ids == root) | (roots == root))

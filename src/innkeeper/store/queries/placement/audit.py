@@ -1,4 +1,4 @@
-"""Queries that find inconsistent providers and allocations; empty on a sound database."""
+"""Queries that find inconsistent providers and allocations. A sound database has none."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from innkeeper.store.transactions import Tx
 
 
 def over_capacity(tx: Tx) -> Rows:
-    """Rows of provider's uuid, class, used, capacity where more is allocated than there is.
+    """Return overcommitted inventories, as rows of (provider's uuid, class, used, capacity).
 
-    An operator may shrink an inventory below its usage. If the inventory was written after the
-    newest allocation, that is assumed.
+    Operators may shrink an inventory below its usage. Inventories that were written after their
+    newest allocation are assumed to have been shrunk, and are left out.
     """
     held = (
         sa.select(
@@ -49,7 +49,7 @@ def over_capacity(tx: Tx) -> Rows:
 
 
 def without_inventory(tx: Tx) -> Rows:
-    """Rows of consumer, provider's uuid, class of allocations without an inventory."""
+    """Return allocations without an inventory, as rows of (consumer, provider's uuid, class)."""
     query = (
         sa.select(allocations.c.consumer_id, resource_providers.c.uuid, resource_classes.c.name)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
@@ -65,7 +65,7 @@ def without_inventory(tx: Tx) -> Rows:
 
 
 def without_consumer(tx: Tx, only: Only = None) -> Rows:
-    """Rows of consumer, number of allocations of consumers that do not exist."""
+    """Return missing consumers of allocations, as rows of (consumer, number of allocations)."""
     query = (
         sa.select(allocations.c.consumer_id, sa.func.count())
         .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
@@ -76,7 +76,7 @@ def without_consumer(tx: Tx, only: Only = None) -> Rows:
 
 
 def idle_consumers(tx: Tx, only: Only = None) -> Rows:
-    """Rows of consumer without allocations, which should be deleted."""
+    """Return consumers without allocations, which should have been deleted, as rows of (uuid,)."""
     query = (
         sa.select(consumers.c.uuid)
         .outerjoin(allocations, allocations.c.consumer_id == consumers.c.uuid)
@@ -86,10 +86,13 @@ def idle_consumers(tx: Tx, only: Only = None) -> Rows:
 
 
 def wrong_roots(tx: Tx, only: Only = None) -> Rows:
-    """Rows of provider's uuid whose root is not its parent's root, or not itself without one."""
+    """Return the uuids of providers whose root is not their parent's root, as rows.
+
+    The root of a provider without a parent must be the provider itself.
+    """
     child = resource_providers.alias("child")
     parent = resource_providers.alias("parent")
-    # Without a parent it is its own root.
+    # A provider without a parent is its own root.
     parents_root = sa.func.coalesce(parent.c.root_provider_id, parent.c.id, child.c.id)
     query = (
         sa.select(child.c.uuid)
@@ -101,7 +104,7 @@ def wrong_roots(tx: Tx, only: Only = None) -> Rows:
 
 
 def parent_cycles(tx: Tx) -> Rows:
-    """Rows of provider's uuid whose chain of parents never ends."""
+    """Return the uuids of providers whose chain of parents never ends, as rows."""
     # WITH RECURSIVE tree AS (roots UNION ALL the children of tree)
     top = sa.select(resource_providers.c.id).where(
         resource_providers.c.parent_provider_id.is_(None)
@@ -119,7 +122,7 @@ def parent_cycles(tx: Tx) -> Rows:
 
 
 def empty_allocations(tx: Tx) -> Rows:
-    """Rows of consumer, provider's uuid, used of allocations below one unit."""
+    """Return allocations below one unit, as rows of (consumer, provider's uuid, used)."""
     query = (
         sa.select(allocations.c.consumer_id, resource_providers.c.uuid, allocations.c.used)
         .join(resource_providers, resource_providers.c.id == allocations.c.resource_provider_id)
@@ -129,7 +132,7 @@ def empty_allocations(tx: Tx) -> Rows:
 
 
 def invalid_inventories(tx: Tx) -> Rows:
-    """Rows of provider's uuid, class of inventories with invalid values."""
+    """Return inventories with invalid values, as rows of (provider's uuid, class)."""
     query = (
         sa.select(resource_providers.c.uuid, resource_classes.c.name)
         .select_from(inventories)
@@ -149,7 +152,10 @@ def invalid_inventories(tx: Tx) -> Rows:
 
 
 def missing_changes(tx: Tx, only: Only = None) -> Rows:
-    """Rows of provider's uuid, id, generation, last generation in the feed, if they differ."""
+    """Return providers whose generation differs from the last one in the change feed.
+
+    The rows are (provider's uuid, id, generation, last generation in the feed).
+    """
     newest = sa.func.max(changes.c.generation)
     # Negative values are markers, not generations.
     query = (

@@ -1,4 +1,4 @@
-"""Inventories and usage of providers, for claims and for the snapshot."""
+"""Queries for providers' inventories and usage, for claims and for the snapshot."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _USED_OF = PreparedForIds(_USED.where(allocations.c.resource_provider_id.in_(IDS
 
 
 def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]:
-    """The current inventories and usage of providers; unknown ids are left out."""
+    """Return the current inventories and usage of providers. Unknown ids are ignored."""
     has: dict[int, dict[ClassId, Inventory]] = {}
     for provider_id, class_id, *figures in _INVENTORIES_OF.rows(tx, ids):
         has.setdefault(provider_id, {})[class_id] = Inventory(*figures)
@@ -63,23 +63,23 @@ def views(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderView]
 
 
 def generation_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, generation."""
+    """Return rows of (provider, generation)."""
     heads = sa.select(resource_providers.c.id, resource_providers.c.generation)
     return _by_ids(tx, heads, resource_providers.c.id, ids)
 
 
 def inventory_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, class, total, reserved, min_unit, max_unit, step_size, ratio."""
+    """Return rows of (provider, class, total, reserved, min_unit, max_unit, step_size, ratio)."""
     return _by_ids(tx, _INVENTORIES, inventories.c.resource_provider_id, ids)
 
 
 def used_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, class, sum of the allocations, from the seed's covering index."""
+    """Return rows of (provider, class, sum of the allocations), from the seed's covering index."""
     return _by_ids(tx, _USED, allocations.c.resource_provider_id, ids)
 
 
 def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, trait's name."""
+    """Return rows of (provider, trait's name)."""
     joined = sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name).join(
         traits, traits.c.id == resource_provider_traits.c.trait_id
     )
@@ -87,7 +87,7 @@ def trait_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
 
 
 def aggregate_rows(tx: Tx, ids: Collection[ProviderId] | None) -> Rows:
-    """Rows of provider, aggregate's uuid."""
+    """Return rows of (provider, aggregate's uuid)."""
     table = resource_provider_aggregates
     links = sa.select(table.c.resource_provider_id, table.c.aggregate_uuid)
     return _by_ids(tx, links, table.c.resource_provider_id, ids)

@@ -1,4 +1,4 @@
-"""Resource classes and traits: found, listed and written."""
+"""Database access for the names of resource classes and traits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from innkeeper.store.transactions import Tx
 
 
 class NameKind(Enum):
-    """Which of the two tables of names is meant."""
+    """Selects one of the two tables of names."""
 
     CLASS = "resource class"
     TRAIT = "trait"
@@ -50,7 +50,7 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """The matching names of a kind, oldest first; sorted by name if ``among`` is given."""
+    """Return the matching names of a kind, oldest first, or sorted by name with ``among``."""
     table = _TABLES[kind]
     query = sa.select(*records.columns(table, NamedThing))
     if among is not None:
@@ -61,23 +61,23 @@ def listing(
         uses = table.c.id.in_(sa.select(_USES[kind]))
         query = query.where(uses if is_used else sa.not_(uses))
     found = [NamedThing(*row) for row in tx.execute(query.order_by(table.c.id))]
-    # Not sorted by the database: databases disagree on where underscores sort.
+    # Not sorted by the database, since databases disagree on where underscores sort.
     return found if among is None else sorted(found, key=attrgetter("name"))
 
 
 def by_name(tx: Tx, kind: NameKind, name: str) -> NamedThing | None:
-    """The row of a name."""
+    """Return the row of a name."""
     found = listing(tx, kind, among=[name])
     return found[0] if found else None
 
 
 def class_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, ClassId]:
-    """The row ids of all resource classes, or of those among these that exist, by name."""
+    """Return the row ids of all resource classes, or of those in ``among``, by name."""
     return {name: ClassId(row_id) for name, row_id in _ids(tx, NameKind.CLASS, among)}
 
 
 def trait_ids(tx: Tx, among: Collection[str] | None = None) -> dict[str, TraitId]:
-    """The row ids of all traits, or of those among these that exist, by name."""
+    """Return the row ids of all traits, or of those in ``among``, by name."""
     return {name: TraitId(row_id) for name, row_id in _ids(tx, NameKind.TRAIT, among)}
 
 
@@ -95,20 +95,20 @@ def _ids(tx: Tx, kind: NameKind, among: Collection[str] | None) -> list[Any]:
 
 
 def name_of(tx: Tx, kind: NameKind, row_id: int) -> str:
-    """The name in an existing row."""
+    """Return the name in a row. The row must exist."""
     table = _TABLES[kind]
     found: str = tx.execute(sa.select(table.c.name).where(table.c.id == row_id)).scalar_one()
     return found
 
 
 def is_used(tx: Tx, kind: NameKind, row_id: int) -> bool:
-    """Whether any provider has an inventory of this class, or this trait."""
+    """Return whether any provider has an inventory of this class, or has this trait."""
     column = _USES[kind]
     return tx.execute(sa.select(column).where(column == row_id).limit(1)).first() is not None
 
 
 def users(tx: Tx, kind: NameKind, row_id: int) -> list[ProviderId]:
-    """The providers that have an inventory of this class, or this trait, ordered by id."""
+    """Return the providers with an inventory of this class, or with this trait, by id."""
     of = sa.select(_USERS[kind]).where(_USES[kind] == row_id).order_by(_USERS[kind])
     return [ProviderId(provider_id) for provider_id in tx.execute(of).scalars()]
 
@@ -119,12 +119,12 @@ def insert(tx: Tx, kind: NameKind, name: str, now: datetime) -> None:
 
 
 def rename(tx: Tx, kind: NameKind, row_id: int, name: str, now: datetime) -> None:
-    """Change a name; references to the row stay valid."""
+    """Change a name. References to its row remain valid."""
     table = _TABLES[kind]
     tx.execute(table.update().where(table.c.id == row_id).values(name=name, updated_at=now))
 
 
 def delete(tx: Tx, kind: NameKind, row_id: int) -> None:
-    """Delete a name that nothing uses."""
+    """Delete a name, which must not be in use."""
     table = _TABLES[kind]
     tx.execute(table.delete().where(table.c.id == row_id))

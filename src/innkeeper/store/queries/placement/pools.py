@@ -1,4 +1,4 @@
-"""Pools: providers that share their inventories with hosts, through aggregates.
+"""Queries for pools: providers that share their inventories with hosts, through aggregates.
 
 :mod:`innkeeper.domain.placement` defines pools and the hosts that they serve.
 """
@@ -26,7 +26,7 @@ from innkeeper.store.tables.placement import (
 from innkeeper.store.transactions import Tx
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
-# Starts at the trait, which few providers have; an aggregate can have thousands of members.
+# Starts at the trait, which few providers have. An aggregate can have thousands of members.
 _POOLS = (
     sa.select(resource_providers.c.id, resource_providers.c.uuid)
     .join(
@@ -44,7 +44,7 @@ _TREE_LINKS = sa.select(_ROOT, resource_provider_aggregates.c.aggregate_uuid).jo
     resource_provider_aggregates,
     resource_provider_aggregates.c.resource_provider_id == resource_providers.c.id,
 )
-# A root's own root is null. Two queries, so that each uses an index.
+# In a root, the root's id is null. Hence two queries, so that each uses an index.
 _TREE_LINKS_OF = (
     PreparedForIds(_TREE_LINKS.where(resource_providers.c.id.in_(IDS))),
     PreparedForIds(_TREE_LINKS.where(resource_providers.c.root_provider_id.in_(IDS))),
@@ -52,13 +52,13 @@ _TREE_LINKS_OF = (
 
 
 def uuids(tx: Tx, among: Collection[ProviderId] | None = None) -> dict[ProviderId, ProviderUuid]:
-    """All pools, or those among these providers."""
+    """Return the uuids of all pools, or of the pools in ``among``."""
     rows: list[Any] = list(tx.execute(_POOLS)) if among is None else _POOLS_AMONG.rows(tx, among)
     return {ProviderId(provider_id): ProviderUuid(uuid) for provider_id, uuid in rows}
 
 
 def roots(tx: Tx, providers: Collection[ProviderId] | None) -> dict[ProviderId, ProviderId]:
-    """The roots of these providers, or of all hosts; a root is its own root."""
+    """Return the roots of these providers, or of all hosts. A root is its own root."""
     of_hosts = _ROOTS.join(hosts, hosts.c.provider_id == resource_providers.c.id)
     rows: list[Any] = (
         list(tx.execute(of_hosts)) if providers is None else _ROOTS_OF.rows(tx, providers)
@@ -67,7 +67,7 @@ def roots(tx: Tx, providers: Collection[ProviderId] | None) -> dict[ProviderId, 
 
 
 def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[ProviderId, set[str]]:
-    """The aggregates of all providers in the trees with these roots, or in all trees."""
+    """Return the aggregates of each tree's providers, for these roots or for all trees."""
     links: list[Any] = (
         list(tx.execute(_TREE_LINKS))
         if roots is None
@@ -80,7 +80,7 @@ def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[Provid
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """The pools that serve a host without an inventory of this class."""
+    """Return the pools of this class that serve a host without its own capacity of the class."""
     theirs = resource_provider_aggregates
     lending = (
         sa.select(theirs.c.resource_provider_id, theirs.c.aggregate_uuid)
@@ -91,13 +91,13 @@ def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
     members: dict[str, set[ProviderId]] = {}
     for pool, aggregate in by_ids.rows(tx, lending, sorted(uuids(tx))):
         members.setdefault(aggregate, set()).add(ProviderId(pool))
-    # By aggregate, not by pool: an aggregate can have many pools and all hosts.
+    # By aggregate, not by pool, since an aggregate can contain many pools and all hosts.
     lacking = by_ids.rows(tx, _aggregates_lacking(class_id), sorted(members))
     return set[ProviderId]().union(*(members[aggregate] for (aggregate,) in lacking))
 
 
 def _aggregates_lacking(class_id: ClassId) -> sa.Select[tuple[str]]:
-    """The aggregates with a host that has no inventory of a class."""
+    """Return the query for the aggregates with a host that lacks capacity of a class."""
     # SELECT aggregate FROM <these aggregates>
     #  WHERE EXISTS (SELECT 1 FROM <its links> JOIN <member> JOIN <host in the member's tree>
     #    WHERE NOT EXISTS (SELECT 1 FROM <the host's inventories of the class with capacity>))

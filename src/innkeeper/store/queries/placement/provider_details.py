@@ -1,4 +1,4 @@
-"""Inventories, traits and aggregates of single providers, read and written."""
+"""Database access for the inventories, traits and aggregates of single providers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _AGGREGATES = (
 
 
 def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[InventoryLine]:
-    """The inventories of a provider, ordered by resource class."""
+    """Return the inventories of a provider, ordered by resource class."""
     rows = tx.execute(_LINES, {"provider": provider_id})
     return [
         InventoryLine(ClassId(class_id), name, Inventory(*figures), updated_at)
@@ -57,12 +57,12 @@ def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[InventoryLine]:
 
 
 def traits_of(tx: Tx, provider_id: ProviderId) -> list[NamedThing]:
-    """The traits of a provider."""
+    """Return the traits of a provider."""
     return [NamedThing(*row) for row in tx.execute(_TRAITS, {"provider": provider_id})]
 
 
 def aggregates_of(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
-    """The uuids of a provider's aggregates and their positions, in the order of joining."""
+    """Return the uuids and positions of a provider's aggregates, in the order of joining."""
     return {uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})}
 
 
@@ -85,7 +85,7 @@ def change_traits(
 def change_aggregates(
     tx: Tx, provider_id: ProviderId, add: Mapping[str, int], remove: Collection[str]
 ) -> None:
-    """Add a provider to aggregates, each at a position, and remove it from others."""
+    """Add a provider to aggregates, each with a position, and remove it from others."""
     links = resource_provider_aggregates
     if remove:
         tx.execute(

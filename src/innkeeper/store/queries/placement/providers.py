@@ -1,4 +1,4 @@
-"""Resource providers: found, listed by query, and written."""
+"""Database access for resource providers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _IDS = PreparedForIds(
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The place of a provider in its tree, by row ids; a root is its own root."""
+    """The place of a provider in its tree, by row ids. A root is its own root."""
 
     id: ProviderId
     uuid: ProviderUuid
@@ -66,14 +66,14 @@ _FAMILIES = sa.select(
 
 
 def families(tx: Tx, ids: Collection[ProviderId] | None) -> list[Family]:
-    """The places of these providers in their trees, or of all; unknown ids are left out."""
+    """Return the places of these or all providers in their trees. Unknown ids are ignored."""
     only = None if ids is None else sorted(ids)
     rows = by_ids.narrowed(tx, _FAMILIES, resource_providers.c.id, only)
     return [Family(*row) for row in rows]
 
 
 def by_uuid(tx: Tx, uuid: ProviderUuid) -> Provider | None:
-    """The provider with this uuid."""
+    """Return the provider with this uuid."""
     row = tx.execute(_BY_UUID, {"uuid": uuid}).first()
     return None if row is None else _provider(row)
 
@@ -84,12 +84,12 @@ def _provider(row: Sequence[Any]) -> Provider:
 
 
 def ids_by_uuid(tx: Tx, uuids: Iterable[ProviderUuid]) -> dict[ProviderUuid, ProviderId]:
-    """The row ids of the providers among these that exist."""
+    """Return the row ids of the providers with these uuids. Unknown uuids are ignored."""
     return {ProviderUuid(uuid): ProviderId(row_id) for uuid, row_id in _IDS.rows(tx, uuids)}
 
 
 def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:
-    """Whether a provider, other than ``but_by``, has this name."""
+    """Return whether a provider other than ``but_by`` has this name."""
     query = sa.select(resource_providers.c.id).where(resource_providers.c.name == name)
     if but_by is not None:
         query = query.where(resource_providers.c.id != but_by)
@@ -99,9 +99,9 @@ def is_name_taken(tx: Tx, name: str, but_by: ProviderId | None = None) -> bool:
 def matching(
     tx: Tx, query: ProviderQuery, class_ids: Mapping[str, ClassId], trait_ids: Mapping[str, TraitId]
 ) -> list[Provider]:
-    """The providers that match a query, oldest first.
+    """Return the providers that match a query, oldest first.
 
-    ``class_ids`` and ``trait_ids`` contain all names of the query.
+    ``class_ids`` and ``trait_ids`` must contain all names of the query.
     """
     found = _PROVIDERS.order_by(resource_providers.c.id)
     if query.name is not None:
@@ -156,7 +156,7 @@ def _has_room(class_id: ClassId, amount: int) -> sa.ColumnElement[bool]:
     #   AND :amount BETWEEN min_unit AND max_unit
     #   AND (:amount = min_unit OR :amount % step_size = 0))
     has = inventories.c
-    # Clients may request any number; some databases compare only values that fit the columns.
+    # Clients may request any number, but some databases compare only values that fit the columns.
     requested = sa.literal(amount, sa.BigInteger)
     held = (
         sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
@@ -187,7 +187,7 @@ def insert(
     can_host: bool,
     now: datetime,
 ) -> ProviderId:
-    """Insert a provider; ``family`` is its parent's id and its root's."""
+    """Insert a provider. ``family`` contains the ids of its parent and its root."""
     result = tx.execute(
         resource_providers.insert().values(
             uuid=uuid,
@@ -220,7 +220,7 @@ def move(
     root_id: ProviderId | None,
     now: datetime,
 ) -> None:
-    """Move the first of ``subtree``, and so all of it, to another parent or none."""
+    """Move a subtree, of which the first provider is the top, to another parent or none."""
     top, *others = subtree
     table = resource_providers
     tx.execute(
@@ -237,7 +237,7 @@ def move(
 
 
 def family_of(tx: Tx, root_id: ProviderId) -> dict[ProviderId, ProviderId | None]:
-    """All providers of a tree, each with its parent."""
+    """Return all providers of a tree, each with its parent."""
     table = resource_providers
     rows = tx.execute(
         sa.select(table.c.id, table.c.parent_provider_id).where(
@@ -248,14 +248,14 @@ def family_of(tx: Tx, root_id: ProviderId) -> dict[ProviderId, ProviderId | None
 
 
 def parents_of(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, ProviderId | None]:
-    """The parents of these providers; ``None`` for a root."""
+    """Return the parents of these providers. The parent of a root is ``None``."""
     query = sa.select(resource_providers.c.id, resource_providers.c.parent_provider_id)
     rows = by_ids.rows(tx, query.where(resource_providers.c.id.in_(IDS)), ids)
     return {row_id: parent for row_id, parent in rows}
 
 
 def write_root(tx: Tx, provider_id: ProviderId, root_id: ProviderId | None, now: datetime) -> None:
-    """Write the root of a provider; ``None`` if it is a root."""
+    """Set the root of a provider, or ``None`` if the provider is a root."""
     tx.execute(
         resource_providers.update()
         .where(resource_providers.c.id == provider_id)
@@ -264,17 +264,17 @@ def write_root(tx: Tx, provider_id: ProviderId, root_id: ProviderId | None, now:
 
 
 def has_children(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether a provider has children."""
+    """Return whether a provider has children."""
     return _is_there(tx, resource_providers.c.parent_provider_id, provider_id)
 
 
 def is_held(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether a provider has allocations."""
+    """Return whether a provider has allocations."""
     return _is_there(tx, allocations.c.resource_provider_id, provider_id)
 
 
 def is_a_hosts(tx: Tx, provider_id: ProviderId) -> bool:
-    """Whether a host or a server refers to a provider."""
+    """Return whether a host or a server refers to a provider."""
     return _is_there(tx, hosts.c.provider_id, provider_id) or _is_there(
         tx, servers.c.provider_id, provider_id
     )
@@ -288,11 +288,11 @@ _KEPT_RATIOS = (
 
 
 def kept_ratios(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, KeptRatio]]:
-    """The ratios by class that dedications set on these providers' hosts; others are left out."""
+    """Return the ratios that dedications set on these providers' hosts, by provider and class."""
     return {
         ProviderId(provider_id): {name: KeptRatio(*each) for name, each in kept.items()}
         for provider_id, kept in by_ids.rows(tx, _KEPT_RATIOS, sorted(ids))
-        # A JSON column can hold the JSON value null.
+        # A JSON column can contain the JSON value null.
         if kept
     }
 
@@ -305,7 +305,7 @@ def _is_there(tx: Tx, column: sa.Column[Any], provider_id: ProviderId) -> bool:
 def delete(tx: Tx, provider_id: ProviderId, seen: Generation) -> bool:
     """Delete a provider with its inventories, traits and aggregates.
 
-    False if its generation is not ``seen`` any more.
+    Returns False if its generation is no longer ``seen``.
     """
     for table in (inventories, resource_provider_traits, resource_provider_aggregates):
         tx.execute(table.delete().where(table.c.resource_provider_id == provider_id))

@@ -1,4 +1,4 @@
-"""Providers with their inventories and traits, read and written in bulk."""
+"""Bulk database access for providers with their inventories and traits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def heads(
     uuids: Collection[str] = (),
     names: Collection[str] = (),
 ) -> list[Any]:
-    """Rows of id, uuid, name, generation, can_host of the providers that match any argument."""
+    """Return the providers that match any argument.
+
+    The rows are (id, uuid, name, generation, can_host).
+    """
     any_of = []
     if ids:
         any_of.append(resource_providers.c.id.in_(list(ids)))
@@ -67,7 +70,7 @@ def heads(
 
 
 def add_providers(tx: Tx, new: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Insert root providers that can host servers, from pairs of uuid and name."""
+    """Insert root providers that can host servers, given as pairs of (uuid, name)."""
     rows = [
         {"uuid": uuid, "name": name, "generation": 0, "can_host": 1, **_moments(now)}
         for uuid, name in new
@@ -77,7 +80,7 @@ def add_providers(tx: Tx, new: Sequence[tuple[str, str]], now: datetime) -> None
 
 
 def set_hosting(tx: Tx, ids: Collection[ProviderId], *, can_host: bool) -> None:
-    """Write whether these providers can host servers."""
+    """Set whether these providers can host servers."""
     if ids:
         tx.execute(
             resource_providers.update()
@@ -147,7 +150,7 @@ def remove_inventories(tx: Tx, gone: Sequence[tuple[ProviderId, ClassId]]) -> No
 
 
 def traits_of(tx: Tx, ids: Collection[ProviderId]) -> dict[int, set[TraitId]]:
-    """The row ids of the traits of each of these providers."""
+    """Return the row ids of these providers' traits, by provider."""
     if not ids:
         return {}
     table = resource_provider_traits

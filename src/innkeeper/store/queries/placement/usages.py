@@ -32,12 +32,12 @@ _OF_PROVIDER = (
 
 
 def of_provider(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
-    """The usage of a provider by class, 0 for inventories without allocations."""
+    """Return the usage of a provider by class, with 0 for inventories without allocations."""
     return {name: int(used) for name, used in tx.execute(_OF_PROVIDER, {"provider": provider_id})}
 
 
 def of_project(tx: Tx, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
-    """The usage of a project's consumers, or of one user's in it, by consumer type."""
+    """Return the usage of a project, or of one user in the project, by consumer type."""
     used: dict[str | None, dict[str, int]] = {}
     sums = (
         sa.select(
@@ -50,7 +50,7 @@ def of_project(tx: Tx, project_id: str, user_id: str | None) -> dict[str | None,
     )
     for kind, name, amount in tx.execute(_of(sums, project_id, user_id)):
         used.setdefault(kind, {})[name] = int(amount)
-    # A consumer exists exactly while it has allocations, so counting rows is enough.
+    # A consumer exists only while it has allocations, so counting the rows is sufficient.
     counts = sa.select(consumers.c.consumer_type, sa.func.count()).group_by(
         consumers.c.consumer_type
     )
