@@ -116,8 +116,9 @@ def _stay(
 ) -> None:
     """End a failed move: the server stays on its source.
 
-    ``is_unsure`` says that the source may have prepared it already, and has to take it back.
-    ``may_be_there`` says that the destination may have it too, or that it may have its new size.
+    ``is_unsure`` means that the source may have prepared the server, and must run it again.
+    ``may_be_there`` means that the destination may have the server too. In a resize on the same
+    host, it means that the server may have its new size.
     """
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
