@@ -21,7 +21,7 @@ ACTIVE = "active"
 OPEN_VISIBILITIES = frozenset({"public", "community"})
 """Visibilities of images that every project may see and boot."""
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 get_many = images.get_many
 
 

@@ -17,12 +17,12 @@ from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 used = quota_usages.of_project
 
 
 def defaults(settings: Computing) -> Limits:
-    """Return the default limits of projects."""
+    """Return the default limits, as the settings define them."""
     return Limits(
         servers=settings.quota_instances,
         vcpus=settings.quota_cores,

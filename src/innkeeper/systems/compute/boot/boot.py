@@ -5,7 +5,7 @@ are planned one after the other on the same host table, so each sees what the ea
 Their claims are committed together, and each is accepted or refused alone.
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in
-one transaction. A request without a valid host writes servers in ERROR with a fault and without
+one transaction. A request without a valid host creates servers in ERROR, with a fault and without
 allocations. A request with an entry of a build plan is refused instead, and writes nothing. The
 same holds for a request during which a plug-in fails; other requests are not affected.
 """
@@ -143,7 +143,7 @@ def _plan(context: DecisionContext, pending: PendingBoot) -> None:
 
 
 def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
-    """Plan a request and deplete its hosts. On an error the table is unchanged."""
+    """Plan a request and deplete its hosts; raises as :meth:`DecisionContext.decide`."""
     table, resolved = context.follower.table, pending.resolved
     moment = context.recorder.before(table)
     plan = context.decide(context.schedulers.of(resolved.filters), resolved.spec)

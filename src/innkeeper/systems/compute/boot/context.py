@@ -35,7 +35,7 @@ class DecisionContext:
     def is_others(self, spec: RequestSpec, host: str) -> bool:
         """Return whether a host is dedicated to others.
 
-        Such a host refuses even a request that forces it.
+        A request cannot override this by forcing the host.
         """
         index = self.follower.table.index_by_name.get(host)
         if index is None:
@@ -46,7 +46,8 @@ class DecisionContext:
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
         """Let a scheduler decide, and leave the table depleted by the chosen amounts.
 
-        Raises :class:`PluginFailed`, and the table is then unchanged.
+        Raises :class:`PluginFailed`, and the table is then unchanged. Only a failed driver may
+        leave it depleted. The whole table is then read again before the next transaction.
         """
         try:
             return scheduler.plan(self.follower.table, spec)

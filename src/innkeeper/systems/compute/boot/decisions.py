@@ -1,4 +1,4 @@
-"""The record that is kept with a server of the decision that placed it or found no valid host.
+"""Records of decisions, which are kept with the servers that they placed or could not place.
 
 Always true: a decision is shown as it was made, even if the table or the settings have changed.
 """
@@ -27,7 +27,7 @@ from innkeeper.systems.compute.servers.servers import fault_message
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
 """The key of the part that only administrators see; False if no host was dedicated at the time.
-Older versions wrote true, and ignore any other value."""
+Older versions wrote true, and never show the value."""
 COUNTED = "missing_counted"
 """The key under ``HAS_DEDICATED`` with the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")

@@ -31,7 +31,7 @@ from innkeeper.systems.compute.grouping.hint_names import Readers
 ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
 """Filters that are always in force, even if the settings do not name them.
 
-If an operator could forget one, dedicated hosts would be open to everybody. The capacity filter
+If an operator could leave one out, dedicated hosts might be open to everybody. The capacity filter
 is included because a claim proves only that a provider has not changed since it was filtered."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
 """Filters that separate projects. If the settings name one, no request can leave it out."""
@@ -105,7 +105,7 @@ class Schedulers:
         return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return the filters to use for a request that names these filters, or ``None``."""
+        """Return the filters in force for a request; ``None`` means that it does not name any."""
         default = self._settings.default_host_filters
         if names is None:
             return default
@@ -189,7 +189,7 @@ def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
 
 
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
-    """Return the multipliers of the weighers in the settings, by name; sets are expanded."""
+    """Return the multipliers of the weighers in the settings, by name, with sets expanded."""
     multipliers: dict[str, float] = {}
     for name in settings.default_host_weighers:
         multipliers |= WEIGHER_SETS.get(name, {name: 1.0})

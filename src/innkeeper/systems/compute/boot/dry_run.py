@@ -1,8 +1,8 @@
 """Decides as a boot does, but claims nothing: build plans for other zones, and explanations.
 
 Always true: a request that a boot would refuse is refused with the same message, and the host
-table is unchanged afterwards. If a plug-in fails, :class:`PluginFailed` is raised, where a boot
-would create servers in ERROR.
+table is unchanged afterwards. If a plug-in fails, :class:`PluginFailed` is raised. In a boot, the
+servers would be in ERROR.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from innkeeper.systems.compute.boot.request_resolver import RequestResolver
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A boot to explain; ``host`` is a host whose result is explained in addition."""
+    """A boot to explain; ``host`` is a host to explain in particular."""
 
     request: BootRequest
     host: str | None = None

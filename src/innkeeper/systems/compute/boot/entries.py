@@ -68,9 +68,9 @@ def scope_of(request: BootRequest) -> EntryScope:
 def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
     """Return the request, restricted to the server and the host of a sealed entry.
 
-    Raises :class:`Invalid` for a request for several servers, and what :meth:`Sealer.open`
-    raises. The expiry is checked later, so that a client that lost the response can still repeat
-    the request. It is then told the id of the server that was booted.
+    Raises :class:`Invalid` for a request for several servers, and the errors of
+    :meth:`Sealer.open`. The expiry is checked later: a client that lost the response may repeat
+    the request after it, and is then told the id of its server.
     """
     if request.count_max > 1:
         raise Invalid("An entry of a build plan is for one server: max_count is 1 with it.")

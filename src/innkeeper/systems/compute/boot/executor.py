@@ -91,7 +91,7 @@ class BootExecutor:
         first = servers.by_uuid(tx, server_ids[0], is_deleted_wanted=True)
         assert first is not None, "it is known"
         if request.destination is not None and first.request_id != request.request_id:
-            # Another request with the same entry, and thus the same server id, was committed.
+            # The server belongs to another request with the same entry, and thus the same id.
             return None
         is_failed = first.status == Status.ERROR and first.fault is not None
         fault = first.fault["message"] if is_failed and first.fault is not None else None

@@ -82,7 +82,7 @@ class RequestResolver:
         self._members: dict[int, dict[ServerId, Homes]] = {}
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
-        """Look up everything that a request refers to; raises a refusal if it is not allowed."""
+        """Look up everything that a request refers to; raises a refusal if the request fails."""
         _check_entry(self._tx, request)
         flavor = _flavor(self._tx, self._flavors, request)
         image = _image(self._images, request, flavor)

@@ -88,7 +88,7 @@ def _rows(new: NewServers) -> list[dict[str, Any]]:
         }
         pcloud = new.automatic_pclouds[index] if new.automatic_pclouds else None
         if pcloud is not None:
-            # The request did not name the pcloud. The hint keeps the server in it when it moves.
+            # The request did not name the pcloud. The hint keeps the server there in later moves.
             row["hints"] = dedications.taken_in(request.hints, pcloud)
         rows.append(row)
     return rows

@@ -69,7 +69,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
     _refuse_odd_traits(traits)
     taken = {name: amount for name, amount in amounts.items() if amount > 0}
     if not taken:
-        # A server without allocations could not be told from a server without a host.
+        # A server without allocations would be indistinguishable from one without a host.
         raise Invalid(f"Flavor {flavor.flavor_id} requests no resources.")
     return Demands(
         taken,

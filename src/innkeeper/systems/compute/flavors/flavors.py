@@ -22,7 +22,7 @@ _RESOURCES = re.compile(r"resources:[A-Z0-9_]+")
 _TRAIT = re.compile(r"trait:[A-Z0-9_]+")
 _AMOUNT = re.compile(r"[0-9]{1,10}")
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 by_public_ids = flavors.by_public_ids
 
 

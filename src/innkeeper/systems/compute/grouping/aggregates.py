@@ -32,7 +32,7 @@ from innkeeper.systems.placement import aggregates as placement_aggregates
 ZONE_NAME = re.compile(r"(?!\s)[^:\x00-\x1f\x7f-\x9f]{1,255}(?<!\s)")
 """Names must not contain a colon, because clients write ``ZONE:HOST``."""
 MetadataEdit = Mapping[str, str | None]
-"""New values by key; ``None`` removes a key."""
+"""An edit of metadata: new values by key. ``None`` removes a key."""
 
 
 def listing(tx: Tx, owners: Owners = NO_OWNERS) -> list[Aggregate]:

@@ -34,8 +34,8 @@ from innkeeper.systems.placement.ratios import Ratio
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints that name a server's pclouds, and a host of one of them."""
 UNASKED = hint_names.UNASKED
-"""Stored in addition to :data:`HINT` for a server that a pcloud took automatically. A request with
-both hints allows ordinary hosts once the project may no longer use the pcloud."""
+"""Stored in addition to :data:`HINT` for a server that a pcloud took automatically. A server with
+both hints may use ordinary hosts once its project may no longer use the pcloud."""
 RESERVATION_HINT = "reservation"
 """The scheduler hint that names a server's reservation."""
 NAME_MAX = 255
@@ -43,7 +43,7 @@ NAME_MAX = 255
 SHOWN_MAX = 60
 """How many characters of a client's text are quoted in a refusal."""
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 is_name_used = dedications.is_name_used
 left_at = dedications.left_at
 residents = dedications.residents
@@ -77,7 +77,7 @@ def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def named_host(hints: Mapping[str, Any]) -> str | None:
-    """Return the name, within its pcloud, of the host that a server's hints request."""
+    """Return the host that a server's hints request, by its name in the pcloud, or ``None``."""
     return next((each for each in _texts(hints, HOST_HINT) if each), None)
 
 
@@ -314,7 +314,7 @@ def _is_name(text: str) -> bool:
 
 
 def _listed(uuids: Sequence[str]) -> str:
-    """Return the first of these ids as text; there may be very many shared pclouds."""
+    """Return the first ids as text, because a project may be able to use very many pclouds."""
     shown = ", ".join(uuids[: dedications.NAMED_MAX])
     return shown + (", and others" if len(uuids) > dedications.NAMED_MAX else "")
 

@@ -17,7 +17,7 @@ from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
 from innkeeper.store.transactions import Tx
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 count = server_groups.count
 uuid_of = server_groups.uuid_of_server
 

@@ -35,8 +35,8 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
 """The hints that set each field of the request spec. A filter that reads a field also reads its
 hints."""
 LETTERS_MAX = 2
-"""How many letters of a known name a misspelt name gets wrong at most. The number must also be
-less than half of the known name's letters: ``city`` is not a misspelt ``cidr``."""
+"""The maximum number of wrong letters in a name that counts as misspelt. They must also be fewer
+than half of the known name's letters: ``city`` is not a misspelt ``cidr``."""
 ISOLATING = ("pcloud", "reservation")
 """The hints that keep other projects' servers away. A longer name that contains one of them, such
 as ``pcloud_id``, counts as misspelt."""
@@ -60,7 +60,7 @@ class Readers:
 
 
 def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    """Return the known hints with their readers, among the built-in plug-ins and these."""
+    """Return the known hints with their readers: built-in filters and weighers, and these."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(OF_ALL, ())
     # A plug-in may replace a built-in filter of the same name, and may read other hints.
     for each in (*FILTERS.values(), *WEIGHERS.values(), *plugins):
@@ -132,9 +132,9 @@ def not_in_force(name: str, readers: Readers) -> Invalid:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that ``name`` misspells, or ``None``.
 
-    The misspelt name is the known name with the fewest edits, ignoring case. An edit adds,
-    removes or replaces a letter, or swaps two neighbours. If no known name is near enough, it is
-    an isolating name that ``name`` contains.
+    This is the known name with the smallest number of edits from ``name``, ignoring case. An edit
+    adds, removes or replaces a letter, or swaps two neighbours. If no known name is near enough,
+    an isolating name that ``name`` contains is returned.
     """
     small = name.lower()
     near = [

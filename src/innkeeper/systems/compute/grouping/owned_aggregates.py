@@ -23,7 +23,7 @@ from innkeeper.systems.placement import aggregates as placement_aggregates
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
 """The prefix of owned aggregates' names, and of the metadata keys that owners write."""
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 remove = aggregates.remove
 is_name_taken = aggregates.is_name_taken
 

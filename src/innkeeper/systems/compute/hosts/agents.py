@@ -12,7 +12,7 @@ from innkeeper.domain.ids import AgentId
 from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 page = agents.page
 
 

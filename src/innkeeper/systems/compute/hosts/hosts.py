@@ -26,7 +26,7 @@ from innkeeper.systems.compute.hosts import reconcile
 from innkeeper.systems.compute.moves import cleanup
 from innkeeper.systems.placement import providers, registration
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 by_row = hosts.by_row
 page = hosts.page
 
@@ -254,7 +254,7 @@ class ServiceChange:
 
 
 def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> Host:
-    """Change a host's service and return the host; enabling the service clears the reason."""
+    """Change a host's service and return the host. Enabling it clears the disabled reason."""
     is_disabled = host.is_disabled if wanted.is_disabled is None else wanted.is_disabled
     reason = host.disabled_reason if wanted.is_disabled is None else wanted.disabled_reason
     is_down = host.is_forced_down if wanted.is_forced_down is None else wanted.is_forced_down

@@ -34,7 +34,7 @@ from innkeeper.systems.compute.servers.power import POWER_OF
 from innkeeper.systems.compute.servers.servers import fault
 
 LOST = "The host came back without this server."
-"""The fault of a server that its host lost. The server is recognized by it if it reappears."""
+"""The fault of a server that its host lost. If the server reappears, this fault identifies it."""
 WAS = "was"
 """The key of the server's former status in that fault."""
 STATUS_OF = {

@@ -57,13 +57,13 @@ APPLY: Mapping[str, Apply] = {
     OrderKind.UNSHELVE: one_by_one(shelving.apply_unshelve),
 }
 """The function that applies the results of each kind of order. Results of builds and deletions
-arrive by the hundred, so each of the two functions applies all results together."""
+arrive by the hundred, so these two functions apply all results together."""
 ENDLESS = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD, OrderKind.SEND})
 """The orders that do not time out. A host that comes up again must still destroy deleted servers,
 and only the source knows where a server is during a live migration."""
 TIMED = frozenset(APPLY) - ENDLESS
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 waiting = orders.waiting
 newest = orders.newest
 
@@ -137,11 +137,11 @@ def sweep(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
-    """End orders that timed out, and delete old orders; returns how many steps were taken.
+    """End orders that timed out, and delete old orders.
 
     A timed-out order counts as failed. The consequences are safe even if it was carried out.
     Overdue cleanups and offloads are repeated, and servers that have been shelved for
-    ``shelved_offload_time`` are offloaded.
+    ``shelved_offload_time`` are offloaded. Returns the number of orders and servers handled.
     """
     # If a clock was ahead and has been set back, heartbeats can lie in the future. Without the
     # reset, agents that are down would count as up until that time.

@@ -78,7 +78,7 @@ def _apply_leftover(
 
 
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat the cleanup of migrations that has been due since before a time; returns how many.
+    """Repeat cleanups that have been pending since before a time; returns how many.
 
     A pending order is not repeated. A revert continues even if its destination does not answer:
     the server starts on its source, and the allocations on the destination are kept.

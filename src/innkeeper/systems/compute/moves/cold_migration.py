@@ -1,7 +1,7 @@
 """Results of the orders of cold migrations and resizes.
 
-Always true: a result is applied only while the migration is at the stage of the order. A result
-has no effect if the server was deleted or the move was cancelled before.
+Always true: a result is applied only while the migration is at the stage of the order. If the
+server was deleted or the move cancelled in the meantime, the result has no effect.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def reset_state(tx: Tx, uuid: str, initiator: Initiator, *, status: str, now: da
     """Set a server to ACTIVE or ERROR and clear its task.
 
     A server without a host cannot be ACTIVE. All moves of the server end, see :func:`end_moves`.
-    If it is being reverted, its source is ordered to run it again.
+    If the server is being reverted, its source is ordered to run it again.
     """
     server = servers.get(tx, uuid)
     values: dict[str, Any] = {"status": status, "task_state": None}

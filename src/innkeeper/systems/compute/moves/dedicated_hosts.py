@@ -1,8 +1,8 @@
 """Dedicated hosts of shelved servers: changes, checks, and servers that would be stranded.
 
-Always true: a server does not move to shared hosts because its pcloud or reservation has ended.
-Its project or an administrator has to request that, unless the pcloud took the server
-automatically. The hints that name dedicated hosts change only while the server has no host, so
+Always true: the end of a pcloud or reservation does not let its servers use ordinary hosts. The
+project or an administrator has to request that, unless the pcloud took a server automatically.
+The hints that name dedicated hosts change only while the server has no host, so
 the hints always allow the server's host.
 """
 
@@ -115,7 +115,7 @@ def _not_shelved(error: WrongState) -> Conflict:
 
 
 def demand_there(tx: Tx, server: Server, now: datetime) -> None:
-    """Raise :class:`Conflict` if a server names dedicated hosts that it cannot use any more.
+    """Raise :class:`Conflict` if a server names dedicated hosts that it can no longer use.
 
     The message does not reveal whether a pcloud was deleted or is only closed to the project.
     """

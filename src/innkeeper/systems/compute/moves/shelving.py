@@ -29,7 +29,7 @@ from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims, transfers
 
 UNCHANGED = "as asked"
-"""Means that the server keeps the availability zone that it requested before."""
+"""A value that leaves the availability zone of the server's request unchanged."""
 AT_ONCE = 0
 
 

@@ -1,4 +1,4 @@
-"""The begin of actions on servers, and their orders for agents.
+"""How actions on servers begin, and how their orders reach agents.
 
 Always true: an action begins only in a state that permits it, is recorded, and changes the
 server's row by compare-and-update. If two actions begin concurrently, one is rejected.

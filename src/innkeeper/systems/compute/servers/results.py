@@ -53,7 +53,7 @@ class ResultSettings:
 
     @classmethod
     def of(cls, scheduling: Scheduling, computing: Computing) -> ResultSettings:
-        """Select them from the settings."""
+        """Select the relevant values from the settings."""
         return cls(
             service_down_time_s=computing.service_down_time_s,
             build_attempts_max=scheduling.build_attempts_max,

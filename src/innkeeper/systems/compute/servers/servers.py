@@ -1,8 +1,8 @@
 """Servers: lookup, listing, changes, locks, and the ends of builds and deletions.
 
-Always true: the step that marks a server as deleted or its build as failed releases its
-allocations. It happens once, because it compares and updates the row. A server's row, allocations
-and quota usage change in one transaction.
+Always true: the step that marks a server as deleted, or its build as failed, releases its
+allocations. That step happens once, because it compares and updates the row. A server's row,
+allocations and quota usage change in one transaction.
 
 May be false: that a deleted server is no longer on its host. If the host is down, the destroy
 order waits for the agent.
@@ -94,7 +94,7 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
 def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
     """Lock a server against changes by anyone but administrators, or replace the reason.
 
-    A lock by an administrator remains one, whoever replaces the reason.
+    A lock by an administrator still counts as such after another user replaces the reason.
     """
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN:
