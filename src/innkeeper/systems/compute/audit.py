@@ -168,10 +168,7 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
-    """Yield hosts that are in the wrong zone, or whose aggregates name several zones.
-
-    With ``only``, only these hosts are checked.
-    """
+    """Yield hosts that are in a wrong zone or in several; ``only`` selects the hosts to check."""
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:
             yield TWO_ZONES.broken(host, f"{host} is in {', '.join(sorted(decided))}")

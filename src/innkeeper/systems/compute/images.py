@@ -31,7 +31,7 @@ def may_see(image: Image, project_id: str | None) -> bool:
 
 
 def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """Return the image with this id; raises :class:`NotFound` if the caller may not see it."""
+    """Return the image if the caller may see it, or raise :class:`NotFound`."""
     image = images.get_many(tx, [image_id]).get(image_id)
     if image is None or not (is_admin or may_see(image, project_id)):
         raise NotFound(f"No image found with ID {image_id}")
@@ -89,7 +89,7 @@ def activate(
 
 
 def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """Return the image if data can be uploaded for it; raises a refusal otherwise."""
+    """Return the image if its data can be uploaded; raises a refusal otherwise."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     if image.status != QUEUED:
         raise Conflict(f"Image status transition from {image.status} to saving is not allowed")

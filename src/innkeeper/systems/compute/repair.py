@@ -143,10 +143,7 @@ def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
 
 
 def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set servers without a build order to ERROR.
-
-    They keep their allocations, because they may exist on their hosts.
-    """
+    """Set servers without a build order to ERROR; they keep allocations, since they may exist."""
     found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
     values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(NOT_BUILT, now)}
     for uuid in found:

@@ -25,7 +25,7 @@ _LENGTH_BYTES = 4
 
 
 def get(tx: Tx, user_id: str, name: str) -> Keypair:
-    """Return a keypair of a user; raises :class:`NotFound` if it does not exist."""
+    """Return a keypair of a user, or raise :class:`NotFound`."""
     keypair = keypairs.get(tx, user_id, name)
     if keypair is None:
         raise NotFound(f"Keypair {name} not found for user {user_id}")

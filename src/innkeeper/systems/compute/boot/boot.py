@@ -116,7 +116,6 @@ def _new_servers(pending: PendingBoot) -> NewServers | None:
 def _receive(
     context: DecisionContext, resolver: RequestResolver, request: BootRequest
 ) -> PendingBoot | Refusal:
-    """Resolve and plan one request of the batch."""
     try:
         resolved = resolver.resolve(request)
     except Refusal as refusal:

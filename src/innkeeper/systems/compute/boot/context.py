@@ -33,10 +33,7 @@ class DecisionContext:
         return self.schedulers.default
 
     def is_others(self, spec: RequestSpec, host: str) -> bool:
-        """Return whether a host is dedicated to others.
-
-        A request cannot override this by forcing the host.
-        """
+        """Return whether a host is dedicated to others; forcing the host does not override this."""
         index = self.follower.table.index_by_name.get(host)
         if index is None:
             return False

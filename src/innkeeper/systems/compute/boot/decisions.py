@@ -57,10 +57,7 @@ NOTHING_KEPT = DecisionRecord()
 def of_placed(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """Return the record of a plan that the table is depleted by.
-
-    ``moment`` is a copy of the table before the decision, if one was made.
-    """
+    """Return the record of a plan that depleted the table; ``moment`` is a copy from before."""
     if moment is not None:
         context.recorder.keep(_request(resolved), made, moment)
     setting = context.scheduling.explain_decisions
@@ -173,7 +170,7 @@ def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec)
 
 
 def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
-    """Return the kept decision about a server; raises :class:`NotFound` if none is kept."""
+    """Return the kept decision about a server, or raise :class:`NotFound`."""
     kept = server_actions.decision(tx, server.uuid)
     if kept is None:
         raise NotFound(f"No decision is kept of server {server.uuid}.")

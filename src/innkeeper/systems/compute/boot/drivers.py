@@ -95,10 +95,7 @@ class Schedulers:
         return self._of_requests[filters]
 
     def readers(self, names: tuple[str, ...] | None) -> Readers:
-        """Return which filters and weighers read which hints of a request with these filters.
-
-        Raises the same errors as :meth:`of`.
-        """
+        """Return which filters and weighers of a request read which hints; raises as :meth:`of`."""
         if names is None:
             return self._readers
         filters = self.of(names).pipeline.filters
@@ -248,7 +245,6 @@ def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
 
 
 def _complete(noun: str, name: str, found: Any, kind: type) -> Any:
-    """Check that an object has all members of its protocol."""
     required = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
     lacking = [each for each in dict.fromkeys(required) if not hasattr(found, each)]
     if lacking:

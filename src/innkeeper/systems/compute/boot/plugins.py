@@ -96,9 +96,8 @@ class Guarded:
 
 
 Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
-"""Gets a method's name, return value, host table and further arguments.
-
-Returns a valid value, or raises :class:`WrongAnswer`."""
+"""Takes a method's name, its answer, the host table and the other arguments. Returns a valid
+answer, or raises :class:`WrongAnswer`."""
 
 
 def _checked(guard: _Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
@@ -153,10 +152,7 @@ class _Lines:
 
 
 def _array(name: str, answer: Any, kinds: str, count: int | None) -> Any:
-    """Check that ``answer`` is a one-dimensional array of these dtype kinds with ``count`` items.
-
-    ``count`` of ``None`` allows any length.
-    """
+    """Check for a one-dimensional array of these dtype kinds; ``count`` is its length, if known."""
     if not isinstance(answer, np.ndarray) or answer.dtype.kind not in kinds:
         expected = "truth values" if kinds == "b" else "numbers"
         raise WrongAnswer(f"{name} gave {_kind(answer)}, not an array of {expected}")
@@ -308,7 +304,6 @@ def _are_names(named: Any) -> bool:
 
 
 def _trial() -> tuple[HostTable, RequestSpec]:
-    """Return a host table without hosts that has the usual classes, and a simple request."""
     hosts = HostTable()
     hosts.knows_servers = True
     for name in TRIAL_AMOUNTS:

@@ -25,10 +25,7 @@ Keep = Callable[[Recording], None]
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """The input of a decision.
-
-    ``filters`` are the filters that the request named, and ``label`` names the recording.
-    """
+    """The input of a decision, the filters that the request named, and the recording's name."""
 
     spec: RequestSpec
     filters: tuple[str, ...] | None

@@ -171,7 +171,6 @@ class RequestResolver:
         return found
 
     def _automatic(self, project_id: str) -> tuple[str, ...]:
-        """Return the pclouds that take servers of the project without being requested."""
         return self._context.follower.table.dedications.automatic_of(project_id)
 
     def _group_state(self, found: GroupState, request: BootRequest) -> GroupState:
@@ -306,10 +305,7 @@ def _check_place(table: HostTable, request: BootRequest) -> None:
 
 
 def _allowed_count(limits: Limits, used: QuotaUsage, request: BootRequest, flavor: Flavor) -> int:
-    """Return how many servers the quota allows, at most ``count_max``.
-
-    Raises :class:`QuotaExceeded` if the quota does not allow ``count_min``.
-    """
+    """Return how many servers the quota allows, or raise :class:`QuotaExceeded`."""
     rows = (
         ("instances", limits.servers, used.servers, 1),
         ("cores", limits.vcpus, used.vcpus, flavor.vcpus),

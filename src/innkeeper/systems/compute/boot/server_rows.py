@@ -132,7 +132,6 @@ def _hostname(request: BootRequest, index: int, server_id: str) -> str:
 
 
 def _shared_columns(resolved: ResolvedRequest) -> dict[str, Any]:
-    """Return the columns that are the same for all servers of one request."""
     request, flavor, image = resolved.request, resolved.flavor, resolved.image
     return {
         "description": request.description,
@@ -167,7 +166,6 @@ def _shared_columns(resolved: ResolvedRequest) -> dict[str, Any]:
 
 
 def _order_body(resolved: ResolvedRequest, name: str) -> Mapping[str, Any]:
-    """Return what an agent must know to build one server."""
     request = resolved.request
     return {
         "name": name,

@@ -34,10 +34,7 @@ def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
 
 
 def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Flavor:
-    """Return the flavor with this public id.
-
-    Raises :class:`NotFound` if it does not exist or the caller may not see it.
-    """
+    """Return the flavor if the caller may see it, or raise :class:`NotFound`."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or not (is_admin or may_use(tx, flavor, project_id)):
         raise NotFound(f"Flavor {flavor_id} could not be found.")
@@ -150,8 +147,7 @@ def add_project(
 ) -> list[str]:
     """Give a project access to a flavor, and return the flavor's projects.
 
-    Raises :class:`Conflict` for a public flavor, which needs no access list. With
-    ``takes_public``, the project is added anyway.
+    A public flavor needs no access list, and is rejected unless ``takes_public`` is set.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:
@@ -188,9 +184,6 @@ def facts_of(flavor: Flavor) -> dict[str, Any]:
 
 
 def of_facts(facts: Mapping[str, Any]) -> Flavor:
-    """Return the flavor stored with a server.
-
-    The row of the flavor may have changed or been deleted in the meantime.
-    """
+    """Return the flavor stored with a server; its own row may have changed or been deleted."""
     more = {name: value for name, value in facts.items() if name != "id"}
     return Flavor(id=0, flavor_id=facts["id"], **more)

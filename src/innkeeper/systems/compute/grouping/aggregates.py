@@ -41,10 +41,7 @@ def listing(tx: Tx, owners: Owners = NO_OWNERS) -> list[Aggregate]:
 
 
 def get(tx: Tx, row: int, owners: Owners = NO_OWNERS) -> Aggregate:
-    """Return the aggregate with this row id, with its owner's metadata.
-
-    Raises :class:`NotFound` if it does not exist.
-    """
+    """Return the aggregate in this row with its owner's metadata, or raise :class:`NotFound`."""
     found = aggregates.by_row(tx, row)
     if found is None:
         raise NotFound(f"Aggregate {row} could not be found.")
@@ -62,10 +59,7 @@ def _with_owners_metadata(tx: Tx, found: Sequence[Aggregate], owners: Owners) ->
 
 
 def create(tx: Tx, uuid: str, name: str, zone: str | None, now: datetime) -> Aggregate:
-    """Create an aggregate without hosts.
-
-    Raises :class:`AlreadyExists` for a name in use, and :class:`Invalid` for a reserved name.
-    """
+    """Create an aggregate without hosts; raises :class:`AlreadyExists` for a name in use."""
     _demand_free_name(tx, name)
     if name.startswith(owned_aggregates.NAME_PREFIX):
         raise Invalid(
@@ -176,7 +170,6 @@ def _wanted_zone(
 
 
 def _other_zones(tx: Tx, aggregate: Aggregate, host_ids: Collection[int], zone: str) -> list[str]:
-    """Return the zones that other aggregates of these hosts name, except for this zone."""
     others = {
         each.availability_zone
         for _, each in aggregates.of_hosts(tx, host_ids)
@@ -289,10 +282,7 @@ def remove_host(
 
 
 def zones_by_host(tx: Tx, host_ids: Collection[int]) -> dict[int, str]:
-    """Return the zones that the aggregates of these hosts name, by host row id.
-
-    Hosts whose aggregates do not name a zone are left out.
-    """
+    """Return the zones that the aggregates of these hosts name, by host row id."""
     return {
         host_id: aggregate.availability_zone
         for host_id, aggregate in aggregates.of_hosts(tx, host_ids)

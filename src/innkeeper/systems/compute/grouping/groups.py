@@ -33,7 +33,7 @@ def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
 
 
 def get(tx: Tx, uuid: str) -> ServerGroup:
-    """Return the group with this id; raises :class:`NotFound` if it does not exist."""
+    """Return the group with this id, or raise :class:`NotFound`."""
     canonical = canonical_uuid(uuid)
     group = None if canonical is None else server_groups.by_uuid(tx, canonical)
     if group is None:
@@ -60,15 +60,12 @@ def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Delete a group; raises :class:`NotFound` if it does not exist."""
+    """Delete a group, or raise :class:`NotFound`."""
     server_groups.remove(tx, get(tx, uuid).id)
 
 
 def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
-    """Return the state of a project's group.
-
-    Raises :class:`Invalid` if the group does not exist or belongs to another project.
-    """
+    """Return the state of a group, or raise :class:`Invalid` if the project does not own it."""
     try:
         group = get(tx, uuid)
     except NotFound as error:

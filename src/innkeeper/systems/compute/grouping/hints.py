@@ -189,7 +189,6 @@ def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """Return the texts of a hint, whose value is a text or a list of texts."""
     given = hints.get(name)
     if given is None:
         return []
@@ -211,7 +210,6 @@ def _uuids(hints: Mapping[str, Any], name: str) -> list[str]:
 def _homes(
     tx: Tx, uuids: Collection[str], project_id: str, *, is_admin: bool
 ) -> Mapping[str, str | None]:
-    """Return the hosts of servers; raises :class:`Invalid` for an unknown server."""
     found = _known_homes(tx, uuids, None if is_admin else project_id)
     unknown = sorted(set(uuids) - found.keys())
     if unknown:

@@ -45,10 +45,7 @@ def register(
 
 
 def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
-    """Return the agent with this id.
-
-    Raises :class:`NotFound` if there is none or the caller may not act for it.
-    """
+    """Return the agent if the caller may act for it, or raise :class:`NotFound`."""
     found = agents.by_id(tx, AgentId(agent_id))
     if found is None or not _is_own(found, context):
         raise NotFound(f"Agent {agent_id} could not be found.")

@@ -302,7 +302,7 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:
-    """Return the host of this compute service; raises :class:`NotFound` if there is none."""
+    """Return the host of this compute service, or raise :class:`NotFound`."""
     found = hosts.by_service(tx, service_uuid)
     if found is None:
         raise NotFound(f"Service {service_uuid} could not be found.")
@@ -310,7 +310,7 @@ def by_service(tx: Tx, service_uuid: str) -> Host:
 
 
 def by_name(tx: Tx, name: str) -> Host:
-    """Return the host with this name; raises :class:`NotFound` if it does not exist."""
+    """Return the host with this name, or raise :class:`NotFound`."""
     found = hosts.by_names(tx, [name]).get(name)
     if found is None:
         raise NotFound(f"Could not find binary nova-compute on host {name}.")

@@ -50,9 +50,8 @@ CONSISTENT = {
     # A suspended server's memory is on disk, so the server appears to be shut down.
     Status.SUSPENDED: (Status.SHUTOFF, Status.PAUSED),
 }
-"""By recorded status, the statuses by power state that are consistent with it.
-
-Other recorded statuses are not compared."""
+"""The reported statuses that are consistent with each recorded status. Servers in any other status
+are not compared."""
 MUST_BE_THERE = frozenset({*CONSISTENT, Status.VERIFY_RESIZE, Status.SHELVED})
 
 

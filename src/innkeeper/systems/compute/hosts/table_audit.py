@@ -29,10 +29,7 @@ class Compared(NamedTuple):
 
 
 def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
-    """Compare the rows of one part from ``first_row`` on, and repair rows that differ.
-
-    The caller must run this as a decision.
-    """
+    """Compare one part of the rows, and repair differences. The caller runs this as a decision."""
     follower = context.follower
     table = follower.table
     start = first_row if first_row < table.host_count else 0

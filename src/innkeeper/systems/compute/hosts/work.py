@@ -69,10 +69,7 @@ newest = orders.newest
 
 
 def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
-    """Return the number of the newest order, and the agents with orders after ``last``.
-
-    The number is ``last`` if there is no newer order.
-    """
+    """Return the newest order's number (or ``last``), and the agents with orders after ``last``."""
     behind = orders.agents_behind(tx, last)
     return max(behind.values(), default=last), frozenset(behind)
 
@@ -116,10 +113,7 @@ def _end(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datet
 
 
 def _one_per_server(reported: Sequence[Ended]) -> list[list[Ended]]:
-    """Divide results into parts with at most one result per server.
-
-    The results of one server keep their order.
-    """
+    """Split results into parts with one result per server; each server's results stay in order."""
     parts: list[list[Ended]] = []
     seen: Counter[ServerId] = Counter()
     for order, result in reported:

@@ -85,10 +85,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
-    """Yield servers and migrations whose allocations differ from what their flavors need.
-
-    With ``only``, only these servers and their migrations are compared.
-    """
+    """Yield servers and migrations with wrong allocations; ``only`` selects the servers."""
     known: dict[str, Mapping[str, int]] = {}
 
     def needs(flavor: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, int]:
@@ -133,10 +130,7 @@ def _compare(
 
 
 def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
-    """Return the quota usage (vcpus, MB) by project in addition to that of its servers.
-
-    This usage belongs to resizes that are not confirmed, and keeps room to revert them.
-    """
+    """Return the quota usage (vcpus, MB) by project that is reserved to revert resizes."""
     counted = [
         each
         for each in audit.open_migrations(tx)

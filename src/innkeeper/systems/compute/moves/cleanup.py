@@ -117,7 +117,6 @@ def why_not_empty(tx: Tx, host: Host) -> str | None:
 
 
 def _is_needed(tx: Tx, each: Migration) -> bool:
-    """Return whether the server of a migration is moving, or may still go back."""
     server = server_rows.by_uuid(tx, each.server_uuid)
     return each.status not in completion.OVER or completion.is_reverting(tx, each, server)
 

@@ -176,10 +176,7 @@ def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
 def resume_revert(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
-    """Order the source to run the server again, even if the destination is not cleared.
-
-    A pending order is not repeated.
-    """
+    """Order the source once to run the server again, even if the destination is not cleared."""
     if not has_order(tx, migration, OrderKind.RETURN):
         moving.take_back(tx, migration, server, now, request_id=request_id)
 

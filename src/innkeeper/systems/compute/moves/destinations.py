@@ -37,10 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NoValidHost:
-    """The reason why there is no valid host.
-
-    ``counted`` is the message for administrators, with numbers of hosts.
-    """
+    """Why there is no valid host; ``counted`` is the message with counts, for administrators."""
 
     message: str
     counted: str
@@ -125,10 +122,7 @@ def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
 
 
 def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
-    """Return the server's host, and the hosts of its open migrations.
-
-    These hosts may still have remains of the server.
-    """
+    """Return the server's host and those of its open migrations, which may have remains of it."""
     named = {server.host}
     for each in migrations.open_ones(tx, [server.uuid]):
         named |= {each.source_host, each.dest_host}

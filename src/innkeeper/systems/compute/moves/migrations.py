@@ -59,7 +59,7 @@ def in_progress(tx: Tx, server_uuid: str) -> list[Migration]:
 
 
 def get(tx: Tx, server_uuid: str, migration_id: int) -> Migration:
-    """Return one migration of a server; raises :class:`NotFound` if it does not exist."""
+    """Return one migration of a server, or raise :class:`NotFound`."""
     found = migrations.by_id(tx, migration_id) if 0 < migration_id < 2**63 else None
     if found is None or found.server_uuid != server_uuid:
         raise NotFound(f"Migration {migration_id} not found for server {server_uuid}")
@@ -122,8 +122,5 @@ def force_complete(
 
 
 def apply_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """End the action of an abort or hurry order.
-
-    The server and the migration change only with the result of the send order.
-    """
+    """Record the result of an abort or hurry order; the send order's result ends the move."""
     actions.end_by(tx, order, result, now)

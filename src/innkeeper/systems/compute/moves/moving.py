@@ -43,10 +43,7 @@ class Drawn(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The initial values of a move: its action, its server's task, its kind and its stage.
-
-    ``flavor`` is the new flavor of a resize.
-    """
+    """The initial action, task, migration kind and stage of a move, and a resize's new flavor."""
 
     action: str
     task: str
@@ -234,10 +231,7 @@ def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts
 
 
 def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
-    """Return how far the larger of a migration's two flavors exceeds ``than``, in vcpus and MB.
-
-    The larger value is taken for vcpus and for memory separately.
-    """
+    """Return by how many vcpus and MB ``than`` is below the maximum of a migration's flavors."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")

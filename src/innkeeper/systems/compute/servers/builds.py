@@ -131,10 +131,7 @@ def _retries(tx: Tx, failed: Sequence[OpenOrder]) -> list[_Retry]:
 
 
 def _next(each: _Retry, open_hosts: Mapping[str, Host], joined: Joined) -> Host | None:
-    """Return the next open host that the dedication and the group allow, or ``None``.
-
-    The server then counts as a group member on that host.
-    """
+    """Return the next open host that the dedication and group allow, and count the server there."""
     while each.alternates:
         host = open_hosts.get(each.alternates.pop(0))
         if host is None or not dedications.takes(host, each.wanted):

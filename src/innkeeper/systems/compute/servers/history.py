@@ -33,10 +33,9 @@ def actions_of(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[Action]:
-    """Return a server's actions, newest first, without their events.
+    """Return a server's actions after the request ``marker``, newest first, without events.
 
-    The actions begin after the action of the request ``marker``. Raises :class:`Invalid` for an
-    unknown marker.
+    Raises :class:`Invalid` for an unknown marker.
     """
     found = _all(tx, server_uuid)
     if marker is not None:
@@ -54,10 +53,7 @@ def actions_of(
 
 
 def action(tx: Tx, server_uuid: str, request_id: str) -> Action:
-    """Return the action of one request on a server, with its events.
-
-    Raises :class:`NotFound` if the request has no action on the server.
-    """
+    """Return the action of one request on a server and its events, or raise :class:`NotFound`."""
     for each in _all(tx, server_uuid):
         if each.request_id == request_id:
             found = orders.of_requests(tx, each.server_uuid, [request_id])
@@ -113,8 +109,7 @@ def runs(
 ) -> list[ServerRun]:
     """Return the servers that ran between two times, after the server with the uuid ``marker``.
 
-    Without ``project_id``, servers of all projects are included. Without ``limit``, all servers
-    are returned.
+    ``None`` as ``project_id`` means all projects, and as ``limit`` no limit.
     """
     if start > stop:
         raise Invalid("Invalid start time. The start time cannot occur after the end time.")

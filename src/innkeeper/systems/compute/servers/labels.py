@@ -43,7 +43,7 @@ def add_metadata(
 
 
 def remove_metadata(tx: Tx, server: Server, key: str, now: datetime) -> None:
-    """Remove one metadata item; raises :class:`NotFound` if it does not exist."""
+    """Remove one metadata item, or raise :class:`NotFound`."""
     rest = {name: value for name, value in server.metadata.items() if name != key}
     if len(rest) == len(server.metadata):
         raise NotFound("Metadata item was not found")
@@ -71,7 +71,7 @@ def add_tag(tx: Tx, server: Server, tag: str, now: datetime) -> bool:
 
 
 def remove_tag(tx: Tx, server: Server, tag: str, now: datetime) -> None:
-    """Remove one tag; raises :class:`NotFound` if the server does not have it."""
+    """Remove one tag, or raise :class:`NotFound`."""
     if tag not in server.tags:
         raise NotFound(f"Server {server.uuid} has no tag '{tag}'")
     set_tags(tx, server, [each for each in server.tags if each != tag], now)

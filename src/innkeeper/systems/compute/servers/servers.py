@@ -52,7 +52,7 @@ class Failed:
 
 
 def get(tx: Tx, uuid: str) -> Server:
-    """Return the server; raises :class:`NotFound` if it does not exist or is deleted."""
+    """Return a server, or raise :class:`NotFound` if it does not exist or is deleted."""
     server = server_rows.by_uuid(tx, uuid)
     if server is None:
         raise NotFound(f"Server {uuid} could not be found.")
@@ -80,10 +80,7 @@ def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
 
 
 def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:
-    """Write columns of a server.
-
-    Raises :class:`ConcurrentUpdate` if the server has changed since it was read.
-    """
+    """Write columns of a server, or raise :class:`ConcurrentUpdate` if the row has changed."""
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
         changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
@@ -119,17 +116,14 @@ def demand_unlocked(server: Server, *, may_override: bool) -> None:
 
 
 def demand_host(server: Server) -> str:
-    """Return the name of a server's host; raises :class:`WrongState` if the server has none."""
+    """Return the name of a server's host, or raise :class:`WrongState` if it has none."""
     if server.host is None:
         raise WrongState(server.uuid, "host", None)
     return server.host
 
 
 def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:
-    """Mark servers as deleted and release their allocations.
-
-    Returns the servers that this call marked. Servers that were already deleted are skipped.
-    """
+    """Mark servers as deleted, release their allocations, and return the newly marked servers."""
     ending = server_rows.alive(tx, uuids)
     if not ending:
         return set()
@@ -160,7 +154,6 @@ def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
 def _faults(
     failed: Mapping[ServerId, Failed], servers: Iterable[Alive], now: datetime
 ) -> dict[ServerId, dict[str, Any]]:
-    """Return faults for the servers that are still on the host that failed."""
     return {
         each.uuid: fault(failed[each.uuid].message, now, failed[each.uuid].details)
         for each in servers
@@ -218,16 +211,13 @@ def fault(
 
 
 def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
-    """Return the message of a stored fault.
-
-    With ``is_counted``, this is the message for administrators, if the fault has one.
-    """
+    """Return a fault's message; with ``is_counted``, the one for administrators, if any."""
     message: str = fault["message"]
     return str(fault.get(COUNTED, message)) if is_counted else message
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:
-    """Return the server that a marker names; raises :class:`Invalid` if there is none."""
+    """Return the server that a marker names, or raise :class:`Invalid`."""
     if found is None:
         raise Invalid(f"marker [{uuid}] not found")
     return found
