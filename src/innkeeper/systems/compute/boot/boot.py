@@ -6,8 +6,8 @@ Their claims are committed together, and each is accepted or refused alone.
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in
 one transaction. A request without a valid host creates servers in ERROR, with a fault and without
-allocations. A request with an entry of a build plan is refused instead, and writes nothing. The
-same holds for a request during which a plug-in fails; other requests are not affected.
+allocations. A request with an entry of a build plan is refused instead, and writes nothing. If a
+plug-in fails, its request ends like one without a valid host, and the others are not affected.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Always true: a resolved boot request has a flavor that the project may use, an i
 flavor, and an availability zone or host that exists. It requests no more servers than the
 project's quota allows, where the earlier requests of the same batch count as usage.
 
-Always true: the request spec of a server to move is that of its boot. Its flavor comes from the
-server's row, and the server itself does not count in the rule of its group.
+Always true: the request spec of a server to move repeats that of its boot. The flavor comes from
+the server's row, and the server itself does not count in the rule of its group.
 """
 
 from __future__ import annotations

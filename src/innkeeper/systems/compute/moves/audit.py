@@ -112,7 +112,7 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
             for each in leaving.get(uuid, ()):
                 has = held.get(each.uuid, {})
                 if has or each.status != MigrationStatus.REVERTING:
-                    # When a server goes back, the migration has the amounts of the new flavor.
+                    # While a server is reverted, the migration has the amounts of the new flavor.
                     is_new = each.status in LEFT_AT_DESTINATION
                     needed = needs(each.new_flavor if is_new else each.old_flavor, properties)
                     yield from _compare("migration", each.uuid, has, needed)

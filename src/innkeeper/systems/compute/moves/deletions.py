@@ -67,8 +67,8 @@ def delete_some(
     seen_since = now - timedelta(seconds=service_down_time_s)
     count = 0
     for uuid in hosts.to_delete(tx, names, seen_since, most):
-        # A server may be gone by now. All other refusals may follow writes, so the caller must
-        # roll back.
+        # A server may have been deleted by now. Other refusals may follow writes, and must roll
+        # the transaction back.
         with suppress(NotFound):
             down_s = service_down_time_s
             delete(

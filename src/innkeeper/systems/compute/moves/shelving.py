@@ -148,7 +148,7 @@ def unshelve(
 
     The availability zone is also stored as the server's requested zone; ``None`` means any zone.
     Raises :class:`NotOffloaded`, :class:`HostNotInZone` and :class:`destinations.UnknownHost`.
-    Raises :class:`Conflict` if the server's pcloud or reservation is gone, see
+    Raises :class:`Conflict` if the server can no longer use its pcloud or reservation, see
     :func:`dedicated_hosts.demand_there`.
     """
     server = actions.admit(tx, uuid, initiator, (Status.SHELVED, Status.SHELVED_OFFLOADED))
