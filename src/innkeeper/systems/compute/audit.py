@@ -1,4 +1,4 @@
-"""The invariants of compute, and what in the store violates them."""
+"""The invariants of the compute room, and the search for violations of them in the store."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """All violations in servers, server groups, quotas, hosts and orders."""
+    """Yield all violations in servers, server groups, quotas, hosts and orders."""
     yield from _of_holders(tx)
     yield from move_audit.findings(tx)
     yield from _of_servers(tx)
@@ -168,11 +168,11 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
-    """Hosts, all or these, that are in the wrong zone, or whose aggregates name several."""
+    """Yield hosts that are in a wrong zone or in several; ``only`` selects the hosts to check."""
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:
             yield TWO_ZONES.broken(host, f"{host} is in {', '.join(sorted(decided))}")
-        # Rows from before reported zones were stored have only the zone in force.
+        # Rows that older versions wrote lack the reported zone.
         elif in_force not in (decided or {reported or in_force}):
             yield WRONG_ZONE.broken(
                 host, f"{host} is in {in_force}, and should be in {', '.join(decided) or reported}"
@@ -185,7 +185,7 @@ def _of_agents(tx: Tx) -> Iterator[Finding]:
     for uuid, host, fault in reports_audit.faulty_servers(tx):
         if fault is not None and fault.get("message") == LOST:
             yield LOST_SERVER.broken(uuid, f"{host} does not have {uuid} any more")
-    # Every database queries JSON columns differently, so all of it is read.
+    # Databases query JSON columns in different ways, so all rows are read and compared here.
     has_class, has_trait = reports_audit.kept_classes(tx), reports_audit.kept_traits(tx)
     for host, provider_id, reported in reports_audit.reported_names(tx):
         lost = [

@@ -1,7 +1,7 @@
-"""Images: a catalogue without their contents. Scheduling reads minima and properties.
+"""Images: a catalogue without contents. Scheduling reads their minima and properties.
 
-Always true: an upload is measured and discarded; agents have their own copies. Only its project
-and administrators see a private image.
+Always true: an upload is measured and discarded, since agents have their own copies of images. A
+private image is visible only to its project and to administrators.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ ACTIVE = "active"
 OPEN_VISIBILITIES = frozenset({"public", "community"})
 """Visibilities of images that every project may see and boot."""
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 get_many = images.get_many
 
 
 def may_see(image: Image, project_id: str | None) -> bool:
-    """Whether a project may see and boot an image."""
+    """Return whether a project may see and boot an image."""
     return image.visibility in OPEN_VISIBILITIES or image.owner == project_id
 
 
 def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """The image with this id, if the project or the administrator may see it."""
+    """Return the image if the caller may see it, or raise :class:`NotFound`."""
     image = images.get_many(tx, [image_id]).get(image_id)
     if image is None or not (is_admin or may_see(image, project_id)):
         raise NotFound(f"No image found with ID {image_id}")
@@ -39,7 +39,7 @@ def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Ima
 
 
 def page(tx: Tx, selection: ImageSelection, marker: str | None, limit: int) -> list[Image]:
-    """At most ``limit`` images after the one with the id ``marker``."""
+    """Return at most ``limit`` images after the image with the id ``marker``."""
     after = None
     if marker is not None:
         try:
@@ -89,7 +89,7 @@ def activate(
 
 
 def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """The image, if it can be uploaded now."""
+    """Return the image if its data can be uploaded; raises a refusal otherwise."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     if image.status != QUEUED:
         raise Conflict(f"Image status transition from {image.status} to saving is not allowed")

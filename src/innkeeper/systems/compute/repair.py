@@ -1,8 +1,8 @@
 """Repairs of the compute room's audit findings.
 
-Always true: each function checks the keys of its findings again in its own transaction, repairs
-only what is still broken and beyond doubt, and returns what it did. It releases the allocations
-of a server only if the server is deleted, or has no host and no pending order.
+Always true: each function checks its findings again in its own transaction, repairs only
+violations that still exist and are unambiguous, and returns what it did. A server's allocations
+are released only if the server is deleted, or has no host, pending order or open migration.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NOT_BUILT = "No agent has an order to build this server."
 
 
 def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Create missing consumers; those of servers and migrations with their owners."""
+    """Create missing consumers; those of servers and migrations get their project and user."""
     owners: dict[str, TransferSide] = {}
     for uuid in keys:
         server = server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
@@ -55,7 +55,7 @@ def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Claim what servers lack of their flavors' amounts, where their hosts have room."""
+    """Claim the amounts of their flavors for servers that lack them, if their hosts have room."""
     moves = compute_audit.open_migrations(tx)
     lacking = [uuid for uuid, _ in compute_audit.unbacked_servers(tx, keys)]
     lacking += [
@@ -67,7 +67,7 @@ def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     repaired: list[str] = []
     for uuid in lacking:
         server = server_rows.by_uuid(tx, uuid)
-        # What a moving server should hold depends on its migration.
+        # Servers in a move are skipped: their correct allocations depend on the migration.
         if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
             repaired.append(f"{uuid} holds what its flavor needs of {server.host}")
     return repaired
@@ -93,18 +93,18 @@ def _claim_all(tx: Tx, server: Server, now: datetime) -> bool:
         with step(tx):
             allocations.write(tx, [update], now)
     except Refusal:
-        # No room, or the amounts come from a pool: an operator has to decide.
+        # The host has too little capacity, or a pool lends it a class. An operator must decide.
         return False
     return True
 
 
 def free_deleted(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Release what deleted servers hold."""
+    """Release the allocations of deleted servers."""
     return _release(tx, (row[0] for row in compute_audit.held_by_deleted(tx, keys)), now)
 
 
 def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Release what servers without a host hold, if no order or move of theirs is pending."""
+    """Release the allocations of servers without a host, if no order or move is pending."""
     found = [ServerId(row[0]) for row in compute_audit.held_without_host(tx, keys)]
     busy = {each.server_uuid for each in orders.waiting_about(tx, found)}
     busy |= {each.server_uuid for each in migrations.open_ones(tx, found)}
@@ -119,7 +119,7 @@ def free_homeless(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def end_migrations(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Release what migrations hold that have ended."""
+    """Release the allocations of migrations that have ended."""
     found = compute_audit.consumers_without_migration(tx, MIGRATION_TYPE, keys)
     return _release(tx, (uuid for uuid, status in found if status is not None), now)
 
@@ -131,7 +131,7 @@ def _release(tx: Tx, uuids: Iterable[str], now: datetime) -> list[str]:
 
 
 def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Set quota usages to the sums of the servers."""
+    """Set quota usage to the sums over the servers."""
     repaired: list[str] = []
     for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
         project, counted, real = row[0], row[1:4], row[4:7]
@@ -143,7 +143,7 @@ def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
 
 
 def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set servers without a build order to ERROR. They keep what they hold: they may exist."""
+    """Set servers without a build order to ERROR; they keep allocations, since they may exist."""
     found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
     values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(NOT_BUILT, now)}
     for uuid in found:
@@ -152,7 +152,7 @@ def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Order again that servers are destroyed, or delete those without a host."""
+    """Repeat destroy orders of servers, and delete servers without a host."""
     repaired: list[str] = []
     for (uuid,) in compute_audit.idle_deletes(tx, keys):
         server = servers.get(tx, uuid)
@@ -181,7 +181,7 @@ def end_tasks(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Move hosts to the zones that their aggregates or agents name."""
+    """Put hosts into the zones that their aggregates or agents name."""
     repaired: list[str] = []
     wrong = {each.key for each in audit.zones(tx, keys) if each.invariant is audit.WRONG_ZONE}
     known = hosts.by_names(tx, sorted(wrong))
@@ -194,7 +194,7 @@ def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def remove_members(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Remove memberships in server groups of servers or groups that do not exist."""
+    """Remove memberships in server groups where the server or the group does not exist."""
     gone = [row[0] for row in grouping_audit.strayed_members(tx, keys) if not row[2]]
     grouping_audit.remove_members(tx, gone)
     return [f"{uuid} is in no group now" for uuid in gone]

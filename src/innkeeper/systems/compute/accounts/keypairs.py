@@ -1,7 +1,7 @@
 """Keypairs: users' public keys, which agents put into servers; fingerprints and generation.
 
-Always true: the private half of a generated key is returned once, and is not stored. The caller
-does not pass its randomness in, unlike elsewhere, because keys must not repeat.
+Always true: the private key of a generated pair is returned once, and is not stored. Unlike
+elsewhere, the caller does not provide the randomness, because keys must not repeat.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LENGTH_BYTES = 4
 
 
 def get(tx: Tx, user_id: str, name: str) -> Keypair:
-    """One keypair of a user."""
+    """Return a keypair of a user, or raise :class:`NotFound`."""
     keypair = keypairs.get(tx, user_id, name)
     if keypair is None:
         raise NotFound(f"Keypair {name} not found for user {user_id}")
@@ -33,7 +33,7 @@ def get(tx: Tx, user_id: str, name: str) -> Keypair:
 
 
 def page(tx: Tx, user_id: str, marker: str | None, limit: int) -> list[Keypair]:
-    """At most ``limit`` keypairs of a user, by name, after the one named ``marker``."""
+    """Return at most ``limit`` keypairs of a user by name, after the one named ``marker``."""
     if marker is not None and keypairs.get(tx, user_id, marker) is None:
         raise Invalid(f"marker [{marker}] not found")
     return keypairs.page(tx, user_id, marker, limit)
@@ -50,21 +50,21 @@ def add(tx: Tx, keypair: Keypair, limit: int) -> Keypair:
 
 
 def delete(tx: Tx, user_id: str, name: str) -> None:
-    """Remove a keypair. Servers that were booted with it keep the key."""
+    """Delete a keypair. Servers that were booted with it keep the key."""
     if not keypairs.delete(tx, user_id, name):
         raise NotFound(f"Keypair {name} not found for user {user_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A generated pair, in the formats of OpenSSH."""
+    """A generated key pair, in the formats of OpenSSH."""
 
     private_key: str
     public_key: str
 
 
 def fingerprint(key_type: str, public_key: str) -> str:
-    """The fingerprint of a key; raises :class:`Invalid` for an invalid key."""
+    """Return the fingerprint of a key; raises :class:`Invalid` for an invalid key."""
     found = _of_ssh(public_key) if key_type == SSH else _of_x509(public_key)
     if found is None:
         raise Invalid("Keypair data is invalid: failed to generate fingerprint")
@@ -72,7 +72,7 @@ def fingerprint(key_type: str, public_key: str) -> str:
 
 
 def generate(comment: str) -> Generated:
-    """Generate an SSH pair."""
+    """Generate an SSH key pair."""
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM,
@@ -86,7 +86,7 @@ def generate(comment: str) -> Generated:
 
 
 def _of_ssh(public_key: str) -> bytes | None:
-    # "TYPE BASE64 COMMENT"; the decoded part begins with the type too.
+    # The format is "TYPE BASE64 COMMENT". The decoded key also begins with the type.
     words = public_key.split(None, 2)
     if len(words) < 2:  # noqa: PLR2004 - a type and the key itself
         return None
@@ -98,7 +98,7 @@ def _of_ssh(public_key: str) -> bytes | None:
     begins = len(kind).to_bytes(_LENGTH_BYTES, "big") + kind
     if not key.startswith(begins) or len(key) == len(begins):
         return None
-    # Nova's fingerprints are MD5, which identifies the key and protects nothing.
+    # Fingerprints are MD5, as in Nova. They identify the key, and are not used for security.
     return hashlib.md5(key, usedforsecurity=False).digest()
 
 

@@ -1,7 +1,7 @@
 """Quotas: the limits of projects.
 
-Always true: a limit that was not set is the default of the settings. A limit may be below the
-present usage: it rejects new requests, and removes nothing.
+Always true: a project without a limit of its own has the default limit of the settings. A limit
+may be below the current usage. It then rejects new requests, but existing resources are kept.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from innkeeper.store.transactions import Tx
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 used = quota_usages.of_project
 
 
 def defaults(settings: Computing) -> Limits:
-    """The limits of a project without limits of its own."""
+    """Return the default limits, as the settings define them."""
     return Limits(
         servers=settings.quota_instances,
         vcpus=settings.quota_cores,
@@ -35,12 +35,12 @@ def defaults(settings: Computing) -> Limits:
 
 
 def limits(tx: Tx, project_id: str, default: Limits) -> Limits:
-    """The limits of a project."""
+    """Return the limits of a project."""
     return limits_of(tx, [project_id], default)[project_id]
 
 
 def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, Limits]:
-    """The limits of each of these projects, with one query."""
+    """Return the limits of each of these projects, with one query."""
     found = quotas.of_projects(tx, projects)
     return {
         project_id: dataclasses.replace(
@@ -53,7 +53,7 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
 
 
 def update(tx: Tx, project_id: str, changed: Mapping[str, int], default: Limits) -> Limits:
-    """Set some limits of a project by resource, and return all of them."""
+    """Set some limits of a project by resource, and return all of its limits."""
     assert changed.keys() <= RESOURCES, "the API knows no other resources"
     quotas.replace(tx, project_id, changed)
     return limits(tx, project_id, default)
@@ -65,7 +65,7 @@ def reset(tx: Tx, project_id: str, resources: Collection[str] = RESOURCES) -> No
 
 
 def limit_of(tx: Tx, project_id: str, resource: str, default: int) -> int:
-    """A project's limit of a resource that another room counts."""
+    """Return a project's limit of a resource that another room counts."""
     return quotas.of_projects(tx, [project_id]).get(project_id, {}).get(resource, default)
 
 
@@ -75,7 +75,7 @@ def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
 
 
 def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:
-    """Raise :class:`QuotaExceeded` unless the quota has room for these amounts."""
+    """Raise :class:`QuotaExceeded` if the quota does not allow these amounts."""
     has, limit = used(tx, project_id), limits(tx, project_id, default)
     rows = (
         ("cores", limit.vcpus, has.vcpus, vcpus),

@@ -1,13 +1,13 @@
 """Boots servers: plans, claims and writes the requests of one batch in one transaction.
 
-The loop "plan, claim, else look again" for boots is here. Requests are planned one after the
-other on the same host table, so each sees what the earlier ones took. Their claims are
-committed together, and each is accepted or refused alone.
+This module has the retry loop for boots: plan, claim, and plan again after a conflict. Requests
+are planned one after the other on the same host table, so each sees what the earlier ones took.
+Their claims are committed together, and each is accepted or refused alone.
 
 Always true: a server's row, its allocations, its quota usage and its build order are written in
-one transaction. A request without a valid host leaves servers in ERROR with a fault and without
-allocations. With an entry of a build plan the request is refused instead and leaves nothing. A
-plug-in that fails ends the one request it failed for in the same way.
+one transaction. A request without a valid host creates servers in ERROR, with a fault and without
+allocations. A request with an entry of a build plan is refused instead, and writes nothing. If a
+plug-in fails, its request ends like one without a valid host, and the others are not affected.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ CONSUMER_TYPE = "INSTANCE"
 
 @dataclass(slots=True)
 class PendingBoot:
-    """One request on its way through the loop."""
+    """One request that is being planned and claimed."""
 
     resolved: ResolvedRequest
     plan: BuildPlan
     record: DecisionRecord = NOTHING_KEPT
     failure: PluginFailed | None = None
-    """Why the plan is empty, where a plug-in failed."""
+    """Why the plan is empty, if a plug-in failed."""
     agents: tuple[AgentId, ...] = ()
     automatic_pclouds: tuple[str | None, ...] = ()
     outcome: Booted | Refusal | None = None
 
     @property
     def request(self) -> BootRequest:
-        """The request itself."""
+        """The boot request."""
         return self.resolved.request
 
     @property
@@ -62,7 +62,7 @@ class PendingBoot:
 
     @property
     def homes(self) -> Homes:
-        """The hosts of the servers that the request will have."""
+        """The hosts of the servers that the request will create."""
         if self.is_placed:
             return [entry.host for entry in self.plan.entries]
         return [] if self.request.destination is not None else [None] * self.request.count_min
@@ -71,7 +71,7 @@ class PendingBoot:
 def boot_together(
     tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]
 ) -> list[Booted | Refusal]:
-    """Plan, claim and write all requests; gives each one's outcome, in order."""
+    """Plan, claim and write all requests, and return their outcomes in the same order."""
     resolver = RequestResolver(tx, context, requests)
     received = [_receive(context, resolver, request) for request in requests]
     pending = [each for each in received if isinstance(each, PendingBoot)]
@@ -116,7 +116,6 @@ def _new_servers(pending: PendingBoot) -> NewServers | None:
 def _receive(
     context: DecisionContext, resolver: RequestResolver, request: BootRequest
 ) -> PendingBoot | Refusal:
-    """Resolve and plan a request, before the next one of the batch."""
     try:
         resolved = resolver.resolve(request)
     except Refusal as refusal:
@@ -143,14 +142,14 @@ def _plan(context: DecisionContext, pending: PendingBoot) -> None:
 
 
 def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
-    """Plan a request and deplete its hosts; on an error nothing is depleted."""
+    """Plan a request and deplete its hosts; raises as :meth:`DecisionContext.decide`."""
     table, resolved = context.follower.table, pending.resolved
     moment = context.recorder.before(table)
     plan = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
     context.follower.touch(plan.seen)
     pending.plan = plan
     if not pending.is_placed:
-        # Too few hosts: the request takes none of them.
+        # With too few hosts, the request takes none of them.
         depletion.undo(table, resolved.spec, plan)
         pending.record = decisions.of_refused(context, resolved, plan, moment)
         return
@@ -158,14 +157,15 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
         undoing.callback(depletion.undo, table, resolved.spec, plan)
         pending.record = decisions.of_placed(context, resolved, plan, moment)
         undoing.pop_all()
-    # Before the commit, so that the batch's next request plans with the generations after it.
+    # Done before the commit, so that the next request of the batch is planned with the
+    # generations that this claim will write.
     table.expect_claim(plan.seen)
 
 
 def _claim_all(
     tx: Tx, context: DecisionContext, pending: Sequence[PendingBoot]
 ) -> list[PendingBoot]:
-    """Claim what was planned; gives the requests whose providers had moved on."""
+    """Claim the planned hosts, and return the requests whose providers have changed since."""
     table = context.follower.table
     placed = [each for each in pending if each.is_placed]
     for each in pending:
@@ -182,10 +182,10 @@ def _claim_all(
             continue
         entries = each.plan.entries
         each.outcome = Booted(each.request.batch_id, each.request.server_ids[: len(entries)])
-        # Now: the next catch-up can move hosts to other rows of the table.
+        # Look these up now, since the next catch-up can move hosts to other rows of the table.
         each.agents = tuple(table.agent_of(entry.index) for entry in entries)
         each.automatic_pclouds = _automatic_pclouds(table, each)
-    # In reverse order: a generation goes back to what the earlier plan has seen.
+    # Undo in reverse order, so that each generation returns to what the earlier plan has seen.
     for each in reversed(conflicting):
         depletion.undo(table, each.resolved.spec, each.plan)
         table.expect_no_claim(each.plan.seen)
@@ -219,7 +219,8 @@ def _no_valid_host(pending: PendingBoot, has_dedicated: bool) -> Booted | Refusa
         plan, request.count_min, refused.nearest, has_dedicated=has_dedicated
     )
     if request.destination is not None:
-        # The holder of a plan tries its next entry, and must not have to delete this one.
+        # A client with a build plan tries the next entry. It must not have to delete a server
+        # in ERROR first.
         return EntryStale(sentence)
     return Booted(
         request.batch_id,
@@ -252,7 +253,7 @@ def _claim(pending: PendingBoot, class_ids: Mapping[str, ClassId]) -> Claim:
 def _split(
     entry: Entry, whole: Mapping[ClassId, int], class_ids: Mapping[str, ClassId]
 ) -> dict[ProviderId, dict[ClassId, int]]:
-    """What a server takes of its host, and of the pools that lend to it."""
+    """Divide a server's amounts between its host and the pools that lend to it."""
     parts = {entry.provider_id: dict(whole)}
     for each in entry.loans:
         class_id = class_ids[each.class_name]

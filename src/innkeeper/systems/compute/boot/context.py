@@ -1,4 +1,4 @@
-"""The decision context: everything but the transaction that a decision needs."""
+"""The decision context: everything that a decision needs, except for the transaction."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class DecisionContext:
 
     @property
     def scheduler(self) -> Scheduler:
-        """The scheduler for requests that name no filters."""
+        """The scheduler for requests that do not name filters."""
         return self.schedulers.default
 
     def is_others(self, spec: RequestSpec, host: str) -> bool:
-        """Whether a host is dedicated to others, which even a forced host does not override."""
+        """Return whether a host is dedicated to others; forcing the host does not override this."""
         index = self.follower.table.index_by_name.get(host)
         if index is None:
             return False
@@ -41,9 +41,10 @@ class DecisionContext:
         return not allowed[0]
 
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
-        """Let a scheduler decide; the table is depleted by its choice.
+        """Let a scheduler decide, and leave the table depleted by the chosen amounts.
 
-        Raises :class:`PluginFailed` with the table unchanged.
+        Raises :class:`PluginFailed`, and the table is then unchanged. Only a failed driver may
+        leave it depleted. The whole table is then read again before the next transaction.
         """
         try:
             return scheduler.plan(self.follower.table, spec)
@@ -54,7 +55,7 @@ class DecisionContext:
             raise
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Decide with the table unchanged, for callers that write their claims themselves."""
+        """Decide and leave the table unchanged, for callers that write their claims themselves."""
         made = self.decide(self.scheduler, spec)
         depletion.undo(self.follower.table, spec, made)
         return made

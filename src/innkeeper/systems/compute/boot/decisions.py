@@ -1,6 +1,6 @@
-"""What is kept with a server about the decision that placed it, or found no valid host.
+"""Records of decisions, which are kept with the servers that they placed or could not place.
 
-Always true: a decision is shown as it was made, whatever the table and the settings are today.
+Always true: a decision is shown as it was made, even if the table or the settings have changed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
-"""False where no host was dedicated at that time; else the part that only administrators see.
-Older programs wrote true, and show nobody what is under this key."""
+"""The key of the part that only administrators see; False if no host was dedicated at the time.
+Older versions wrote true, and never show the value."""
 COUNTED = "missing_counted"
-"""The key below it: texts with numbers of hosts, by the filters' names."""
+"""The key under ``HAS_DEDICATED`` with the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")
-"""The keys of a decision, and of items in its lists, that name hosts."""
+"""The keys, in a decision and in the items of its lists, whose values name hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
     """What to write with the servers of one request.
 
-    ``servers`` has an item for each; where no valid host was found, all get ``request``.
+    ``servers`` has one item for each placed server. If no valid host was found, ``servers`` is
+    empty and ``request`` is written with every server.
     """
 
     request: Mapping[str, Any] | None = None
@@ -46,7 +47,7 @@ class DecisionRecord:
     refused: Refused = NOBODY_REFUSED
 
     def of_server(self, number: int) -> Mapping[str, Any] | None:
-        """What to write with one server, by its index in the request."""
+        """Return what to write with one server, by its index in the request."""
         return self.servers[number] if self.servers else self.request
 
 
@@ -56,7 +57,7 @@ NOTHING_KEPT = DecisionRecord()
 def of_placed(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """The record of a plan by which the table is depleted; ``moment`` is the table before."""
+    """Return the record of a plan that depleted the table; ``moment`` is a copy from before."""
     if moment is not None:
         context.recorder.keep(_request(resolved), made, moment)
     setting = context.scheduling.explain_decisions
@@ -82,7 +83,7 @@ def of_placed(
 def of_refused(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """The record of a plan with too few hosts, which has been undone on the table."""
+    """Return the record of a plan with too few hosts. Its depletion is already undone."""
     table = context.follower.table
     moment = moment or context.recorder.after_failure(table)
     if moment is not None:
@@ -102,7 +103,7 @@ def of_refused(
 def of_failed(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan
 ) -> DecisionRecord:
-    """The record of a decision that failed with a plug-in; ``made`` is empty."""
+    """Return the record of a decision in which a plug-in failed; ``made`` is an empty plan."""
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     shared = _shared(context, context.schedulers.of(resolved.filters), resolved, made)
@@ -169,7 +170,7 @@ def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec)
 
 
 def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
-    """The kept decision about a server; raises :class:`NotFound` if none is kept."""
+    """Return the kept decision about a server, or raise :class:`NotFound`."""
     kept = server_actions.decision(tx, server.uuid)
     if kept is None:
         raise NotFound(f"No placement decision is stored for server {server.uuid}.")
@@ -185,14 +186,14 @@ def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
         answer["unread_hints"] = []
     if are_hosts_named:
         return answer | {"removed": _counted(kept)}
-    # Decisions kept by older programs do not say, so hosts may have been dedicated.
+    # A decision kept by an older version lacks the key, so hosts may have been dedicated.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
     return explanation_values.uncounted(nameless) if had_dedicated else nameless
 
 
 def _counted(kept: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the filters removed, as administrators see it."""
+    """Return what the filters removed, as administrators see it."""
     inside = kept.get(HAS_DEDICATED)
     counted = inside.get(COUNTED, {}) if isinstance(inside, Mapping) else {}
     return [

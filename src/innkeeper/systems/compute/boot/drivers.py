@@ -1,7 +1,7 @@
-"""Builds the scheduler of the settings from the names of its driver, filters and weighers.
+"""Builds schedulers from the driver, filters and weighers that the settings name.
 
-Always true: an unknown name or an unusable plug-in is an error at start. A filter that was left
-out silently would place servers on hosts where they must not be.
+Always true: an unknown name or an unusable plug-in is an error at start. If a filter were left
+out silently, servers could be placed on forbidden hosts.
 """
 
 from __future__ import annotations
@@ -29,28 +29,29 @@ from innkeeper.systems.compute.grouping import hint_names
 from innkeeper.systems.compute.grouping.hint_names import Readers
 
 ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
-"""Filters that are in force even where the settings do not name them: an operator who forgot one
-would open dedicated hosts to everybody. Capacity is among them because a claim only proves that a
-provider has not changed since the filter found its capacity sufficient."""
+"""Filters that are always in force, even if the settings do not name them.
+
+If an operator could leave one out, dedicated hosts might be open to everybody. The capacity filter
+is included because a claim proves only that a provider has not changed since it was filtered."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
-"""Filters that separate projects. Where the settings name one, no request can leave it out."""
+"""Filters that separate projects. If the settings name one, no request can leave it out."""
 PARTS_MAX = 16
-"""For so many servers of a request the weight of each weigher is kept. For all of a thousand
-servers that would take as long as the decision itself."""
+"""The number of servers per request for which the weight of each weigher is kept. Keeping the
+weights for a thousand servers would take as long as the decision itself."""
 OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-"""The name of a plug-in: a module, or an object in one."""
+"""The name of a plug-in: a module, or an object in a module."""
 SETTINGS = {
     "driver": "scheduler_driver",
     "host filter": "default_host_filters",
     "weigher": "default_host_weighers",
 }
-"""The setting that names each kind of part."""
+"""The setting that names the plug-ins of each kind."""
 OF_REQUESTS_MAX = 8
-"""Sets of filters that requests named lately, whose schedulers are cached."""
+"""How many schedulers are cached for sets of filters that requests name."""
 
 
 class NamesNothing(ValueError):
-    """A name without a usable driver, filter or weigher; ``noun`` says which was expected."""
+    """A name has no usable driver, filter or weigher; ``noun`` is the expected kind."""
 
     def __init__(self, noun: str, message: str) -> None:
         super().__init__(message)
@@ -77,10 +78,11 @@ class Schedulers:
         self._readers = hint_names.readers(filters, self._weighers, known)
 
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
-        """The scheduler with these host filters in place of the default ones.
+        """Return the scheduler with these host filters instead of the default filters.
 
-        Raises :class:`Invalid` for an unknown name. The same for a filter that counts servers
-        where no filter or weigher of the settings does: the host table has no counts then.
+        Raises :class:`Invalid` for an unknown name, and for a filter that needs the host table to
+        count servers. The table counts servers only if a filter or weigher of the settings needs
+        the counts.
         """
         if names is None:
             return self.default
@@ -93,14 +95,14 @@ class Schedulers:
         return self._of_requests[filters]
 
     def readers(self, names: tuple[str, ...] | None) -> Readers:
-        """Which filters and weighers read which hints of such a request; raises as :meth:`of`."""
+        """Return which filters and weighers of a request read which hints; raises as :meth:`of`."""
         if names is None:
             return self._readers
         filters = self.of(names).pipeline.filters
         return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """The filters in force for a request that names ``names``, or names none."""
+        """Return the filters in force for a request; ``None`` means that it does not name any."""
         default = self._settings.default_host_filters
         if names is None:
             return default
@@ -121,7 +123,7 @@ class Schedulers:
 
 
 def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> Scheduler:
-    """Make the scheduler, with ``filters`` in place of those of the settings.
+    """Create the scheduler; ``filters`` override the filters of the settings.
 
     Raises ``ValueError`` for an unknown name.
     """
@@ -138,7 +140,7 @@ def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> 
 
 
 def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> Scheduler:
-    # Anything but a class is not called at all, since the call could have side effects.
+    # Only a class is called. Calling anything else could have side effects.
     if not isinstance(driver, type) or not hasattr(driver, "plan"):
         raise NamesNothing(
             "driver", f"The driver {name!r} cannot be made: it is no class that has a 'plan'."
@@ -158,7 +160,7 @@ def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> 
 
 
 def rules_of(settings: Scheduling) -> Rules:
-    """The settings that filters and weighers read."""
+    """Return the settings that filters and weighers read."""
     return Rules(
         servers_per_host_max=settings.max_instances_per_host,
         busy_servers_per_host_max=settings.max_io_ops_per_host,
@@ -174,7 +176,7 @@ def rules_of(settings: Scheduling) -> Rules:
 
 
 def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
-    """The filters of these names, and the ones that are always in force."""
+    """Return the filters with these names, and the filters that are always in force."""
     in_force = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
     noun = "host filter"
     return tuple(
@@ -184,7 +186,7 @@ def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
 
 
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
-    """The multipliers of the settings' weighers, by name; sets of weighers are expanded."""
+    """Return the multipliers of the weighers in the settings, by name, with sets expanded."""
     multipliers: dict[str, float] = {}
     for name in settings.default_host_weighers:
         multipliers |= WEIGHER_SETS.get(name, {name: 1.0})
@@ -211,7 +213,7 @@ def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
 def _named(
     noun: str, name: str, ours: Mapping[str, Any], group: str, sets: Iterable[str] = ()
 ) -> Any:
-    """Resolve a name: a built-in one, an entry point, or ``package.module:name``."""
+    """Resolve a name: a built-in name, an entry point, or ``package.module:name``."""
     if name in ours:
         return ours[name]
     found = [each for each in entry_points(group=group) if each.name == name]
@@ -232,7 +234,7 @@ def _named(
 
 
 def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
-    """Check a filter or weigher; a plug-in is returned guarded."""
+    """Check a filter or weigher, and return it; a plug-in is wrapped in a guard."""
     _complete(noun, name, found, kind)
     if name in FILTERS or name in WEIGHERS:
         return found
@@ -243,7 +245,6 @@ def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
 
 
 def _complete(noun: str, name: str, found: Any, kind: type) -> Any:
-    """Check that an object has everything that its protocol demands."""
     required = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
     lacking = [each for each in dict.fromkeys(required) if not hasattr(found, each)]
     if lacking:

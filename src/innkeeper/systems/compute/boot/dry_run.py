@@ -1,8 +1,8 @@
-"""Decides as a boot does and claims nothing: build plans for other zones, and explanations.
+"""Decides as a boot does, but claims nothing: build plans for other zones, and explanations.
 
-Always true: a request that a boot would refuse is refused in the same words, and the host table
-is unchanged afterwards. Where a plug-in fails, a boot's servers would be in ERROR; here
-:class:`PluginFailed` is raised.
+Always true: a request that a boot would refuse is refused with the same message, and the host
+table is unchanged afterwards. If a plug-in fails, :class:`PluginFailed` is raised. In a boot, the
+servers would be in ERROR.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from innkeeper.systems.compute.boot.request_resolver import RequestResolver
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A boot to explain; ``host`` is one host that the caller wants explained in particular."""
+    """A boot to explain; ``host`` is a host to explain in particular."""
 
     request: BootRequest
     host: str | None = None
@@ -43,9 +43,9 @@ class Explained:
 
 
 def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> tuple[Planned, ...]:
-    """Plan a request under the server ids that booting the plan's entries will use.
+    """Plan a request with the server ids that are used when the plan's entries are booted.
 
-    Shorter than requested where fewer hosts than servers are found.
+    The plan has fewer entries than requested servers if too few hosts are found.
     """
     resolved = RequestResolver(tx, context, [request]).resolve(request)
     made = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
@@ -58,7 +58,7 @@ def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> tuple[Planne
 
 
 def explain(tx: Tx, context: DecisionContext, question: Question) -> Explained:
-    """Decide on a boot, and explain the decision."""
+    """Decide on a boot and explain the decision."""
     table, request = context.follower.table, question.request
     resolved = RequestResolver(tx, context, [request]).resolve(request)
     row = None if question.host is None else _row(table, question.host)

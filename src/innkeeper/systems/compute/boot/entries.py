@@ -1,8 +1,8 @@
-"""Sealed entries of build plans, brought back by a client to be booted.
+"""Sealed entries of build plans, which clients send back to boot servers.
 
 Always true: an entry boots one server at most. The plan fixed the server's id, so a second use
-finds the server's row, even after the server was deleted. Everything that the plan checked is
-checked again, for the entry's host alone.
+finds the server's row, even after the server was deleted. A boot with an entry repeats all
+checks of the plan, but only for the entry's host.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.systems.zones.sealing import NotOurs, Sealer
 
 
 class EntryUsed(AlreadyExists):
-    """The server of an entry exists already, or existed once."""
+    """The server of an entry already exists, or has been deleted."""
 
     def __init__(self, server_id: str) -> None:
         super().__init__(
@@ -26,7 +26,7 @@ class EntryUsed(AlreadyExists):
 
 
 class EntryExpired(Conflict):
-    """An entry is genuine and came too late."""
+    """An entry is genuine, but has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         moment = expired_at.replace(microsecond=0).isoformat()
@@ -38,8 +38,8 @@ class EntryExpired(Conflict):
 class EntryStale(Conflict):
     """The host of an entry no longer takes the server. ``why`` is for operators.
 
-    The client does not learn which filter refused the host: with enough entries, a client could
-    watch each host from outside.
+    The client is not told which filter refused the host. Otherwise a client with enough entries
+    could monitor the state of each host.
     """
 
     def __init__(self, why: str) -> None:
@@ -50,10 +50,10 @@ class EntryStale(Conflict):
 
 
 def scope_of(request: BootRequest) -> EntryScope:
-    """What a request's entries are bound to: its project, and all that decides on hosts.
+    """Return what a request's entries are bound to.
 
-    The name, the metadata and other facts of the server alone are left out, since the servers
-    of one plan may differ in them.
+    An entry is bound to the project and to all parameters that affect the choice of a host. The
+    name, the metadata and the like are left out, since the servers of a plan may differ in them.
     """
     requested = {
         "flavor": request.flavor_id,
@@ -66,11 +66,11 @@ def scope_of(request: BootRequest) -> EntryScope:
 
 
 def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
-    """The request for exactly the server and the host of a sealed entry.
+    """Return the request, restricted to the server and the host of a sealed entry.
 
-    Raises :class:`Invalid` for a request for several servers, and what :meth:`Sealer.open`
-    raises. The expiry is checked later: a client that lost the answer may repeat the request
-    after it, and then learns which server it has.
+    Raises :class:`Invalid` for a request for several servers, and the errors of
+    :meth:`Sealer.open`. The expiry is checked later: a client that lost the response may repeat
+    the request after it, and is then told the id of its server.
     """
     if request.count_max > 1:
         raise Invalid("An entry of a build plan is for one server: max_count is 1 with it.")

@@ -1,4 +1,4 @@
-"""What the writer thread does with boots and decisions, on the one host table of the process."""
+"""Carries out boots and decisions in the writer thread, on the process's only host table."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ class BootExecutor:
         self.follower.load(tx)
 
     def begin(self, tx: Tx) -> None:
-        """Start the work of one transaction."""
+        """Prepare the host table for a new transaction."""
         self.follower.begin(tx)
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
-        """Decide on and write all requests, with one outcome for each.
+        """Decide on and write all requests, and return one outcome for each.
 
-        Of requests with the same entry of a build plan one is booted, and the others get its
-        refusal or :class:`EntryUsed`: they share the commit, so the rows cannot tell them.
+        Of several requests with the same entry of a build plan, only one is booted. The others
+        get its refusal, or :class:`EntryUsed`. They share one commit, so a lookup of the server's
+        row would not detect the duplicates.
         """
         self._catch_up(tx, requests[0].now)
         outcomes: dict[int, Booted | Refusal] = {}
@@ -63,8 +64,8 @@ class BootExecutor:
             first = _first_of_each_entry(requests, waiting)
             answers = boot_together(tx, self._context, [requests[i] for i in first.values()])
             outcomes |= zip(first.values(), answers, strict=True)
-            # An Invalid request says nothing about its entry, for it may name a wrong key pair:
-            # then the next request with that entry is tried.
+            # After an Invalid request, the next request with the same entry is tried: the fault
+            # may be in the request alone, such as an unknown key pair.
             decided = {ids for ids, i in first.items() if not isinstance(outcomes[i], Invalid)}
             left = [i for i in waiting if i not in outcomes]
             for i in left:
@@ -76,51 +77,53 @@ class BootExecutor:
         return [outcomes[i] for i in range(len(requests))]
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """The outcome of a request that an earlier commit has written, if one has.
+        """Return the outcome of a request that an earlier commit wrote, or ``None``.
 
-        A commit that raises may have happened: the connection can break before its answer.
-        Server ids are drawn before the first attempt, so the rows tell.
+        A commit that raised may still have succeeded, if the connection broke before the
+        confirmation. Server ids are chosen before the first attempt, so a lookup of their rows
+        shows whether it succeeded.
         """
         known = servers.ever_known(tx, request.server_ids)
         server_ids = tuple(each for each in request.server_ids if each in known)
         if not server_ids:
             return None
-        # They are written together, so what holds for one holds for all of them.
+        # All servers of a request are written together, so the first represents all of them.
         first = servers.by_uuid(tx, server_ids[0], is_deleted_wanted=True)
         assert first is not None, "it is known"
         if request.destination is not None and first.request_id != request.request_id:
-            # Another request with the same entry, and so with the same server id, was faster.
+            # The server belongs to another request with the same entry, and thus the same id.
             return None
         is_failed = first.status == Status.ERROR and first.fault is not None
         fault = first.fault["message"] if is_failed and first.fault is not None else None
         return Booted(first.batch_id, server_ids, fault)
 
     def explain(self, tx: Tx, question: Question) -> Explained:
-        """Decide without writing, and explain; raises what booting would refuse with."""
+        """Decide without writing, and explain the decision; raises the refusals of a boot."""
         self._catch_up(tx, question.request.now)
         with _failures_logged():
             return dry_run.explain(tx, self._context, question)
 
     def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
-        """Do work that decides, with the host table as ``tx`` sees it.
+        """Call ``work`` with a decision context whose host table is as ``tx`` sees it.
 
-        The work leaves the table unchanged; the next decision reads what it wrote.
+        ``work`` must leave the table unchanged. The next decision reads what ``work`` wrote to
+        the store.
         """
         self._catch_up(tx, now)
         with _failures_logged():
             return work(tx, self._context)
 
     def follow(self, tx: Tx) -> None:
-        """Bring the host table up to what ``tx`` sees."""
+        """Bring the host table up to date with what ``tx`` sees."""
         self.follower.catch_up(tx)
 
     def forget(self) -> None:
-        """Undo what was done to the host table for a transaction that was rolled back."""
+        """Undo the changes to the host table for a transaction that was rolled back."""
         self.follower.forget()
 
     def _catch_up(self, tx: Tx, now: datetime) -> None:
-        # A claim proves amounts alone. It would not notice a host that another process has
-        # disabled, moved to another availability zone, or given capacity back to.
+        # A claim proves only that amounts are free. It would not detect that another process
+        # disabled a host, moved it to another availability zone, or freed capacity on it.
         self.follower.read_heartbeats(tx, now)
         self.follower.catch_up(tx)
 
@@ -128,7 +131,10 @@ class BootExecutor:
 def _first_of_each_entry(
     requests: Sequence[BootRequest], places: Sequence[int]
 ) -> dict[tuple[ServerId, ...], int]:
-    """The first request of each build plan entry; requests without one have ids of their own."""
+    """Return the index of the first request for each build plan entry.
+
+    The key is the request's server ids. Requests without an entry never share server ids.
+    """
     first: dict[tuple[ServerId, ...], int] = {}
     for place in places:
         first.setdefault(requests[place].server_ids, place)
@@ -164,7 +170,7 @@ def _log(request: BootRequest, outcome: Booted | Refusal) -> None:
         "no_valid_host",
         request_id=request.request_id,
         batch_id=outcome.batch_id,
-        # The operator reads the log, and may know how many hosts are dedicated.
+        # Only operators read the log, and they may know how many hosts are dedicated.
         fault=outcome.counted_fault or outcome.fault,
         **details,
     )

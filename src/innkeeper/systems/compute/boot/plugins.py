@@ -1,10 +1,10 @@
-"""Guards the operator's own filters, weighers and drivers, so that their failures do no harm.
+"""Guards the operator's own filters, weighers and drivers against failures.
 
-Always true: an error of a guarded plug-in, or an answer of the wrong type, raises
-:class:`PluginFailed` with its name, and the decision is not made. Only a failure to explain
-(``missing``, ``missing_counted``, ``lacks``) is replaced by a standard text.
+Always true: if a guarded plug-in fails or returns an invalid value, :class:`PluginFailed` with
+its name is raised, and no decision is made. Only failures of the explaining methods (``missing``,
+``missing_counted``, ``lacks``) are tolerated. A standard text then replaces the explanation.
 
-Filters and weighers of Innkeeper itself are not guarded: that saves time in each decision.
+Built-in filters and weighers are not guarded, which saves time in each decision.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from innkeeper.snapshot.columns import HostTable
 LOG = structlog.get_logger("innkeeper.compute")
 
 FIELDS = frozenset(each.name for each in fields(RequestSpec)) | {"names_dedicated"}
-"""The fields that a plug-in may name in ``READS``."""
+"""The fields of a request spec that a plug-in may name in ``READS``."""
 FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"
-"""NumPy's dtype kinds that are numbers: booleans, integers and floats."""
+"""NumPy's dtype kinds that count as numbers: booleans, integers and floats."""
 PLUGIN_ERRORS = (Exception, SystemExit)
-"""Errors of plug-ins that are caught. Some libraries exit on bad input, which would end the
-process in the middle of a decision."""
+"""The errors of plug-ins that are caught. Some libraries call ``sys.exit`` on bad input, which
+would end the process in the middle of a decision."""
 TRIAL_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 
 
@@ -43,7 +43,7 @@ class WrongAnswer(TypeError):
 
 
 class _Guard:
-    """Turns every error of a block into :class:`PluginFailed`."""
+    """Turns every error in a ``with`` block into :class:`PluginFailed`."""
 
     def __init__(self, noun: str, plugin: str) -> None:
         self._noun = noun
@@ -78,7 +78,7 @@ def log(failure: PluginFailed) -> None:
 
 
 class Guarded:
-    """A plug-in filter or weigher with the same attributes, each call checked."""
+    """Wraps a plug-in filter or weigher, and checks each return value."""
 
     def __init__(self, noun: str, found: Any) -> None:
         for name in FACTS:
@@ -96,7 +96,8 @@ class Guarded:
 
 
 Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
-"""Returns a valid answer, or raises; gets the method's name, its answer and its arguments."""
+"""Takes a method's name, its answer, the host table and the other arguments. Returns a valid
+answer, or raises :class:`WrongAnswer`."""
 
 
 def _checked(guard: _Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
@@ -113,7 +114,7 @@ def _worded(guard: _Guard, method: Any, name: str, words: Any) -> Callable[..., 
             with guard:
                 return _valid(method(hosts, spec, *more), name, words)
         except PluginFailed as failure:
-            # The decision is made already; this only explains it.
+            # The decision has already been made. The method only explains it.
             log(failure)
             return words.instead(f"the {failure.noun} {failure.plugin} failed to say more")
 
@@ -151,7 +152,7 @@ class _Lines:
 
 
 def _array(name: str, answer: Any, kinds: str, count: int | None) -> Any:
-    """Check for a one-dimensional array of these dtype kinds, with ``count`` items."""
+    """Check for a one-dimensional array of these dtype kinds; ``count`` is its length, if known."""
     if not isinstance(answer, np.ndarray) or answer.dtype.kind not in kinds:
         expected = "truth values" if kinds == "b" else "numbers"
         raise WrongAnswer(f"{name} gave {_kind(answer)}, not an array of {expected}")
@@ -205,7 +206,7 @@ def _admits(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> 
 
 def _stamp(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
     stamp = answer.tobytes() if isinstance(answer, np.ndarray) else frozen(answer)
-    # Stamps are compared with earlier ones; a value without a hash may not compare safely.
+    # Stamps are compared with earlier ones. Values that are not hashable may compare wrongly.
     hash(stamp)
     return stamp
 
@@ -222,7 +223,7 @@ WORDS: dict[str, Any] = {"missing": _Sentence, "missing_counted": _Sentence, "la
 
 
 class GuardedDriver:
-    """A plug-in driver. When it fails, the host table may keep some of what it depleted."""
+    """Wraps a plug-in driver. If the driver fails, the host table may be left partly depleted."""
 
     def __init__(self, driver: Scheduler) -> None:
         self.NAME = driver.NAME
@@ -243,9 +244,10 @@ class GuardedDriver:
 
 
 def why_unusable(found: Any) -> str | None:
-    """Why a filter or weigher cannot be used, as the rest of a sentence; ``None`` if it can.
+    """Return why a filter or weigher cannot be used, or ``None`` if it can.
 
-    It must name fields and hints correctly, and answer for a host table without hosts.
+    The result continues a sentence that begins with the plug-in's name. A plug-in must name
+    existing fields, name hints correctly, and work with a host table without hosts.
     """
     return _misnamed(found) or _failing(found)
 
@@ -288,7 +290,7 @@ def _ask(guarded: Guarded, methods: Iterable[str], *given: Any) -> None:
 
 
 def why_driver_unusable(driver: Scheduler) -> str | None:
-    """As :func:`why_unusable`, for a driver."""
+    """Return why a driver cannot be used, or ``None``. See :func:`why_unusable`."""
     try:
         GuardedDriver(driver).plan(*_trial())
     except PluginFailed as failure:
@@ -302,7 +304,6 @@ def _are_names(named: Any) -> bool:
 
 
 def _trial() -> tuple[HostTable, RequestSpec]:
-    """A host table without hosts that knows the usual classes, and a plain request."""
     hosts = HostTable()
     hosts.knows_servers = True
     for name in TRIAL_AMOUNTS:

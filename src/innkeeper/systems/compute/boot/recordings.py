@@ -1,7 +1,7 @@
 """Records decisions of the compute room, as the setting ``record_decisions`` says.
 
-Always true: recording changes no decision. The writer thread copies the columns between
-decisions; all other work is done where the recording is handed to.
+Always true: recording does not change a decision. The writer thread only copies the columns
+between decisions. The receiver of the recording does all other work.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from innkeeper.systems.compute.boot import drivers
 from innkeeper.systems.compute.boot.drivers import Schedulers
 
 Keep = Callable[[Recording], None]
-"""Takes a recording, without blocking."""
+"""Receives a recording. It must not block."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """What a decision was about. ``filters`` are those that the request named; ``label`` names the
-    recording."""
+    """The input of a decision, the filters that the request named, and the recording's name."""
 
     spec: RequestSpec
     filters: tuple[str, ...] | None
@@ -48,16 +47,16 @@ class Recorder:
         return recording.copy_of(table) if self._setting == "all" else None
 
     def after_failure(self, table: HostTable) -> Moment | None:
-        """Copy the table after an undone decision, if failed ones are recorded."""
+        """Copy the table after a decision was undone, if failed decisions are recorded."""
         return recording.copy_of(table) if self._setting == "failed" else None
 
     def keep(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> None:
-        """Hand over the recording of a decision."""
+        """Pass the recording of a decision to ``keep``."""
         if self._keep is not None:
             self._keep(self.made_of(request, made, moment))
 
     def made_of(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> Recording:
-        """The recording of one decision."""
+        """Return the recording of one decision."""
         settings = self._settings
         recipe = Recipe(
             driver=settings.scheduler_driver,

@@ -1,11 +1,11 @@
-"""Resolves requests: looks up everything that a boot request or a moving server names.
+"""Resolves requests: looks up everything that a boot request or a server to move refers to.
 
-Always true: a resolved boot request names a flavor that the project may use, an image that fits
-it, and an availability zone or host that exists. It asks for no more servers than the project's
-quota has room for, counting the earlier requests of the same batch.
+Always true: a resolved boot request has a flavor that the project may use, an image that fits the
+flavor, and an availability zone or host that exists. It requests no more servers than the
+project's quota allows, where the earlier requests of the same batch count as usage.
 
-Always true: a server that moves asks for what it asked for at boot, with its flavor as the
-server's row keeps it, and with its group's rule without itself.
+Always true: the request spec of a server to move repeats that of its boot. The flavor comes from
+the server's row, and the server itself does not count in the rule of its group.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from innkeeper.systems.compute.grouping.hints import Resolved
 
 UNLIMITED = -1
 Homes = Sequence[str | None]
-"""The hosts of a request's servers; ``None`` for a server without one."""
+"""The hosts of a request's servers; ``None`` for a server without a host."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRequest:
-    """A boot request with everything that it names.
+    """A boot request with everything that it refers to.
 
-    ``facts`` is the flavor as servers keep it. ``filters`` are the filters that the request
-    names in place of the default ones. ``unread`` has a message for each hint that nothing
-    reads. The request's hints are those that its servers keep.
+    ``facts`` is the flavor as stored with a server. ``filters`` are the filters that the request
+    names instead of the default filters. ``unread`` has a message for each hint that no filter or
+    weigher reads. The hints of ``request`` are the hints that its servers keep.
     """
 
     request: BootRequest
@@ -61,8 +61,8 @@ class ResolvedRequest:
 class RequestResolver:
     """Resolves the requests of one batch, one after the other, with one lookup for all of them.
 
-    The caller reports with :meth:`place` where it put each request's servers before it resolves
-    the next request, so that quotas and server groups count them.
+    After each request, the caller must report the hosts of its servers with :meth:`place`. Quotas
+    and server groups then count these servers for the next request.
     """
 
     def __init__(self, tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]) -> None:
@@ -82,14 +82,14 @@ class RequestResolver:
         self._members: dict[int, dict[ServerId, Homes]] = {}
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
-        """Look up what a request names; raises the refusal of a request that cannot be met."""
+        """Look up everything that a request refers to; raises a refusal if the request fails."""
         _check_entry(self._tx, request)
         flavor = _flavor(self._tx, self._flavors, request)
         image = _image(self._images, request, flavor)
         _check_key(self._tx, request)
         _check_place(self._context.follower.table, request)
         project_id = request.project_id
-        # Before planning: a refused request must not write anything.
+        # Hints are resolved before planning, since a refused request must not write anything.
         resolved = hints.resolve(
             self._tx,
             request.hints,
@@ -136,7 +136,7 @@ class RequestResolver:
         )
 
     def resolve_again(self, resolved: ResolvedRequest) -> ResolvedRequest:
-        """Look up what other writers may have changed: the group, and automatic pclouds."""
+        """Look up again what other writers may have changed: the group and automatic pclouds."""
         spec = resolved.spec
         if not spec.names_dedicated:
             automatic = self._automatic(resolved.request.project_id)
@@ -147,9 +147,9 @@ class RequestResolver:
         return replace(resolved, spec=spec)
 
     def place(self, resolved: ResolvedRequest, homes: Homes) -> None:
-        """Record where a request's servers are; replaces what was recorded for it before."""
+        """Record the hosts of a request's servers, in place of those recorded before."""
         request, flavor = resolved.request, resolved.flavor
-        # The first server's id: clients choose request ids, and two may choose the same.
+        # The key is a server id, because clients choose request ids and two may collide.
         key = request.server_ids[0]
         more = len(homes) - len(self._homes.get(key, ()))
         self._homes[key] = homes
@@ -171,11 +171,10 @@ class RequestResolver:
         return found
 
     def _automatic(self, project_id: str) -> tuple[str, ...]:
-        """The pclouds that take the project's servers without being named."""
         return self._context.follower.table.dedications.automatic_of(project_id)
 
     def _group_state(self, found: GroupState, request: BootRequest) -> GroupState:
-        """A group as the store has it, with the servers of the batch's other requests."""
+        """Return a group as stored, plus the servers of the other requests of the batch."""
         group = self._group_states.setdefault(found.group_id, found)
         for key, homes in self._members.get(found.group_id, {}).items():
             if key != request.server_ids[0]:
@@ -193,11 +192,11 @@ def spec_of_server(
     flavor: Flavor | None = None,
     **more: Any,
 ) -> RequestSpec:
-    """The request spec of a server that needs another host; with ``flavor`` for a resize.
+    """Return the request spec of a server that needs another host.
 
-    ``more`` are fields of the spec that the caller sets: ``refused_hosts``, ``forced_host``, or
-    an ``availability_zone`` in place of the one requested at boot. Raises :class:`Invalid` for
-    a flavor with demands that contradict each other.
+    A resize passes the new ``flavor``. ``more`` are fields of the spec that the caller sets:
+    ``refused_hosts``, ``forced_host``, or an ``availability_zone`` that overrides the one
+    requested at boot. Raises :class:`Invalid` if the demands of the flavor conflict.
     """
     group = groups.rule_of(tx, server.uuid)
     flavor = flavor or flavors.of_facts(server.flavor)
@@ -250,7 +249,8 @@ def _check_entry(tx: Tx, request: BootRequest) -> None:
     destination = request.destination
     if destination is None:
         return
-    # Before the expiry: "ask for another plan" would make the client boot a second server.
+    # This check precedes the expiry check. If a client with a used entry were told to ask for
+    # another plan, it would boot a second server.
     if servers.ever_known(tx, [destination.server_id]):
         raise EntryUsed(destination.server_id)
     if request.expires_at is not None and request.now >= request.expires_at:
@@ -305,7 +305,7 @@ def _check_place(table: HostTable, request: BootRequest) -> None:
 
 
 def _allowed_count(limits: Limits, used: QuotaUsage, request: BootRequest, flavor: Flavor) -> int:
-    """How many servers the quota has room for, up to the most that were requested."""
+    """Return how many servers the quota allows, or raise :class:`QuotaExceeded`."""
     rows = (
         ("instances", limits.servers, used.servers, 1),
         ("cores", limits.vcpus, used.vcpus, flavor.vcpus),

@@ -1,4 +1,4 @@
-"""The rows of booted servers: the servers, their quota usage, group members and build orders.
+"""Writes the rows of booted servers, their quota usage, group memberships and build orders.
 
 Always true: all rows of a batch are written in the transaction of its claims.
 """
@@ -25,16 +25,16 @@ from innkeeper.systems.compute.grouping import dedications, groups
 from innkeeper.systems.compute.servers import servers
 
 HOSTNAME_MAX = 63
-"""Octets of one label of a domain name (RFC 1035)."""
+"""The maximum length of a domain name's label, in octets (RFC 1035)."""
 _NOT_IN_LABEL = re.compile(r"[^a-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class NewServers:
-    """The servers of one request. Those in ERROR have no ``entries``.
+    """The servers of one request. ``entries`` is empty if the servers are in ERROR.
 
-    ``agents`` and ``automatic_pclouds`` go with the entries; the latter is empty where the
-    request names its dedicated hosts, or none takes it in.
+    ``agents`` and ``automatic_pclouds`` have one item per entry. ``automatic_pclouds`` is empty
+    if the request names dedicated hosts, or if no automatic pcloud takes the project's servers.
     """
 
     resolved: ResolvedRequest
@@ -46,7 +46,7 @@ class NewServers:
 
 
 def write(tx: Tx, batch: Sequence[NewServers]) -> None:
-    """Write everything about the servers of a batch."""
+    """Write all rows of the servers of a batch."""
     if not batch:
         return
     new_orders: list[NewOrder] = []
@@ -88,7 +88,7 @@ def _rows(new: NewServers) -> list[dict[str, Any]]:
         }
         pcloud = new.automatic_pclouds[index] if new.automatic_pclouds else None
         if pcloud is not None:
-            # The request did not name the pcloud; the hint keeps the server there in a move.
+            # The request did not name the pcloud. The hint keeps the server there in later moves.
             row["hints"] = dedications.taken_in(request.hints, pcloud)
         rows.append(row)
     return rows
@@ -117,12 +117,12 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
 
 
 def _name(request: BootRequest, index: int) -> str:
-    """One server's name; several of a request get numbers, as with Nova."""
+    """Return a server's name; several servers of a request are numbered, as in Nova."""
     return request.name if request.count_max == 1 else f"{request.name}-{index + 1}"
 
 
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
-    """The name that a server can give itself: the requested one, or one made from its name."""
+    """Return the requested host name of a server, or else one derived from the server's name."""
     if request.hostname is not None:
         is_numbered = request.count_max > 1
         return f"{request.hostname}-{index + 1}" if is_numbered else request.hostname
@@ -132,7 +132,6 @@ def _hostname(request: BootRequest, index: int, server_id: str) -> str:
 
 
 def _shared_columns(resolved: ResolvedRequest) -> dict[str, Any]:
-    """The columns that all servers of one request have alike."""
     request, flavor, image = resolved.request, resolved.flavor, resolved.image
     return {
         "description": request.description,
@@ -167,7 +166,6 @@ def _shared_columns(resolved: ResolvedRequest) -> dict[str, Any]:
 
 
 def _order_body(resolved: ResolvedRequest, name: str) -> Mapping[str, Any]:
-    """What an agent must know to build one server."""
     request = resolved.request
     return {
         "name": name,

@@ -1,7 +1,7 @@
-"""Demands of a flavor and an image on a host, from the extra specs of OpenStack flavors.
+"""The demands of a flavor and an image on a host, from extra specs and image properties.
 
 - ``trait:NAME`` is ``required``, ``forbidden`` or, unlike in Nova, ``preferred``.
-- ``resources:CLASS`` replaces the amount of the flavor's shape; 0 takes none.
+- ``resources:CLASS`` overrides the amount of the flavor's shape; 0 requests none of the class.
 - ``capabilities:NAME`` and names without a scope are compared with agents' capabilities.
 - ``aggregate_instance_extra_specs:NAME`` is left to the filter that reads it.
 - Numbered groups (``resources1:CLASS``, ``trait_NET:NAME``) are not supported, so
@@ -32,7 +32,7 @@ _OF_A_GROUP = re.compile(r"(resources|trait)[^:]+:", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Amounts per server, and the traits and comparisons that its host must satisfy."""
+    """The amounts per server, and the traits and comparisons that its host must satisfy."""
 
     amounts: Mapping[str, int]
     required_traits: frozenset[str]
@@ -42,9 +42,10 @@ class Demands:
 
 
 def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
-    """The demands of a flavor, and of an image with these properties.
+    """Return the demands of a flavor and of an image with these properties.
 
-    Raises :class:`Invalid` for invalid extra specs.
+    Raises :class:`Invalid` for invalid extra specs, for a flavor and an image that conflict, and
+    for a flavor without resources.
     """
     amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mb, "DISK_GB": flavor.all_disk_gb}
     refuse_groups(flavor.extra_specs)
@@ -58,7 +59,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
         elif key.startswith(CAPABILITIES):
             compared.append(comparisons.parse(_path(key), value))
         elif key.startswith(OF_AGGREGATES):
-            # Checked here, because the filter could not report an error to the client.
+            # The value is checked here, because the filter could not report an error to the client.
             comparisons.parse(key, value)
         elif ":" not in key and key != GROUP_POLICY:
             compared.append(comparisons.parse(key, value))
@@ -68,7 +69,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
     _refuse_odd_traits(traits)
     taken = {name: amount for name, amount in amounts.items() if amount > 0}
     if not taken:
-        # A server without allocations would look like one without a host.
+        # A server without allocations would be indistinguishable from one without a host.
         raise Invalid(f"Flavor {flavor.flavor_id} requests no resources.")
     return Demands(
         taken,
@@ -107,7 +108,7 @@ def _amount(key: str, value: str) -> int:
 def _merge_trait(traits: dict[str, str], name: str, verdict: str) -> None:
     other = traits.setdefault(name, verdict)
     if {other, verdict} == {REQUIRED, PREFERRED}:
-        # The requirement satisfies the preference too.
+        # A required trait also satisfies the preference.
         traits[name] = REQUIRED
     elif other != verdict:
         raise Invalid(f"Flavor and image disagree about the trait {name}.")

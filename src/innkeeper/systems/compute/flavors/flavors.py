@@ -1,6 +1,6 @@
 """Flavors: shapes of servers, with extra specs and access lists.
 
-Always true: only its projects and administrators see a private flavor.
+Always true: a private flavor is visible only to its projects and to administrators.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _RESOURCES = re.compile(r"resources:[A-Z0-9_]+")
 _TRAIT = re.compile(r"trait:[A-Z0-9_]+")
 _AMOUNT = re.compile(r"[0-9]{1,10}")
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 by_public_ids = flavors.by_public_ids
 
 
 def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
-    """Whether a project may see and use a flavor."""
+    """Return whether a project may see and use a flavor."""
     if flavor.is_public:
         return True
     return project_id is not None and flavors.has_project(tx, flavor.id, project_id)
 
 
 def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Flavor:
-    """The flavor with this public id, if the project or the administrator may see it."""
+    """Return the flavor if the caller may see it, or raise :class:`NotFound`."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or not (is_admin or may_use(tx, flavor, project_id)):
         raise NotFound(f"Flavor {flavor_id} could not be found.")
@@ -44,7 +44,7 @@ def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Fl
 def page(
     tx: Tx, selection: FlavorSelection, marker: str | None, limit: int, *, is_admin: bool
 ) -> list[Flavor]:
-    """At most ``limit`` flavors after the one with the public id ``marker``."""
+    """Return at most ``limit`` flavors after the flavor with the public id ``marker``."""
     after = None
     if marker is not None:
         try:
@@ -71,17 +71,17 @@ def describe(tx: Tx, flavor_id: str, description: str | None, *, now: datetime) 
 
 
 def delete(tx: Tx, flavor_id: str) -> None:
-    """Delete a flavor. Servers keep the shape they were booted with."""
+    """Delete a flavor. Its servers keep a copy of it."""
     flavors.delete(tx, get(tx, flavor_id, None, is_admin=True).id)
 
 
 def add_extra_specs(
     tx: Tx, flavor_id: str, added: Mapping[str, str], *, is_checked: bool, now: datetime
 ) -> None:
-    """Add extra specs, or replace those with the same keys.
+    """Add extra specs to a flavor, or replace extra specs with the same keys.
 
-    ``is_checked`` rejects values that the scheduler does not understand; numbered groups are
-    always rejected.
+    With ``is_checked``, values that the scheduler does not understand are rejected. Numbered
+    groups are always rejected.
     """
     demands.refuse_groups(added)
     if is_checked:
@@ -99,7 +99,7 @@ def remove_extra_spec(tx: Tx, flavor_id: str, key: str, *, now: datetime) -> Non
 
 
 def extra_spec(flavor: Flavor, key: str) -> str:
-    """The value of one extra spec."""
+    """Return the value of one extra spec; raises :class:`NotFound` if the flavor has none."""
     if key not in flavor.extra_specs:
         raise NotFound(f"Flavor {flavor.flavor_id} has no extra specs with key {key}.")
     return flavor.extra_specs[key]
@@ -108,7 +108,7 @@ def extra_spec(flavor: Flavor, key: str) -> str:
 def check_extra_specs(specs: Mapping[str, str]) -> None:
     """Raise :class:`Invalid` for values of extra specs that the scheduler does not understand.
 
-    This checks ``trait:``, ``resources:`` and ``group_policy``. Others are for agents' drivers.
+    Only ``trait:``, ``resources:`` and ``group_policy`` are checked.
     """
     for key, value in specs.items():
         allowed = _allowed(key, value)
@@ -120,7 +120,7 @@ def check_extra_specs(specs: Mapping[str, str]) -> None:
 
 
 def _allowed(key: str, value: str) -> str | None:
-    """The expected value, or ``None`` if the value is valid."""
+    """Return a description of the expected value, or ``None`` if the value is valid."""
     if key.startswith(demands.TRAIT):
         if _TRAIT.fullmatch(key) is None:
             return "the key to be trait:NAME, NAME in upper case"
@@ -135,7 +135,7 @@ def _allowed(key: str, value: str) -> str | None:
 
 
 def projects_of(tx: Tx, flavor_id: str) -> list[str]:
-    """The projects that may use a private flavor."""
+    """Return the projects that may use a private flavor."""
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public:
         raise NotFound("Access list not available for public flavors.")
@@ -145,9 +145,9 @@ def projects_of(tx: Tx, flavor_id: str) -> list[str]:
 def add_project(
     tx: Tx, flavor_id: str, project_id: str, *, takes_public: bool = False
 ) -> list[str]:
-    """Give a project access to a flavor; returns the flavor's projects.
+    """Give a project access to a flavor, and return the flavor's projects.
 
-    A public flavor needs no access list; ``takes_public`` adds the project anyway.
+    A public flavor needs no access list, and is rejected unless ``takes_public`` is set.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:
@@ -162,7 +162,7 @@ def add_project(
 
 
 def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
-    """Remove a project's access to a flavor; returns the remaining projects."""
+    """Remove a project's access to a flavor, and return the remaining projects."""
     flavor = get(tx, flavor_id, None, is_admin=True)
     if not flavors.remove_project(tx, flavor.id, project_id):
         raise NotFound(f"Flavor access not found for {flavor_id} / {project_id} combination.")
@@ -170,7 +170,7 @@ def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
 
 
 def facts_of(flavor: Flavor) -> dict[str, Any]:
-    """A flavor as a server keeps it."""
+    """Return a flavor as stored with a server."""
     return {
         "id": flavor.flavor_id,
         "name": flavor.name,
@@ -184,6 +184,6 @@ def facts_of(flavor: Flavor) -> dict[str, Any]:
 
 
 def of_facts(facts: Mapping[str, Any]) -> Flavor:
-    """The flavor that a server keeps; its row may have changed since, or be gone."""
+    """Return the flavor stored with a server; its own row may have changed or been deleted."""
     more = {name: value for name, value in facts.items() if name != "id"}
     return Flavor(id=0, flavor_id=facts["id"], **more)

@@ -1,13 +1,13 @@
 """Aggregates: operators' sets of hosts, and the availability zones that some of them define.
 
-Always true: the aggregates of a host name one zone at most. ``hosts.availability_zone`` is that
-zone, or the one that the host's agent reports. No change moves a host with servers to another
-zone. Placement knows every membership by the aggregate's uuid. A change of a host's aggregates,
-or of their metadata, adds change rows for its providers in the same transaction. The owner of
-an owned aggregate applies all changes to it.
+Always true: the aggregates of a host name at most one availability zone.
+``hosts.availability_zone`` is that zone, or else the zone that the host's agent reports. No change
+moves a host with servers to another zone. Placement has every membership, under the aggregate's
+uuid. A change of an aggregate's hosts or metadata adds change rows for their providers in the
+same transaction. The owner of an owned aggregate applies all changes to it.
 
 May be false: that Placement has no other memberships. An operator may edit the same aggregates
-there; the audit of the owner's room reports that for owned aggregates.
+there. For owned aggregates, the audit of the owner's room reports such memberships.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from innkeeper.systems.compute.grouping.owned_aggregates import NO_OWNERS, Owner
 from innkeeper.systems.placement import aggregates as placement_aggregates
 
 ZONE_NAME = re.compile(r"(?!\s)[^:\x00-\x1f\x7f-\x9f]{1,255}(?<!\s)")
-"""No colon: clients write ``ZONE:HOST``."""
+"""Names must not contain a colon, because clients write ``ZONE:HOST``."""
 MetadataEdit = Mapping[str, str | None]
-"""New values by key; ``None`` removes a key."""
+"""An edit of metadata: new values by key. ``None`` removes a key."""
 
 
 def listing(tx: Tx, owners: Owners = NO_OWNERS) -> list[Aggregate]:
-    """All aggregates in the order of their creation, with their owners' metadata."""
+    """Return all aggregates in the order of their creation, with their owners' metadata."""
     return _with_owners_metadata(tx, aggregates.listing(tx), owners)
 
 
 def get(tx: Tx, row: int, owners: Owners = NO_OWNERS) -> Aggregate:
-    """The aggregate in this row, with its owner's metadata; else :class:`NotFound`."""
+    """Return the aggregate in this row with its owner's metadata, or raise :class:`NotFound`."""
     found = aggregates.by_row(tx, row)
     if found is None:
         raise NotFound(f"Aggregate {row} could not be found.")
@@ -59,7 +59,7 @@ def _with_owners_metadata(tx: Tx, found: Sequence[Aggregate], owners: Owners) ->
 
 
 def create(tx: Tx, uuid: str, name: str, zone: str | None, now: datetime) -> Aggregate:
-    """Create an aggregate without hosts. Raises :class:`AlreadyExists` for a name in use."""
+    """Create an aggregate without hosts; raises :class:`AlreadyExists` for a name in use."""
     _demand_free_name(tx, name)
     if name.startswith(owned_aggregates.NAME_PREFIX):
         raise Invalid(
@@ -78,7 +78,7 @@ def _demand_free_name(tx: Tx, name: str, but_by: int | None = None) -> None:
 def rename(
     tx: Tx, row: int, name: str | None, now: datetime, owners: Owners = NO_OWNERS
 ) -> Aggregate:
-    """Rename an aggregate; ``None`` keeps its name."""
+    """Rename an aggregate; ``None`` leaves its name unchanged."""
     aggregate = get(tx, row)
     if name is not None and name != aggregate.name:
         if aggregate.kind is not None or name.startswith(owned_aggregates.NAME_PREFIX):
@@ -101,10 +101,11 @@ def set_metadata(
     *,
     deed: str = "update metadata of",
 ) -> Aggregate:
-    """Set some keys of an aggregate's metadata, and remove those that are ``None``.
+    """Set some keys of an aggregate's metadata, and remove the keys whose value is ``None``.
 
-    The key that names a zone can be neither removed nor emptied, nor changed while servers are
-    on the hosts. ``deed`` is the verb of the refusals.
+    The key that names an availability zone cannot be removed or emptied. Its value cannot change
+    while hosts that would change their zone have servers. ``deed`` is the verb in the messages of
+    refusals.
     """
     aggregate = get(tx, row)
     wanted = _apply_owners_keys(tx, aggregate, wanted, now, owners)
@@ -124,7 +125,7 @@ def set_metadata(
 def _apply_owners_keys(
     tx: Tx, aggregate: Aggregate, wanted: MetadataEdit, now: datetime, owners: Owners
 ) -> MetadataEdit:
-    """Have the owner apply the edit of its keys, and return the edit of the other keys."""
+    """Let the owner apply the edit of its own keys, and return the edit of the other keys."""
     owner = owned_aggregates.of(owners, aggregate)
     if owner is None:
         reserved = sorted(key for key in wanted if key.startswith(owned_aggregates.KEY_PREFIX))
@@ -148,7 +149,7 @@ def _apply_owners_keys(
 def _wanted_zone(
     tx: Tx, aggregate: Aggregate, wanted: MetadataEdit, members: Sequence[Member], cannot: str
 ) -> str | None:
-    """The new zone of the hosts; ``None`` if the edit does not change it."""
+    """Return the new availability zone of the hosts; ``None`` if the edit does not name one."""
     if ZONE_KEY not in wanted:
         return None
     zone = wanted[ZONE_KEY]
@@ -169,7 +170,6 @@ def _wanted_zone(
 
 
 def _other_zones(tx: Tx, aggregate: Aggregate, host_ids: Collection[int], zone: str) -> list[str]:
-    """Zones other than this one that other aggregates of these hosts name."""
     others = {
         each.availability_zone
         for _, each in aggregates.of_hosts(tx, host_ids)
@@ -183,11 +183,11 @@ def _already(zones: list[str]) -> str:
 
 
 def delete(tx: Tx, row: int, now: datetime, owners: Owners = NO_OWNERS) -> None:
-    """Remove an aggregate; raises :class:`Invalid` while it has hosts."""
+    """Delete an aggregate; raises :class:`Invalid` if it has hosts."""
     aggregate = get(tx, row)
     owner = owned_aggregates.of(owners, aggregate)
     if aggregate.hosts:
-        # Nova's sentence, although it is about removing hosts.
+        # This is Nova's message, although it is about the removal of hosts.
         raise Invalid(
             f"Cannot remove host from aggregate {row}. Reason: Host aggregate is not empty."
         )
@@ -198,10 +198,11 @@ def delete(tx: Tx, row: int, now: datetime, owners: Owners = NO_OWNERS) -> None:
 
 
 def add_host(tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWNERS) -> Aggregate:
-    """Add a host to an aggregate, and so to its zone.
+    """Add a host to an aggregate, and thus to its availability zone.
 
-    Raises :class:`NotFound` for an unknown host or aggregate. Raises :class:`Conflict` for a
-    host that is a member already, or whose servers would change their zone.
+    Raises :class:`NotFound` for an unknown host or aggregate. Raises :class:`Conflict` if the
+    host is already a member, is in another aggregate with a different zone, or has servers that
+    would change their zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     if host is None:
@@ -227,7 +228,7 @@ def add_host(tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWN
 
 
 def _move_targets(tx: Tx) -> set[str]:
-    """Hosts that an open move may bring a server to, or back to."""
+    """Return the hosts that a server may move to, or return to, in an open migration."""
     return migrations.hosts_of(tx, OPEN - {MigrationStatus.DONE})
 
 
@@ -253,10 +254,11 @@ def _demand_same_zone(tx: Tx, host: Host, zone: str, cannot: str) -> None:
 def remove_host(
     tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWNERS
 ) -> Aggregate:
-    """Remove a host from an aggregate; its zone is then the one of its others, or its agent's.
+    """Remove a host from an aggregate.
 
-    Raises :class:`NotFound` unless it is a member, and :class:`Conflict` if its servers would
-    change their zone.
+    The host's zone is then that of its other aggregates, or else the zone that its agent reports.
+    Raises :class:`NotFound` if the host is not a member, and :class:`Conflict` if its servers
+    would change their zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     aggregate = aggregates.by_row(tx, row)
@@ -280,7 +282,7 @@ def remove_host(
 
 
 def zones_by_host(tx: Tx, host_ids: Collection[int]) -> dict[int, str]:
-    """The zones of those of these hosts whose aggregates name one."""
+    """Return the zones that the aggregates of these hosts name, by host row id."""
     return {
         host_id: aggregate.availability_zone
         for host_id, aggregate in aggregates.of_hosts(tx, host_ids)
@@ -289,7 +291,7 @@ def zones_by_host(tx: Tx, host_ids: Collection[int]) -> dict[int, str]:
 
 
 def forget_host(tx: Tx, host: Host, now: datetime) -> None:
-    """Remove a host that is being deleted, and so has no servers, from all its aggregates."""
+    """Remove a host that is being deleted, and thus has no servers, from all of its aggregates."""
     for _, aggregate in aggregates.of_hosts(tx, [host.id]):
         aggregates.remove_host(tx, aggregate.id, host.id)
         placement_aggregates.leave(tx, host.provider_uuid, aggregate.uuid, now)

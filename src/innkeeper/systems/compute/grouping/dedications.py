@@ -1,8 +1,8 @@
 """Dedications of hosts: the pcloud or reservation that a host is dedicated to.
 
 Always true: a change of a dedication advances the generation of the host's provider in the same
-transaction, so a claim that was decided before is rejected. A host that is not dedicated any
-more has its former allocation ratios.
+transaction, so a claim that was decided before the change is rejected. When a dedication ends,
+the host gets its own allocation ratios back.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from innkeeper.systems.placement import ratios
 from innkeeper.systems.placement.ratios import Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
-"""The scheduler hints by which a server names its pclouds, and one of their hosts."""
+"""The scheduler hints that name a server's pclouds, and a host of one of them."""
 UNASKED = hint_names.UNASKED
-"""Stored beside :data:`HINT` for a server that named no pcloud and that a pcloud took in. A request
-that gives both allows ordinary hosts once the project may not use the pcloud any more."""
+"""Stored in addition to :data:`HINT` for a server that a pcloud took automatically. A server with
+both hints may use ordinary hosts once its project may no longer use the pcloud."""
 RESERVATION_HINT = "reservation"
-"""The scheduler hint by which a server names its reservation."""
+"""The scheduler hint that names a server's reservation."""
 NAME_MAX = 255
-"""The width of the column of names; a longer text is no name."""
+"""The width of the name column; a longer text cannot be a name."""
 SHOWN_MAX = 60
-"""How many characters of a text a refusal repeats."""
+"""How many characters of a client's text are quoted in a refusal."""
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 is_name_used = dedications.is_name_used
 left_at = dedications.left_at
 residents = dedications.residents
@@ -51,38 +51,38 @@ residents = dedications.residents
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The dedicated hosts that a server requests and its project may use."""
+    """The dedicated hosts that a server requests and that its project may use."""
 
     pclouds: tuple[str, ...] = ()
     reservation: str | None = None
 
     @property
     def is_any(self) -> bool:
-        """Whether the server requests dedicated hosts at all."""
+        """Whether the server requests any dedicated hosts."""
         return bool(self.pclouds) or self.reservation is not None
 
 
 def dedicate(
     tx: Tx, host: Host, dedication: str | None, dedicated_to: str | None, now: datetime
 ) -> None:
-    """Dedicate a host, or with ``None`` open it to all projects."""
+    """Dedicate a host; ``None`` opens it to all projects."""
     assert (dedicated_to is None) == (dedication in TO_NOBODY)
     hosts.dedicate(tx, host.id, dedication, dedicated_to, now)
     ratios.advance(tx, host.provider_uuid, now)
 
 
 def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
-    """The pclouds that a server's hints name; it goes to a host of any of them."""
+    """Return the pclouds that a server's hints name; the server may use hosts of any of them."""
     return _uuids(hints, HINT)
 
 
 def named_host(hints: Mapping[str, Any]) -> str | None:
-    """The host of a pcloud that a server's hints name, by its name in the pcloud."""
+    """Return the host that a server's hints request, by its name in the pcloud, or ``None``."""
     return next((each for each in _texts(hints, HOST_HINT) if each), None)
 
 
 def named_reservation(hints: Mapping[str, Any]) -> str | None:
-    """The reservation that a server's hints name."""
+    """Return the reservation that a server's hints name, or ``None``."""
     return next(iter(_uuids(hints, RESERVATION_HINT)), None)
 
 
@@ -101,9 +101,10 @@ def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
-    """The dedicated hosts that each of these pairs of hints and project requests, in order.
+    """Return the dedicated hosts for each of these pairs of (hints, project id), in order.
 
-    ``None`` for a project that may use nothing of what its hints name.
+    An item is ``None`` if the project may not use the reservation in its hints, or may use none of
+    the pclouds.
     """
     named_by = [named(each) for each, _ in hints]
     reserved = [named_reservation(each) for each, _ in hints]
@@ -112,7 +113,7 @@ def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wa
     owners = dedications.reservation_projects(tx, {each for each in reserved if each})
     found: list[Wanted | None] = []
     for (_, project_id), pclouds, reservation in zip(hints, named_by, reserved, strict=True):
-        # Not all of the pclouds that the hints name need to be for the project.
+        # One pcloud that the project may use is enough.
         mine = tuple(each for each in pclouds if project_id in users.get(each, ()))
         is_mine = reservation is not None and owners.get(reservation) == project_id
         if (pclouds and not mine) or (reservation is not None and not is_mine):
@@ -123,15 +124,15 @@ def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wa
 
 
 def taken_in(hints: Mapping[str, Any], pcloud: str) -> dict[str, Any]:
-    """The hints of a server that a pcloud took in, although it did not name the pcloud."""
+    """Return the hints of a server that a pcloud takes automatically."""
     return {**hints, HINT: pcloud, UNASKED: True}
 
 
 def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[str, Any]:
-    """The hints of a server without a host, as they bind it now.
+    """Return the hints of a server without a host that are still binding.
 
-    A pcloud that took it in, and that its project may not use any more, is left out. A pcloud that
-    the server named itself stays.
+    A pcloud that took the server automatically is left out once the project may no longer use it.
+    A pcloud that the server requested is kept.
     """
     if hints.get(UNASKED) is not True or wanted_by(tx, [(hints, project_id)]) != [None]:
         return hints
@@ -139,11 +140,11 @@ def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[st
 
 
 def takes(host: Host, wanted: Wanted) -> bool:
-    """Whether a host takes servers that request these dedicated hosts, or none."""
+    """Return whether a host takes servers that request these dedicated hosts, or none."""
     if not wanted.is_any:
         return host.dedication is None
     if wanted.reservation is not None and wanted.pclouds:
-        # No host has both; new requests that name both are rejected.
+        # No host belongs to both. New requests that name both are rejected.
         return False
     if wanted.reservation is not None:
         return host.dedication == Dedication.LEASED and host.dedicated_to == wanted.reservation
@@ -151,7 +152,7 @@ def takes(host: Host, wanted: Wanted) -> bool:
 
 
 def why_not_free(host: Host) -> str | None:
-    """Why a host cannot be dedicated; ``None`` if it is open to all projects."""
+    """Return why a host cannot be dedicated, or ``None`` if it is open to all projects."""
     if host.dedication is None:
         return None
     if host.dedication in OF_LEASES:
@@ -162,18 +163,18 @@ def why_not_free(host: Host) -> str | None:
 
 
 def why_down(host: Host) -> str | None:
-    """Why a host that is forced down cannot be dedicated; ``None`` for other hosts.
+    """Return why a host that is forced down cannot be dedicated, or ``None`` for other hosts.
 
-    A silent agent is no reason, because it may be back soon.
+    A host can be dedicated while its agent is down, because the agent may be back soon.
     """
     return "its compute service is declared down" if host.is_forced_down else None
 
 
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
-    """Why a host is not empty; ``None`` if it is.
+    """Return why a host is not empty, or ``None`` if it is empty.
 
-    ``lost`` is given for a host that is lost: leftovers of these migrations do not count, nor do
-    its agent's pending orders.
+    ``lost`` is passed for a host that is lost. The remains of these migrations then do not count,
+    and neither do the pending orders of the host's agent.
     """
     gone = {each.uuid for each in lost or ()}
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
@@ -189,21 +190,21 @@ def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None)
 
 
 def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
-    """Those of these hosts that have no servers; see :func:`why_not_empty` for all conditions."""
+    """Return the hosts that have no servers; :func:`why_not_empty` checks all conditions."""
     counts = hosts.server_counts(tx, names)
     return {name for name in names if not counts.get(name, (0, 0))[0]}
 
 
 def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:
-    """Set the allocation ratios of a host by class; other classes keep or regain their own.
+    """Set the allocation ratios of a host by class; other classes get their own ratios back.
 
-    ``max_unit`` stays within the total, whatever the ratio.
+    ``max_unit`` does not exceed the total, whatever the ratio.
     """
     kept = host.kept_ratios or {}
     if not kept and not wanted:
         return
     present = ratios.inventories(tx, host.provider_id)
-    # Other classes get their own ratio back; their total may have changed meanwhile.
+    # Other classes get their own ratio back. Their total may have changed in the meantime.
     back = {
         name: Ratio(each.ratio, each.max_unit or present[name].total or 1)
         for name, each in kept.items()
@@ -229,7 +230,7 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
 def reported(
     tx: Tx, report: HostReport, host: Host | None, default_ratios: Mapping[str, float]
 ) -> HostReport:
-    """An agent's report with the ratios of the host's dedication in place of its own.
+    """Return an agent's report with the ratios of the host's dedication instead of its own.
 
     The reported ratios are stored until the dedication ends.
     """
@@ -245,7 +246,7 @@ def reported(
             default if line.allocation_ratio is None else line.allocation_ratio,
             mine.max_unit if line.max_unit is None else line.max_unit,
         )
-        # Set each time, because a client of Placement may have changed it.
+        # Set both with each report, because a client of Placement may have changed them.
         most = max(1, min(kept[name].max_unit or line.total, line.total))
         inventories[name] = replace(line, allocation_ratio=mine.in_force, max_unit=most)
     if kept != host.kept_ratios:
@@ -254,10 +255,10 @@ def reported(
 
 
 def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
-    """The id of the pcloud that a project names.
+    """Return the id of the pcloud that a project names.
 
-    A name means the project's own pcloud, or else another project's pcloud that it may use.
-    Raises :class:`Invalid` for unknown and for ambiguous names.
+    A name refers to the project's own pcloud, or else to another project's pcloud that it may
+    use. Raises :class:`Invalid` for unknown and ambiguous names. An id is not looked up.
     """
     canonical = canonical_uuid(named)
     if canonical is not None:
@@ -276,10 +277,10 @@ def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
 
 
 def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str:
-    """The id of the reservation that a project names, by its own id or its lease's name.
+    """Return the id of the reservation that a project names, by its id or by its lease's name.
 
-    A name means a lease of the project that is not over. Raises :class:`Invalid` for unknown and
-    for ambiguous names, and for a lease with several reservations.
+    A name refers to a lease of the project that is not over. Raises :class:`Invalid` for unknown
+    and ambiguous names, and for a lease with several reservations. An id is not looked up.
     """
     canonical = canonical_uuid(named)
     if canonical is not None:
@@ -307,13 +308,13 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text could be a name; some databases reject queries for other texts."""
+    """Return whether a text could be a name; some databases reject queries for other texts."""
     is_text = text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
     return 0 < len(text) <= NAME_MAX and "\0" not in text and is_text
 
 
 def _listed(uuids: Sequence[str]) -> str:
-    """The first of these ids: other projects may share any number of pclouds with a project."""
+    """Return the first ids as text, because a project may be able to use very many pclouds."""
     shown = ", ".join(uuids[: dedications.NAMED_MAX])
     return shown + (", and others" if len(uuids) > dedications.NAMED_MAX else "")
 

@@ -1,7 +1,7 @@
 """Server groups: members, and the rules for their placement.
 
 Always true: a group and its members belong to one project. A membership is written in the
-transaction that writes the server. Deleting a group leaves its servers where they are.
+transaction that writes the server. Deleting a group does not affect its servers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
 from innkeeper.store.transactions import Tx
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 count = server_groups.count
 uuid_of = server_groups.uuid_of_server
 
@@ -33,7 +33,7 @@ def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
 
 
 def get(tx: Tx, uuid: str) -> ServerGroup:
-    """The group with this id; else :class:`NotFound`."""
+    """Return the group with this id, or raise :class:`NotFound`."""
     canonical = canonical_uuid(uuid)
     group = None if canonical is None else server_groups.by_uuid(tx, canonical)
     if group is None:
@@ -42,30 +42,30 @@ def get(tx: Tx, uuid: str) -> ServerGroup:
 
 
 def unknown(uuid: str) -> NotFound:
-    """The refusal of a group that does not exist or belongs to another project."""
+    """Return the refusal for a group that does not exist or belongs to another project."""
     return NotFound(f"Server group {uuid} could not be found.")
 
 
 def page(
     tx: Tx, project_id: str | None, *, limit: int, offset: int = 0
 ) -> tuple[list[ServerGroup], Members]:
-    """Groups of a project, or of all projects, with their members."""
+    """Return groups of a project, or of all projects, with their members."""
     found = server_groups.page(tx, project_id, limit=limit, offset=offset)
     return found, server_groups.members(tx, [each.id for each in found])
 
 
 def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
-    """The servers in a group."""
+    """Return the servers in a group."""
     return server_groups.members(tx, [group.id]).get(group.id, ())
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Delete a group; else :class:`NotFound`."""
+    """Delete a group, or raise :class:`NotFound`."""
     server_groups.remove(tx, get(tx, uuid).id)
 
 
 def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
-    """The state of a project's group; :class:`Invalid` if the project has no such group."""
+    """Return the state of a group, or raise :class:`Invalid` if the project does not own it."""
     try:
         group = get(tx, uuid)
     except NotFound as error:
@@ -76,9 +76,9 @@ def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
 
 
 def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
-    """The state of a server's group without the server itself; ``None`` if it is in none.
+    """Return the state of a server's group without the server itself, or ``None``.
 
-    For moves, in which the server's present host does not count.
+    It is used for moves, in which the server's current host does not count.
     """
     group = server_groups.of_server(tx, server_uuid)
     return None if group is None else _group_state(tx, group, but=server_uuid)
@@ -97,9 +97,10 @@ def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
 
 
 def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
-    """A group's state with one more member on each of these hosts; ``None`` is no host.
+    """Return a group's state with one more member for each of these hosts.
 
-    For requests that share a transaction: members of earlier ones are not written yet.
+    ``None`` stands for a member without a host. This serves requests that share a transaction,
+    because the members from earlier requests are not written yet.
     """
     placed = dict(group_state.rule.members)
     more = 0
@@ -112,9 +113,9 @@ def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
 
 
 def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max: int) -> int:
-    """How many servers, up to ``count_max``, may join a group with a quota of ``limit`` members.
+    """Return how many servers, up to ``count_max``, may join a group of at most ``limit`` members.
 
-    Raises :class:`QuotaExceeded` if these are fewer than ``count_min``.
+    Raises :class:`QuotaExceeded` if fewer than ``count_min`` may join.
     """
     if limit == UNLIMITED:
         return count_max
@@ -125,5 +126,5 @@ def allowed_count(group_state: GroupState, limit: int, count_min: int, count_max
 
 
 def add_members(tx: Tx, group_id: int, server_uuids: Collection[str]) -> None:
-    """Add new servers, in the transaction that writes them."""
+    """Add new servers to a group, in the transaction that writes the servers."""
     server_groups.add_members(tx, group_id, server_uuids)

@@ -1,8 +1,8 @@
 """Names of scheduler hints: which are known, which filters read them, and which are misspelt.
 
-Always true: a known hint of a new request is read, or the request is rejected. A misspelt name
-is rejected too: with ``pcloud`` misspelt, the server could be placed anywhere. Other names are
-accepted, because clients of other clouds send their own.
+Always true: a new request with a known hint that no filter reads is rejected. A misspelt name is
+rejected too, because a server with a misspelt ``pcloud`` could be placed anywhere. Other names
+are accepted, because clients of other clouds send their own hints.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 
 FILTER_HINTS = ("filter", "filters")
-"""Hints that name host filters in place of the default ones; a policy restricts them."""
+"""The hints that name host filters instead of the default filters; a policy restricts them."""
 UNASKED = "pcloud_unasked"
-"""Stored beside the hint ``pcloud`` if the service wrote that; see ``dedications``."""
+"""Stored in addition to the hint ``pcloud`` if the service wrote ``pcloud``; see
+``dedications``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
-"""Hints that are read with any filters."""
+"""The hints that are always read, whatever filters are in force."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "group": ("group",),
     "same_hosts": ("same_host",),
@@ -31,13 +32,14 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "pcloud_host": ("pcloud_host",),
     "reservation": ("reservation",),
 }
-"""The hints behind each field of the request spec; a filter that reads the field reads them."""
+"""The hints that set each field of the request spec. A filter that reads a field also reads its
+hints."""
 LETTERS_MAX = 2
-"""A name that differs from a known one by so many letters is misspelt, if these are fewer than
-half of the known one's: ``city`` is not a misspelt ``cidr``."""
+"""The maximum number of wrong letters in a name that counts as misspelt. They must also be fewer
+than half of the known name's letters: ``city`` is not a misspelt ``cidr``."""
 ISOLATING = ("pcloud", "reservation")
-"""Hints that keep other projects' servers away. A longer name that contains one, such as
-``pcloud_id``, counts as misspelt."""
+"""The hints that keep other projects' servers away. A longer name that contains one of them, such
+as ``pcloud_id``, counts as misspelt."""
 SHOWN_MAX = 60
 NOT_READ = "not read by any filter"
 
@@ -46,8 +48,9 @@ NOT_READ = "not read by any filter"
 class Readers:
     """The hints that the filters and weighers in force for one request read.
 
-    Filters read ``by_filters``; filters and weighers read ``read``. ``of_any`` names plug-ins that
-    may read any hint. ``known`` has all readers of each known hint, in force or not.
+    ``by_filters`` are the hints that filters read. ``read`` also includes the hints that weighers
+    read. ``of_any`` names the plug-ins that may read any hint. ``known`` lists all readers of each
+    known hint, even those that are not in force.
     """
 
     by_filters: frozenset[str]
@@ -57,9 +60,9 @@ class Readers:
 
 
 def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    """The known hints with their readers: Innkeeper's own filters and weighers, and these."""
+    """Return the known hints with their readers: built-in filters and weighers, and these."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(OF_ALL, ())
-    # A plug-in may replace a filter of the same name, and read other hints.
+    # A plug-in may replace a built-in filter of the same name, and may read other hints.
     for each in (*FILTERS.values(), *WEIGHERS.values(), *plugins):
         for hint in hints_of(each):
             found[hint] = tuple(dict.fromkeys((*found.get(hint, ()), each.NAME)))
@@ -67,7 +70,7 @@ def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
 
 
 def hints_of(reader: Any) -> frozenset[str]:
-    """The hints that a filter or weigher is known to read."""
+    """Return the hints that a filter or weigher is known to read."""
     fields = (OF_FIELDS.get(field, ()) for field in reader.READS)
     return frozenset((*getattr(reader, "HINTS", ()), *(name for each in fields for name in each)))
 
@@ -75,7 +78,7 @@ def hints_of(reader: Any) -> frozenset[str]:
 def readers(
     filters: Sequence[Any], weighers: Sequence[Any], known: Mapping[str, tuple[str, ...]]
 ) -> Readers:
-    """What these filters and weighers read."""
+    """Return which hints these filters and weighers read."""
     by_filters = frozenset(hint for each in filters for hint in hints_of(each)) | OF_ALL
     by_weighers = frozenset(hint for each in weighers for hint in hints_of(each))
     of_any = tuple(
@@ -87,7 +90,7 @@ def readers(
 
 
 def check(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
-    """The hints with unknown names, and the note about each.
+    """Return the hints with unknown names, with a note about each.
 
     Raises :class:`Invalid` for a known hint without a reader in force, and for a misspelt name.
     """
@@ -111,7 +114,7 @@ def check(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
 
 
 def not_in_force(name: str, readers: Readers) -> Invalid:
-    """The refusal of a known hint without a reader in force."""
+    """Return the refusal for a known hint without a reader in force."""
     ours = [each for each in readers.known[name] if each in FILTERS]
     reader = (ours or readers.known[name])[0]
     problem = (
@@ -127,10 +130,11 @@ def not_in_force(name: str, readers: Readers) -> Invalid:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that this one misspells, if any.
+    """Return the known name that ``name`` misspells, or ``None``.
 
-    That is the one with the fewest letters added, removed, replaced or swapped with their
-    neighbours, regardless of case; or an isolating one that the name contains.
+    This is the known name with the smallest number of edits from ``name``, ignoring case. An edit
+    adds, removes or replaces a letter, or swaps two neighbours. If no known name is near enough,
+    an isolating name that ``name`` contains is returned.
     """
     small = name.lower()
     near = [
@@ -144,10 +148,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _distance(one: str, other: str) -> int | None:
-    """The number of letters by which two texts differ; ``None`` above :data:`LETTERS_MAX`."""
+    """Return the number of edits between two texts; ``None`` above :data:`LETTERS_MAX`."""
     if one == other:
         return 0
-    # Cheap tests first: a client may send many long names.
+    # Cheap tests come first, because a client may send many long names.
     if abs(len(one) - len(other)) > LETTERS_MAX or len(set(other) - set(one)) > LETTERS_MAX:
         return None
     before: list[int] = []

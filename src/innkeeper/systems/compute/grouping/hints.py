@@ -1,9 +1,9 @@
 """Scheduler hints: users' rules for the hosts of their servers, resolved for a request spec.
 
-Always true: the refusal of another project's server does not differ from that of an unknown one.
-The stored hints of a server name pclouds and reservations by their ids, so renaming one changes
-nothing. Hints of unknown names are stored too, because an operator's own filters may read them;
-see :mod:`innkeeper.systems.compute.grouping.hint_names`.
+Always true: a hint that names another project's server gets the same refusal as one that names
+an unknown server. The stored hints of a server name pclouds and reservations by id, so a rename
+has no effect on them. Hints with unknown names are stored too, because an operator's own filters
+may read them; see :mod:`innkeeper.systems.compute.grouping.hint_names`.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ GROUP, QUERY = "group", "query"
 SAME_HOST, DIFFERENT_HOST = "same_host", "different_host"
 NEAR_ADDRESS, NEAR_RANGE = "build_near_host_ip", "cidr"
 DEFAULT_RANGE = "/24"
-"""The default range of near addresses."""
+"""The default range of addresses that count as near."""
 HARD_POLICIES = (GroupPolicy.AFFINITY, GroupPolicy.ANTI_AFFINITY)
-"""Policies of groups that a filter enforces; weighers prefer the others."""
+"""The group policies that a filter enforces; weighers apply the other policies."""
 ReadersOf = Callable[[tuple[str, ...] | None], Readers]
-"""The readers of a request's hints, by the filters that it names, if any."""
+"""Returns the readers of a request's hints, given the filters that the request names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """Hints as a request spec has them; see :class:`innkeeper.domain.placing.RequestSpec`.
 
-    ``filters`` are those that the request names in place of the default ones. ``kept`` are the
-    hints as the server stores them. ``unread`` are the unknown ones, with a note about each.
+    ``filters`` are the filters that the request names instead of the default filters. ``kept`` are
+    the hints as stored with the server. ``unread`` are the unknown hints, with a note about each.
     """
 
     group: GroupState | None = None
@@ -58,7 +58,7 @@ class Resolved:
 
     @property
     def names_dedicated(self) -> bool:
-        """Whether only hosts of a pcloud or of a reservation are requested."""
+        """Whether the hints request hosts of a pcloud or of a reservation."""
         return bool(self.pclouds) or self.reservation is not None
 
 
@@ -76,8 +76,8 @@ def resolve(
 ) -> Resolved:
     """Resolve the hints of a new request.
 
-    Raises :class:`Invalid` for unknown or malformed values, for a misspelt hint, and for one
-    that no filter in force reads.
+    Raises :class:`Invalid` for unknown or malformed values, for a misspelt hint, and for a known
+    hint that no filter in force reads.
     """
     if not hints:
         return NOTHING
@@ -108,7 +108,7 @@ def resolve(
 
 
 def names_hosts(hints: Mapping[str, Any]) -> bool:
-    """Whether the query among hints uses the names of hosts.
+    """Return whether the query in these hints uses the names of hosts.
 
     Raises :class:`Invalid` for a malformed query.
     """
@@ -119,10 +119,9 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
 def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
     """Resolve the stored hints of a server that is to be moved, except for its group.
 
-    The named host of a pcloud counts only for a server that ``is_nowhere``, and only while a host
-    has that name; a server on a host goes to another one. Servers that were deleted since, and
-    malformed values from before hints were checked, are ignored, so that they do not prevent the
-    move.
+    ``is_nowhere`` means that the server has no host. Only then does the requested host of a
+    pcloud count, and only if a host still has that name. To allow the move, servers that have
+    been deleted are ignored, and so are malformed values that older versions stored.
     """
     if not hints:
         return NOTHING
@@ -145,13 +144,13 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
 
 
 def _present_host(tx: Tx, hints: Mapping[str, Any]) -> str | None:
-    # The pcloud's owner may have renamed the host, or given it back.
+    # The owner of the pcloud may have renamed the host, or given it back.
     name, pclouds = dedications.named_host(hints), dedications.named(hints)
     return name if name is not None and dedications.is_name_used(tx, pclouds, name) else None
 
 
 def _by_ids(tx: Tx, hints: Mapping[str, Any], project_id: str, now: datetime) -> Mapping[str, Any]:
-    """These hints with the ids of pclouds and reservations in place of their names."""
+    """Return these hints with the ids of pclouds and reservations instead of their names."""
     pclouds = _full_texts(hints, dedications.HINT)
     reserved = _full_texts(hints, dedications.RESERVATION_HINT)
     if len(reserved) > 1:
@@ -176,9 +175,9 @@ def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """As :func:`_texts`, but rejects an empty hint.
+    """Return the texts of a hint like :func:`_texts`, but reject empty texts.
 
-    A script with an empty variable would place its server on a wrong host.
+    Otherwise a script with an empty variable could place its server on a wrong host.
     """
     if name not in hints:
         return []
@@ -190,7 +189,6 @@ def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """The texts of a hint, which is one text or a list of them."""
     given = hints.get(name)
     if given is None:
         return []
@@ -205,14 +203,13 @@ def _malformed(name: str) -> Invalid:
 
 
 def _uuids(hints: Mapping[str, Any], name: str) -> list[str]:
-    # Texts that are no ids are kept: they are unknown servers then.
+    # Texts that are not ids are kept, and are then treated as unknown servers.
     return [canonical_uuid(each) or each for each in _texts(hints, name)]
 
 
 def _homes(
     tx: Tx, uuids: Collection[str], project_id: str, *, is_admin: bool
 ) -> Mapping[str, str | None]:
-    """The hosts of servers; raises :class:`Invalid` for unknown ones."""
     found = _known_homes(tx, uuids, None if is_admin else project_id)
     unknown = sorted(set(uuids) - found.keys())
     if unknown:
@@ -223,7 +220,7 @@ def _homes(
 def _known_homes(
     tx: Tx, uuids: Collection[str], project_id: str | None = None
 ) -> dict[str, str | None]:
-    """The hosts of those of these servers that exist, and belong to the project if given."""
+    """Return the hosts of the servers that exist and belong to the project, if one is given."""
     return {
         str(each.uuid): each.host
         for each in servers.alive(tx, sorted(uuids))
@@ -244,7 +241,7 @@ def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> GroupState | No
 
 
 def _check_combinations(hints: Mapping[str, Any]) -> None:
-    # For new requests only: old servers may have such hints stored, and can still move.
+    # Only new requests are checked. Old servers may have such hints, and can still be moved.
     if hints.get(NEAR_RANGE) is not None and hints.get(NEAR_ADDRESS) is None:
         raise Invalid(
             f"The scheduler hint {NEAR_RANGE} needs the hint {NEAR_ADDRESS}, which is missing."
@@ -285,7 +282,7 @@ def _near(hints: Mapping[str, Any]) -> Network | None:
 
 
 def _query(given: Any) -> Expression | None:
-    # OpenStack clients send JSON in a text; other clients send the JSON itself.
+    # OpenStack clients send the query as a string of JSON, other clients as JSON.
     if given is None:
         return None
     return expressions.parse(given) if isinstance(given, str) else expressions.read(given)

@@ -1,8 +1,8 @@
-"""Aggregates that another room owns: what their owner implements, and the changes it may make.
+"""Aggregates that another room owns: the protocol of an owner, and the changes that it may make.
 
-Always true: only its owner edits an owned aggregate, and the owner refuses what would break its
-room's rules. The owner adds and removes hosts by :func:`add_host` and :func:`remove_host`. No
-other aggregate has names or keys with the owners' prefixes.
+Always true: only the owner of an aggregate edits it, and rejects edits that would break the rules
+of its room. The owner adds and removes hosts with :func:`add_host` and :func:`remove_host`. Only
+owned aggregates have names and keys with the owners' prefixes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as placement_aggregates
 
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
-"""Prefixes of owned aggregates' names, and of the metadata keys that owners write."""
+"""The prefix of owned aggregates' names, and of the metadata keys that owners write."""
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 remove = aggregates.remove
 is_name_taken = aggregates.is_name_taken
 
 
 class AggregateOwner(Protocol):
-    """The owner of the aggregates of one kind. A refused call has changed nothing."""
+    """The owner of the aggregates of one kind. A call that raises a refusal has no effect."""
 
     def metadata(self, tx: Tx, owned: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
-        """The values of the owner's keys, by the aggregates' rows."""
+        """Return the values of the owner's keys, by the row ids of the aggregates."""
 
     def keeps_key(self, key: str) -> bool:
-        """Whether a key is the owner's; other keys are stored with the aggregate."""
+        """Return whether a key is the owner's; other keys are stored with the aggregate."""
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
@@ -53,14 +53,14 @@ class AggregateOwner(Protocol):
 
 
 Owners = Mapping[str, AggregateOwner]
-"""By kind."""
+"""The owners of aggregates, by kind."""
 NO_OWNERS: Owners = MappingProxyType({})
 
 
 def of(owners: Owners, aggregate: Aggregate) -> AggregateOwner | None:
-    """The owner of an aggregate; ``None`` if every administrator may edit it.
+    """Return the owner of an aggregate; ``None`` if every administrator may edit the aggregate.
 
-    Raises :class:`Conflict` if the aggregate has an owner that is not among ``owners``.
+    Raises :class:`Conflict` if the aggregate has an owner that is not in ``owners``.
     """
     if aggregate.kind is None:
         return None
@@ -71,7 +71,7 @@ def of(owners: Owners, aggregate: Aggregate) -> AggregateOwner | None:
 
 
 def create(tx: Tx, uuid: str, name: str, kind: str, now: datetime) -> int:
-    """Create an aggregate of a kind, without hosts, and return its row."""
+    """Create an aggregate of a kind, without hosts, and return its row id."""
     return aggregates.add(tx, uuid, name, {}, now, kind)
 
 
@@ -88,19 +88,19 @@ def remove_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
 
 
 def join_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
-    """Add a host's provider to an aggregate in Placement, with a change row for the host."""
+    """Add a host's provider to an aggregate in Placement, and add a change row for it."""
     placement_aggregates.join(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
 def leave_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
-    """Remove a host's provider from an aggregate in Placement, with a change row."""
+    """Remove a host's provider from an aggregate in Placement, and add a change row for it."""
     placement_aggregates.leave(tx, host.provider_uuid, uuid, now)
     changes.add_always_read(tx, [host.provider_id], now)
 
 
 def uuid_of(tx: Tx, row: int) -> str:
-    """The uuid, in Placement too, of an owned aggregate that exists."""
+    """Return the uuid, which Placement also uses, of an owned aggregate that exists."""
     found = aggregates.uuid_of(tx, row)
     assert found is not None, "only its owner removes an owned aggregate"
     return found

@@ -1,4 +1,4 @@
-"""Agents: registration, heartbeats, and the callers that may act for them."""
+"""Agents: registration, heartbeats, and which callers may act for them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from innkeeper.domain.ids import AgentId
 from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 page = agents.page
 
 
 def register(
     tx: Tx, context: RequestContext, name: str, driver: str, *, new_id: str, now: datetime
 ) -> Agent:
-    """Register an agent, or return the one with this name: a restarted agent is the same.
+    """Register an agent, or return the agent with this name, which has restarted.
 
-    For a known agent this is no heartbeat: its machines may not answer. A caller with the agent's
-    own credential takes it over from the user that registered it. Raises
-    :class:`AlreadyExists` if another user's agent has the name, and :class:`Forbidden` for the
-    credential of another agent.
+    The registration of a known agent does not count as a heartbeat, because its machines may not
+    respond. If the caller has the agent's own credential, the agent belongs to that credential
+    from then on. Raises :class:`AlreadyExists` if another user's agent has the name, and
+    :class:`Forbidden` for the credential of another agent.
     """
     agent_identity = context.agent_identity
     if agent_identity is not None and agent_identity.agent_name != name:
@@ -45,7 +45,7 @@ def register(
 
 
 def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
-    """The agent with this id, if the caller may act for it; else :class:`NotFound`."""
+    """Return the agent if the caller may act for it, or raise :class:`NotFound`."""
     found = agents.by_id(tx, AgentId(agent_id))
     if found is None or not _is_own(found, context):
         raise NotFound(f"Agent {agent_id} could not be found.")
@@ -53,7 +53,7 @@ def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
 
 
 def heartbeat(tx: Tx, context: RequestContext, agent_id: str, now: datetime) -> Agent:
-    """Record a heartbeat of an agent, which brings its hosts up."""
+    """Record a heartbeat of an agent; its hosts are then up."""
     found = own(tx, context, agent_id)
     agents.mark_seen(tx, found.id, now)
     return found

@@ -1,8 +1,8 @@
-"""Hosts: the reports of their agents, and operators' changes of their services.
+"""Hosts: reports of their agents, and operators' changes to their services.
 
-Always true: a change of what the host table shows (zone, capabilities, agent, whether a host is
-open) adds a change row for the provider in the same transaction. The zone that an agent reports
-is stored, and is in force if no aggregate of the host names one.
+Always true: a change of a fact in the host table (zone, capabilities, agent, whether a host is
+disabled or forced down) adds a change row for the provider in the same transaction. The zone that
+an agent reports is stored. It applies if no aggregate of the host names a zone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from innkeeper.systems.compute.hosts import reconcile
 from innkeeper.systems.compute.moves import cleanup
 from innkeeper.systems.placement import providers, registration
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 by_row = hosts.by_row
 page = hosts.page
 
@@ -41,10 +41,11 @@ def report(
     ids: IdSource,
     now: datetime,
 ) -> list[Reported]:
-    """Apply an agent's report; hosts that it leaves out stay as they are.
+    """Apply an agent's report; hosts that are missing from it stay unchanged.
 
-    A report without changes writes only its time. Raises :class:`Conflict` for a host of another
-    agent that is alive, and :class:`Forbidden` for one that ``agent_identity`` may not report.
+    A report without changes writes only the time of the report. Raises :class:`Conflict` for a
+    host of another agent that is up, and :class:`Forbidden` for a host that ``agent_identity`` may
+    not report.
     """
     names = [each.name for each in reports]
     if len(set(names)) != len(names):
@@ -72,7 +73,7 @@ def report(
     _add(tx, agent, fresh, registered, defaults, ids, now)
     again = [(each, known[each.name]) for each in reports if each.name in known]
     _change(tx, agent, again, before, defaults, now)
-    # New hosts too: a host that was removed before left its orders behind.
+    # New hosts are included, because a host that was removed earlier may have left orders.
     orders.move(tx, names, agent.id)
     unknown = reconcile.servers(tx, agent.id, reports, now)
     services = hosts.by_names(tx, names)
@@ -91,8 +92,8 @@ def _must_be_allowed(
         if not agent_identity.may_report(name):
             raise Forbidden(f"The agent's credential is not for the host {name}.")
         host = known.get(name)
-        # A silent agent does not prove that its hosts may be taken over. An administrator decides
-        # that by naming them in the credential.
+        # That an agent is down does not prove that its hosts may be taken over. An administrator
+        # decides that by naming the hosts in a credential.
         if host is not None and host.agent_id != agent.id and not agent_identity.hosts:
             raise Forbidden(f"Host {name} is another agent's, and the credential does not name it.")
 
@@ -169,7 +170,7 @@ def _add(
             for each in fresh
         ],
     )
-    # A provider that existed before its host has no change row of its own yet.
+    # If the provider existed before its host, nothing else adds a change row for it.
     providers_of = [registered[each.name] for each in fresh]
     changes.add_always_read(tx, [each.provider_id for each in providers_of if not each.is_new], now)
 
@@ -229,13 +230,14 @@ def _change(
 
 
 _SHOWN = ("agent", "zone", "ip", "facts")
-"""What the host table shows."""
+"""The reported facts that are in the host table."""
 
 
 def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
-    """Whether a host's capabilities had expired before this report, which brings them back.
+    """Return whether a host's capabilities had expired before this report.
 
-    The host table follows reports by itself from time to time; this one needs a change row.
+    The report makes them valid again. It needs a change row, because the host table otherwise
+    reads the times of reports only periodically.
     """
     if host.reported_at is None:
         return True
@@ -244,7 +246,7 @@ def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ServiceChange:
-    """An operator's change of a host's service; ``None`` keeps a field as it is."""
+    """An operator's change of a host's service; ``None`` leaves a field unchanged."""
 
     is_disabled: bool | None = None
     disabled_reason: str | None = None
@@ -252,7 +254,7 @@ class ServiceChange:
 
 
 def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> Host:
-    """Change a host's service and return the host; enabling it clears the disabled reason."""
+    """Change a host's service and return the host. Enabling it clears the disabled reason."""
     is_disabled = host.is_disabled if wanted.is_disabled is None else wanted.is_disabled
     reason = host.disabled_reason if wanted.is_disabled is None else wanted.disabled_reason
     is_down = host.is_forced_down if wanted.is_forced_down is None else wanted.is_forced_down
@@ -272,11 +274,11 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
 
 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
-    """Remove a host, also from its aggregates, and its provider if nothing needs that.
+    """Remove a host and its memberships in aggregates, and its provider if that is unused.
 
-    Leftovers of moved servers on the host count as destroyed. Raises :class:`InUse` while
-    servers are on the host, or moving to or from it. An agent that still reports the host brings
-    it back with its next registration.
+    Remains of moved servers on the host count as destroyed. Raises :class:`InUse` if the host is
+    dedicated, has servers, or is the source or destination of a move. If an agent still reports
+    the host, its next registration creates the host again.
     """
     reason = dedications.why_not_free(host)
     if reason is not None:
@@ -295,12 +297,12 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
     registration.retire(tx, host.provider_id)
     changes.add_always_read(tx, [host.provider_id], now)
     with contextlib.suppress(InUse):
-        # Other consumers hold some of the provider, or have been on it: then it stays.
+        # The provider is kept if other consumers have or had allocations on it.
         providers.delete(tx, host.provider_uuid, now)
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:
-    """The host of this compute service; else :class:`NotFound`."""
+    """Return the host of this compute service, or raise :class:`NotFound`."""
     found = hosts.by_service(tx, service_uuid)
     if found is None:
         raise NotFound(f"Service {service_uuid} could not be found.")
@@ -308,7 +310,7 @@ def by_service(tx: Tx, service_uuid: str) -> Host:
 
 
 def by_name(tx: Tx, name: str) -> Host:
-    """The host with this name; else :class:`NotFound`."""
+    """Return the host with this name, or raise :class:`NotFound`."""
     found = hosts.by_names(tx, [name]).get(name)
     if found is None:
         raise NotFound(f"Could not find binary nova-compute on host {name}.")
@@ -316,17 +318,17 @@ def by_name(tx: Tx, name: str) -> Host:
 
 
 def by_name_or_none(tx: Tx, name: str) -> Host | None:
-    """The host with this name, if there is one."""
+    """Return the host with this name, or ``None``."""
     return hosts.by_names(tx, [name]).get(name)
 
 
 def by_provider(tx: Tx, uuid: str) -> Host | None:
-    """The host on this provider."""
+    """Return the host on this provider, or ``None``."""
     return hosts.by_provider(tx, ProviderUuid(uuid))
 
 
 def servers_on(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-    """The servers on each of these hosts: uuid and name."""
+    """Return the servers on each of these hosts, as pairs of (uuid, name)."""
     found: dict[str, list[tuple[str, str]]] = {}
     for host, uuid, name, *_ in hosts.servers_on(tx, names):
         found.setdefault(host, []).append((uuid, name))
@@ -334,7 +336,7 @@ def servers_on(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[str, str]
 
 
 def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, str]]]:
-    """The servers on each of these hosts: uuid and project."""
+    """Return the servers on each of these hosts, as pairs of (uuid, project id)."""
     found: dict[str, list[tuple[ServerId, str]]] = {}
     for host, uuid, project_id in hosts.residents(tx, names):
         found.setdefault(host, []).append((ServerId(uuid), project_id))
@@ -342,12 +344,12 @@ def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, 
 
 
 def usable_zones(tx: Tx, service_down_time_s: float, *, now: datetime) -> dict[str, bool]:
-    """All zones in order, and whether a host of each can take servers now."""
+    """Return all availability zones in order, and whether a host of each can take servers now."""
     return availability_zones.usable(tx, now - timedelta(seconds=service_down_time_s))
 
 
 def by_zone(tx: Tx) -> dict[str, list[HostStatus]]:
-    """All zones in order, with their hosts."""
+    """Return all availability zones in order, with their hosts."""
     zones: dict[str, list[HostStatus]] = {}
     for zone, host in availability_zones.host_states(tx):
         zones.setdefault(zone, []).append(host)

@@ -1,8 +1,8 @@
 """Totals and usage of hosts, for operators.
 
-Always true: a host shows what it can use. For a class that it does not have itself, that is the
-sum of the pools that serve it, so several hosts may show the same amounts. The sums over all
-hosts count each pool once.
+Always true: a host shows the amounts that it can use. If it has no inventory of a class, these
+are the sums over the pools that lend to it, so several hosts may show the same amounts. The sums
+over all hosts count each pool once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from innkeeper.systems.placement import pools
 class Amounts:
     """One resource class of one host, or of all hosts.
 
-    ``held`` includes what is reserved for the host itself, as Nova's numbers do for memory and
-    disk. ``is_own`` says that the host has the class itself and needs no pool.
+    ``held`` includes the amount reserved for the host itself, as in Nova for memory and disk.
+    ``is_own`` means that the host has capacity of the class itself and needs no pool.
     """
 
     total: int = 0
@@ -34,7 +34,7 @@ class Amounts:
 
     @property
     def held(self) -> int:
-        """Reserved or in use."""
+        """The amount that is reserved or used."""
         return self.reserved + self.used
 
     def add(self, other: Amounts) -> None:
@@ -46,7 +46,7 @@ class Amounts:
 
 @dataclass(slots=True)
 class HostInventories:
-    """One host's amounts, its servers, and those of them that have a task."""
+    """The amounts of a host, the number of its servers, and the number of those with a task."""
 
     vcpus: Amounts = field(default_factory=Amounts)
     memory_mb: Amounts = field(default_factory=Amounts)
@@ -61,7 +61,7 @@ class HostInventories:
 
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
-    """The inventories of these hosts, in order, without a look at other hosts."""
+    """Return the inventories of these hosts, in the same order, without reading other hosts."""
     found = {each.provider_id: HostInventories() for each in hosts}
     classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)
@@ -98,7 +98,7 @@ def _fill(tx: Tx, found: Mapping[ProviderId, HostInventories], classes: Mapping[
 
 
 def of_all(tx: Tx) -> tuple[int, HostInventories]:
-    """The number of all hosts, and their summed inventories; the database adds them up."""
+    """Return the number of all hosts and their total inventories, summed by the database."""
     whole = HostInventories()
     classes = host_inventory_rows.class_ids(tx)
     depended_on = {

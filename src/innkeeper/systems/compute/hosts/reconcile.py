@@ -1,17 +1,17 @@
-"""Reconcile the servers that hosts have with those that they should have.
+"""Reconciles the servers that are on hosts with those that are recorded for them.
 
-An agent reports its hosts' servers when it starts, before it asks for work:
+An agent reports its hosts' servers when it starts, before it fetches orders:
 
-- A server that was deleted or moved away while the agent was down is ordered to be destroyed,
-  unless an open migration has left it there.
-- An unknown server is left alone, reported to the caller and stored for audits: the agent may
+- For a server that was deleted or moved while the agent was down, the agent gets a destroy order,
+  unless an open migration explains the copy.
+- An unknown server is left alone, returned to the caller and stored for audits. The agent may
   belong to another cloud, or the database may come from a backup.
-- A server that the host does not have any more goes to ERROR. It keeps its allocation and its
-  host, because both may come back, and it is not rebuilt, because that would lose its disks.
-- A server that was lost so, and is there again, gets its former status back.
-- A server whose power state differs gets the status that its host reports.
+- A server that the host no longer has goes to ERROR. It keeps its host and its allocations,
+  because it may reappear. It is not rebuilt, because it would lose its disks.
+- A lost server that has reappeared gets its former status back.
+- A server whose reported power state differs from the recorded one gets the matching status.
 
-A server in BUILD or with a task is left alone: its order is still pending.
+A server in BUILD or with a task is left alone, because its order is still pending.
 
 Always true: reconciling is idempotent.
 """
@@ -34,30 +34,31 @@ from innkeeper.systems.compute.servers.power import POWER_OF
 from innkeeper.systems.compute.servers.servers import fault
 
 LOST = "The host came back without this server."
-"""The fault of a server that its host lost, by which it is recognized if it comes back."""
+"""The fault of a server that its host lost. If the server reappears, this fault identifies it."""
 WAS = "was"
-"""The key in that fault of the server's former status."""
+"""The key of the server's former status in that fault."""
 STATUS_OF = {
     Power.RUNNING: Status.ACTIVE,
     Power.PAUSED: Status.PAUSED,
     Power.SHUTDOWN: Status.SHUTOFF,
 }
-"""The status of a server by its power state."""
+"""The status of a server, by its power state."""
 CONSISTENT = {
     Status.ACTIVE: (Status.ACTIVE,),
     Status.SHUTOFF: (Status.SHUTOFF,),
     Status.PAUSED: (Status.PAUSED,),
-    # The memory is on disk, which looks like a shutdown.
+    # A suspended server's memory is on disk, so the server appears to be shut down.
     Status.SUSPENDED: (Status.SHUTOFF, Status.PAUSED),
 }
-"""The statuses by power state that are consistent with a status; others are not compared."""
+"""The reported statuses that are consistent with each recorded status. Servers in any other status
+are not compared."""
 MUST_BE_THERE = frozenset({*CONSISTENT, Status.VERIFY_RESIZE, Status.SHELVED})
 
 
 def servers(
     tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime
 ) -> dict[str, tuple[ServerId, ...]]:
-    """Reconcile the servers of the reported hosts; returns unknown servers by host."""
+    """Reconcile the servers of the reported hosts, and return the unknown servers by host."""
     present = {each.name: set(each.servers) for each in reports if each.servers is not None}
     if not present:
         return {}
@@ -107,7 +108,7 @@ def _destroy(
 
 
 def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
-    """The hosts of the open migrations of these servers, each with its server."""
+    """Return pairs of (host, server id) for the open migrations of these servers."""
     return {
         (host, each.server_uuid)
         for part in by_ids.parts(uuids)
@@ -118,20 +119,20 @@ def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
 
 
 UNREPORTED = -1
-"""The server is there, and the agent reports no power states."""
+"""The host has the server, but its agent does not report power states."""
 
 
 def _power(
     uuid: ServerId, present: Collection[ServerId], off: Mapping[ServerId, int] | None
 ) -> int | None:
-    """The power state of a server on its host; ``None`` if it is not there."""
+    """Return the power state of a server on its host; ``None`` if the host does not have it."""
     if uuid not in present:
         return None
     return UNREPORTED if off is None else off.get(uuid, Power.RUNNING)
 
 
 def _corrections(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
-    """The columns of a server to write if its host reports this power state."""
+    """Return the columns of a server to write, given the power state that its host reports."""
     if row.task_state is not None:
         return {}
     is_lost = row.status == Status.ERROR and (row.fault or {}).get("message") == LOST

@@ -1,8 +1,8 @@
-"""Comparison of a running process's host table with the store, one part at a time.
+"""Compares the host table of a running process with the store, one part at a time.
 
 Always true: the table has caught up with what the transaction sees, so any difference is a
-fault. Rows that differ are read again, so that the next decision is right. Parts are small,
-because all writes wait for them. The first part includes the pools, which are few.
+fault. Rows that differ are read again, so that the next decision is correct. Parts are small,
+because all writes wait during a comparison. The first part includes all pools, which are few.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 
 ROWS = 200
-"""Hosts in one part, which takes about 10 ms."""
+"""The number of hosts in one part. Comparing a part takes about 10 ms."""
 
 
 class Compared(NamedTuple):
@@ -29,7 +29,7 @@ class Compared(NamedTuple):
 
 
 def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
-    """Compare the rows from ``first_row`` on, and repair them. To be called as a decision."""
+    """Compare one part of the rows, and repair differences. The caller runs this as a decision."""
     follower = context.follower
     table = follower.table
     start = first_row if first_row < table.host_count else 0
@@ -39,7 +39,7 @@ def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     pools = set[ProviderId]() if start else set(table.pools.index_of)
     stored = HostTable()
     stored.knows_servers = table.knows_servers
-    # Claimed as known: memberships near pools are not compared, and are slow to load.
+    # This skips the loading of memberships near pools, which is slow. They are not compared.
     stored.knows_memberships = True
     loader.load(tx, stored, ids | pools)
     differing = differences_of_some(table, stored, ids)

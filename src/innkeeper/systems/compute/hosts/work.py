@@ -1,7 +1,7 @@
 """Work orders: delivery to agents, results, timeouts and deletion.
 
 Always true: an order ends once, and its result is applied in the transaction that ends it. A
-result that comes twice or too late is accepted and changes nothing.
+repeated or late result is accepted, but has no effect.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from innkeeper.systems.compute.servers.results import (
 )
 
 SWEEP_MAX = 500
-"""The most orders that one sweep ends, and the most that it deletes. So many builds take about
-60 ms, during which all other writes wait."""
+"""How many orders one sweep ends at most, and how many it deletes at most. Ending 500 builds
+takes about 60 ms, during which all other writes wait."""
 KEPT_S = 24 * 3600.0
-"""How long an ended order is kept as history."""
+"""How long an ended order is kept as history, in seconds."""
 TOPIC = orders.TOPIC
-"""The topic under which commits announce the agents that they have orders for."""
+"""The topic on which a commit publishes the agents that have new orders."""
 
 APPLY: Mapping[str, Apply] = {
     OrderKind.BUILD: builds.apply,
@@ -56,20 +56,20 @@ APPLY: Mapping[str, Apply] = {
     OrderKind.OFFLOAD: one_by_one(shelving.apply_offload),
     OrderKind.UNSHELVE: one_by_one(shelving.apply_unshelve),
 }
-"""What follows from the results of each kind of order. Builds and deletions come by the hundred
-and are applied together."""
+"""The function that applies the results of each kind of order. Results of builds and deletions
+arrive by the hundred, so these two functions apply all results together."""
 ENDLESS = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD, OrderKind.SEND})
-"""Orders that do not time out: a host that comes back must destroy what was deleted, and only the
-source knows where a server is that was being sent."""
+"""The orders that do not time out. A host that comes up again must still destroy deleted servers,
+and only the source knows where a server is during a live migration."""
 TIMED = frozenset(APPLY) - ENDLESS
 
-# Queries that need no rules.
+# Queries that are re-exported unchanged.
 waiting = orders.waiting
 newest = orders.newest
 
 
 def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
-    """The number of the newest order, or ``last``; and the agents with orders after ``last``."""
+    """Return the newest order's number (or ``last``), and the agents with orders after ``last``."""
     behind = orders.agents_behind(tx, last)
     return max(behind.values(), default=last), frozenset(behind)
 
@@ -81,7 +81,7 @@ def record(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> list[tuple[int, bool]]:
-    """Apply an agent's results; returns each order's number, and whether its result was new.
+    """Apply an agent's results; returns pairs of (order number, whether its result was new).
 
     A result is not new if the order belongs to another agent, does not exist or has ended.
     """
@@ -89,7 +89,7 @@ def record(
     ended: list[Ended] = []
     answers: list[tuple[int, bool]] = []
     for each in results:
-        # Removed, so that of two results for one order in a request only the first is new.
+        # The order is removed, so that only its first result in a request is new.
         order = known.pop(each.order_id, None)
         if order is not None and order.agent_id == agent_id:
             ended.append((order, each))
@@ -113,7 +113,7 @@ def _end(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datet
 
 
 def _one_per_server(reported: Sequence[Ended]) -> list[list[Ended]]:
-    """Results in parts with one result per server; those of one server keep their order."""
+    """Split results into parts with one result per server; each server's results stay in order."""
     parts: list[list[Ended]] = []
     seen: Counter[ServerId] = Counter()
     for order, result in reported:
@@ -131,13 +131,14 @@ def sweep(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
-    """End orders that timed out, and delete old ones; returns how many.
+    """End orders that timed out, and delete old orders.
 
-    A timed-out order counts as failed, with consequences that are safe if it was carried out.
-    Overdue destroy orders are repeated, and servers that were shelved long enough ago are
-    offloaded.
+    A timed-out order counts as failed. The consequences are safe even if it was carried out.
+    Overdue cleanups and offloads are repeated, and servers that have been shelved for
+    ``shelved_offload_time`` are offloaded. Returns the number of orders and servers handled.
     """
-    # After a clock was set back, dead agents must not count as alive for as long as it was wrong.
+    # If a clock was ahead and has been set back, heartbeats can lie in the future. Without the
+    # reset, agents that are down would count as up until that time.
     agents.reset_future_heartbeats(tx, now + timedelta(seconds=settings.service_down_time_s), now)
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)

@@ -1,4 +1,4 @@
-"""Audit of migrations, and of what servers and migrations hold against what their flavors need."""
+"""Audit of migrations, and of the allocations of servers and migrations against their flavors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """All violations in migrations, and in what servers and migrations hold."""
+    """Yield all violations in migrations, and in the allocations of servers and migrations."""
     yield from wrong_amounts(tx, audit.open_migrations(tx))
     for uuid, status in audit.consumers_without_migration(tx, MIGRATION_TYPE):
         if status is None:
@@ -85,11 +85,11 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
-    """Servers, all or these, and their migrations, that do not hold what their flavors need."""
+    """Yield servers and migrations with wrong allocations; ``only`` selects the servers."""
     known: dict[str, Mapping[str, int]] = {}
 
     def needs(flavor: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, int]:
-        # Many servers are alike, so each pair of flavor and image is worked out once.
+        # Many servers are alike, so the amounts are computed once for each flavor and image.
         key = repr((flavor, properties))
         if key not in known:
             texts = {name: str(value) for name, value in properties.items()}
@@ -106,13 +106,13 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
         held = audit.holdings(tx, placed, beside)
         for _, uuid, flavor, properties in placed:
             own = flying[uuid].new_flavor if uuid in flying else flavor
-            # A server that holds nothing at all is reported as unbacked.
+            # A server without any allocations is reported as unbacked.
             if uuid in held:
                 yield from _compare("server", uuid, held[uuid], needs(own, properties))
             for each in leaving.get(uuid, ()):
                 has = held.get(each.uuid, {})
                 if has or each.status != MigrationStatus.REVERTING:
-                    # A server that goes back leaves its new flavor with the migration.
+                    # While a server is reverted, the migration has the amounts of the new flavor.
                     is_new = each.status in LEFT_AT_DESTINATION
                     needed = needs(each.new_flavor if is_new else each.old_flavor, properties)
                     yield from _compare("migration", each.uuid, has, needed)
@@ -130,7 +130,7 @@ def _compare(
 
 
 def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
-    """Quota usage (vcpus, MB) by project beyond its servers, reserved for resizes to revert."""
+    """Return the quota usage (vcpus, MB) by project that is reserved to revert resizes."""
     counted = [
         each
         for each in audit.open_migrations(tx)

@@ -1,8 +1,8 @@
-"""Cleanup of what servers left on hosts: results of destroy orders, retries, and what is pending.
+"""Cleanup of the remains of servers on hosts: results of destroy orders, and retries.
 
-Always true: the allocations of a migration on a host are released in the transaction that takes
-the confirmation of the host's agent that nothing of the server is left there, or later if the
-server may still arrive there.
+Always true: a migration's allocations on a host are released only after the host's agent has
+confirmed that nothing of the server is left on the host. They are released in the same
+transaction, or later if the server may still arrive on the host.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from innkeeper.systems.placement import claims
 def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
     """Apply the results of destroy orders."""
     plain = [each for each in reported if each[0].migration_id is None]
-    # Such an order may also be about a failed build, or about a stray on a host where its server
-    # does not belong: then the server is not being deleted, and lives on. A server that is being
-    # deleted and has no host is gone whatever the result.
+    # A destroy order without a migration need not belong to a deletion: it may clean up after a
+    # failed build, or destroy a copy of the server on a wrong host. The server is then kept. A
+    # server in deletion that has no host is deleted whatever the result.
     results = {order.server_uuid: (order.host, result.is_ok) for order, result in plain}
     gone = [
         each.uuid
@@ -58,7 +58,7 @@ def _apply_leftover(
         return
     server = server_rows.by_uuid(tx, order.server_uuid)
     is_reverting = completion.is_reverting(tx, migration, server)
-    # The action of the move itself does not depend on the cleanup after it.
+    # The action of the move does not wait for the cleanup that follows the move.
     if order.request_id != migration.request_id:
         actions.end_by(tx, order, result, now)
     if not result.is_ok:
@@ -78,10 +78,10 @@ def _apply_leftover(
 
 
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Order again what should have been destroyed before a time; returns for how many servers.
+    """Repeat cleanups that have been pending since before a time; returns how many.
 
-    A pending order is not repeated. A revert whose destination stays silent goes on: the server
-    starts on its source, and the destination's amounts stay held.
+    A pending order is not repeated. A revert continues even if its destination does not answer:
+    the server starts on its source, and the allocations on the destination are kept.
     """
     old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
     for each in old:
@@ -101,10 +101,10 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """The reason why a host cannot be given back; ``None`` for one that is empty.
+    """Return the reason why a host cannot be given back, or ``None`` if it is empty.
 
-    On a host that is forced down, leftovers of moved servers and pending orders do not count:
-    they may never be cleared. No server comes to the host before it is up again.
+    On a host that is forced down, remains of moved servers and pending orders do not count, since
+    they may never be cleared. No server is placed on the host before it is up again.
     """
     lost = None
     if host.is_forced_down:
@@ -117,13 +117,12 @@ def why_not_empty(tx: Tx, host: Host) -> str | None:
 
 
 def _is_needed(tx: Tx, each: Migration) -> bool:
-    """Whether a server is moving, or may still go back."""
     server = server_rows.by_uuid(tx, each.server_uuid)
     return each.status not in completion.OVER or completion.is_reverting(tx, each, server)
 
 
 def abandon(tx: Tx, host: str, now: datetime) -> None:
-    """End the cleanup of a host that is being removed, as if it had been confirmed.
+    """End the cleanup of a host that is being removed, as if its agent had confirmed it.
 
     Raises :class:`InUse` if a server is moving from or to the host, or may still go back.
     """

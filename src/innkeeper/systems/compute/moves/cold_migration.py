@@ -1,7 +1,7 @@
 """Results of the orders of cold migrations and resizes.
 
-Always true: a result applies only while the migration is at the stage of its order. A result
-that comes after the server was deleted, or the move cancelled, changes nothing.
+Always true: a result is applied only while the migration is at the stage of the order. If the
+server was deleted or the move cancelled in the meantime, the result has no effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from innkeeper.systems.placement import transfers
 def open_move(
     tx: Tx, order: OpenOrder, status: str, task: str | None
 ) -> tuple[Migration, Server] | None:
-    """The migration and the server of an order, if both are at the stage that it expects."""
+    """Return the migration and the server of an order, if they have this status and task."""
     if order.migration_id is None:
         return None
     migration = migrations.by_id(tx, order.migration_id)
@@ -35,7 +35,7 @@ def open_move(
 
 
 def apply_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order for the source to prepare the server."""
+    """Apply the result of the order to the source to prepare the server."""
     found = open_move(tx, order, MigrationStatus.MIGRATING, Task.RESIZE_MIGRATING)
     if found is None:
         return
@@ -54,7 +54,7 @@ def apply_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 
 
 def apply_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order for the destination to take the server."""
+    """Apply the result of the order to the destination to take the server."""
     _apply_last(tx, order, result, now, is_unsure=True)
 
 
@@ -68,13 +68,13 @@ def _apply_last(
     if result.is_ok:
         _arrive(tx, migration, server, now)
     else:
-        # After a timeout, the server may have arrived, or have its new size.
+        # After a timeout, the server may have arrived, or may have its new size.
         is_late, why = result.is_late, owner_message(order, result)
         _stay(tx, migration, server, why, now, is_unsure=is_unsure, may_be_there=is_late)
 
 
 def apply_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to resize a server on its host, or to revert that."""
+    """Apply the result of an order to resize a server on its host, or to revert the resize."""
     found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
     if found is None:
         _apply_last(tx, order, result, now, is_unsure=result.is_late)
@@ -116,8 +116,9 @@ def _stay(
 ) -> None:
     """End a failed move: the server stays on its source.
 
-    ``is_unsure`` says that the source may have prepared it already, and has to take it back.
-    ``may_be_there`` says that the destination may have it too, or that it may have its new size.
+    ``is_unsure`` means that the source may have prepared the server, and must run it again.
+    ``may_be_there`` means that the destination may have the server too. In a resize on the same
+    host, it means that the server may have its new size.
     """
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
@@ -134,7 +135,7 @@ def _stay(
 
 
 def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order for the source to run the server as before."""
+    """Apply the result of the order to the source to run the server as before."""
     if order.migration_id is None:
         return
     migration = migrations.by_id(tx, order.migration_id)
@@ -143,8 +144,8 @@ def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     server = server_rows.by_uuid(tx, order.server_uuid)
     if server is not None and server.task_state == Task.RESIZE_REVERTING:
         _apply_returned(tx, migration, server, order, result, now)
-    # Also after the server was deleted or reset. What the destination could not destroy is
-    # ordered again.
+    # The migration ends even if the server was deleted or reset. If the destination has not
+    # destroyed its remains, the migration stays open and the cleanup is repeated later.
     is_clear = migration.status == MigrationStatus.REVERTING and not transfers.held(
         tx, migration.uuid
     )
@@ -173,7 +174,7 @@ def _restore(tx: Tx, migration: Migration, server: Server, now: datetime) -> Non
 
 
 def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
-    """Undo a revert that the destination refused: the server is there, to be verified again."""
+    """Undo a revert that failed: the server is on its destination, to be verified again."""
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_up(tx, server.project_id, migration)

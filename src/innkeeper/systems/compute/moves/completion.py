@@ -1,7 +1,8 @@
-"""Ends of moves: at once, or after a host has destroyed what it has of a server.
+"""Ends moves: at once, or after a host has destroyed the remains of the server.
 
-Always true: the step that ends a migration releases its allocations. A migration ends only when
-nothing of its server can be left on the host that the server is not on.
+Always true: the step that ends a migration releases its allocations. A server ends up on one of
+the two hosts of a migration. The migration ends only when nothing of the server is left on the
+other host.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})
-"""Kinds of moves that shut the server down on its source."""
+"""The kinds of moves that shut the server down on its source."""
 BEFORE_ORDER = frozenset({MigrationStatus.MIGRATING})
-"""Stages at which the destination has no order about the server yet."""
+"""The stages at which the destination has no order about the server yet."""
 OVER: Mapping[str, str] = {
     MigrationStatus.CONFIRMING: MigrationStatus.CONFIRMED,
     MigrationStatus.CANCELLING: MigrationStatus.CANCELLED,
@@ -39,8 +40,8 @@ OVER: Mapping[str, str] = {
     MigrationStatus.REVERTING: MigrationStatus.REVERTED,
     MigrationStatus.FAILING: MigrationStatus.ERROR,
 }
-"""The final status of a migration by its status during the cleanup. A failed evacuation ends as
-``FAILED`` instead."""
+"""The final status of a migration, by its status during the cleanup. A failed evacuation ends as
+``FAILED`` instead of ``ERROR``."""
 
 
 def end(
@@ -52,7 +53,7 @@ def end(
 
 
 def finish(tx: Tx, migration: Migration, now: datetime) -> None:
-    """End a migration whose leftovers are destroyed."""
+    """End a migration whose cleanup is complete."""
     end(tx, migration, _outcome(migration, migration.status), now)
 
 
@@ -77,10 +78,10 @@ def leave_behind(
     request_id: str | None = None,
     message: str | None = None,
 ) -> None:
-    """Keep a migration's allocations until a host has destroyed what is left there.
+    """Order a host to clean up, and keep the migration's allocations until it has confirmed.
 
-    The new status decides which host that is. The migration ends at once if the server stays on
-    that host, or the host does not exist any more.
+    The new status decides whether the source or the destination cleans up. The migration ends at
+    once if both are the same host, or if the host no longer exists.
     """
     host = replace(migration, status=status).left_on
     if migration.stays or not moving.clear(tx, migration, host, now, request_id=request_id):
@@ -98,9 +99,9 @@ def fall_back(
     *,
     status: str = MigrationStatus.FAILING,
 ) -> None:
-    """Let a server stay on its source, and clear its destination.
+    """Leave a server on its source, and clear its destination.
 
-    For a resize on one host, the order to take the server back restores the old size.
+    For a resize on the same host, the caller must order the host to restore the old size.
     """
     moving.swap(tx, migration, server, now)
     if migration.stays:
@@ -110,12 +111,13 @@ def fall_back(
 
 
 def end_moves(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> None:
-    """Cancel or confirm all moves of a server; it stays on its present host.
+    """Cancel or confirm all moves of a server, which stays on its current host.
 
-    Afterwards the server holds its host, and migrations hold the hosts that are to be cleared.
-    With ``is_kept`` the server lives on. One that is being sent may have arrived by now: its
-    source is ordered to abort, and both hosts are held until the source reports. A cold
-    migration is taken back.
+    Afterwards the server has the allocations on its host, and migrations have those on the hosts
+    to clear. ``is_kept`` means that the server is not being deleted. The source of a cold
+    migration is then ordered to run the server again. A server that is being sent may already
+    have arrived: its source is ordered to abort, and with ``is_kept`` the allocations on both
+    hosts are kept until the source reports.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
@@ -130,7 +132,7 @@ def end_moves(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -
 
 def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kept: bool) -> None:
     if is_kept and each.kind in CARRIED:
-        # The server may have been shut down already, or have its new size.
+        # The server may already be shut down, or may have its new size.
         moving.take_back(tx, each, server, now)
     if is_kept and each.stays:
         moving.swap(tx, each, server, now)
@@ -144,9 +146,9 @@ def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kep
 
 
 def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
-    """Whether a server is being reverted from this migration.
+    """Return whether this migration is the one from which the server is being reverted.
 
-    An older migration of the server may still be reverting, because its destination is not clear.
+    An older migration of the server may also be reverting, if its destination is not cleared yet.
     """
     if server is None or server.task_state != Task.RESIZE_REVERTING:
         return False
@@ -156,15 +158,15 @@ def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
 
 
 def is_clearing(tx: Tx, migration: Migration) -> bool:
-    """Whether a host has a pending order to destroy what a migration left.
+    """Return whether a host has a pending order to destroy the remains of a migration.
 
-    A pending send order counts too: the server may arrive after its host was cleared.
+    A pending send order counts too, since the server may arrive after the host was cleared.
     """
     return has_order(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
 
 
 def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
-    """Whether an order of these kinds is pending for a migration."""
+    """Return whether an order of one of these kinds is pending for a migration."""
     return any(
         each.kind in kinds and each.migration_id == migration.id
         for each in orders.waiting_about(tx, [migration.server_uuid])
@@ -174,15 +176,16 @@ def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
 def resume_revert(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
-    """Order the source once to run the server again, even if the destination is not clear."""
+    """Order the source once to run the server again, even if the destination is not cleared."""
     if not has_order(tx, migration, OrderKind.RETURN):
         moving.take_back(tx, migration, server, now, request_id=request_id)
 
 
 def reset_state(tx: Tx, uuid: str, initiator: Initiator, *, status: str, now: datetime) -> None:
-    """Set a server to ACTIVE or ERROR, without a task. A server without a host cannot be ACTIVE.
+    """Set a server to ACTIVE or ERROR and clear its task.
 
-    All its moves end, see :func:`end_moves`. A source that has prepared the server runs it again.
+    A server without a host cannot be ACTIVE. All moves of the server end, see :func:`end_moves`.
+    If the server is being reverted, its source is ordered to run it again.
     """
     server = servers.get(tx, uuid)
     values: dict[str, Any] = {"status": status, "task_state": None}

@@ -1,9 +1,9 @@
 """Dedicated hosts of shelved servers: changes, checks, and servers that would be stranded.
 
-Always true: no server moves to shared hosts because its pcloud or reservation ended, unless the
-pcloud took it in automatically; its project or an administrator has to request that. The hints
-that name dedicated hosts change only while the server has no host, so a server's host is always
-one that its hints allow.
+Always true: the end of a pcloud or reservation does not let its servers use ordinary hosts. The
+project or an administrator has to request that, unless the pcloud took a server automatically.
+The hints that name dedicated hosts change only while the server has no host, so
+the hints always allow the server's host.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ def change(
     reservation: str | None = None,
     now: datetime,
 ) -> None:
-    """Change the dedicated hosts of a server without a host; with neither, to ordinary hosts.
+    """Change the dedicated hosts of a server without a host.
 
-    Both are names or ids, as in a hint of the server's project. Raises :class:`Conflict` for a
-    server that has a host or a task, and :class:`Invalid` for what its project may not use.
+    ``pcloud`` and ``reservation`` are names or ids, as in a hint of the server's project. Without
+    either, the server may use ordinary hosts. Raises :class:`Conflict` for a server that has a
+    host or a task, and :class:`Invalid` for dedicated hosts that its project may not use.
     """
     assert pcloud is None or reservation is None, "no host is both"
     server = _admitted(tx, uuid, initiator)
@@ -70,7 +71,7 @@ def change(
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
     uuid = dedications.pcloud_named(tx, named, project_id)
     if not any(project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])):
-        # Such an id in the hints would strand the server again.
+        # With this id in its hints, the server could not be unshelved.
         raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
     return uuid
 
@@ -114,9 +115,9 @@ def _not_shelved(error: WrongState) -> Conflict:
 
 
 def demand_there(tx: Tx, server: Server, now: datetime) -> None:
-    """Raise :class:`Conflict` if the dedicated hosts of a server without a host are gone.
+    """Raise :class:`Conflict` if a server names dedicated hosts that it can no longer use.
 
-    The message does not say whether a pcloud is gone or not for the server's project.
+    The message does not reveal whether a pcloud was deleted or is only closed to the project.
     """
     (wanted,) = dedications.wanted_by(tx, [(server.hints, server.project_id)])
     if wanted is None and dedications.named(server.hints):
@@ -134,14 +135,14 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
 
 
 def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
-    """The shelved servers without a host that could not be unshelved without this pcloud.
+    """Return the shelved servers without a host that could not be unshelved without this pcloud.
 
-    Their hints name no other pcloud that their project may use. Servers of projects that may not
-    use this pcloud do not count: they cannot be unshelved anyway. Nor do servers that it took in
-    automatically, because these may use ordinary hosts.
+    The hints of these servers name no other pcloud that their project may use. Servers of
+    projects that may not use this pcloud are left out, since they cannot be unshelved anyway.
+    Servers that the pcloud took automatically are left out too, since they may use ordinary hosts.
 
     May be false after the transaction, and misses servers whose changes are not committed yet.
-    Such a server cannot be unshelved, but its project can change its dedicated hosts.
+    A missed server cannot be unshelved until its project changes its dedicated hosts.
     """
     found = [
         (uuid, project_id, dedications.named(hints))

@@ -1,4 +1,4 @@
-"""Deletion of servers, with the end of their moves."""
+"""Deletion of servers, which also ends their moves."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def delete(
     may_override: bool,
     initiator: Initiator | None = None,
 ) -> None:
-    """Begin to delete a server; delete it at once if it has no host, or its host is down.
+    """Begin to delete a server; delete it at once if it has no host, or if its host is down.
 
-    The agent of a host that is up gets an order, and the server is deleted when the agent has
-    confirmed. The agent of a host that is down finds the order when it is back. Deleting a server
-    that is being deleted gives no second order.
+    The agent of the host gets a destroy order. If the host is up, the server is deleted once the
+    agent has confirmed. If the host is down, its agent gets the order when it is back. A server
+    that is already being deleted gets no second order.
     """
     server = servers.get(tx, uuid)
     servers.demand_unlocked(server, may_override=may_override)
@@ -60,13 +60,15 @@ def delete_some(
 ) -> int:
     """Begin to delete at most ``most`` of the servers on these hosts, even if they are locked.
 
-    Returns for how many it was not ordered before, so that the caller can repeat it until none
-    is left. Servers that an agent that is up is destroying already are skipped.
+    Returns how many were deleted or ordered to be destroyed, so that the caller can repeat the
+    call until none is left. Servers that are already being destroyed by an agent that is up are
+    skipped.
     """
     seen_since = now - timedelta(seconds=service_down_time_s)
     count = 0
     for uuid in hosts.to_delete(tx, names, seen_since, most):
-        # A server may be gone by now. Other refusals come after writes, and end the step.
+        # A server may have been deleted by now. Other refusals may follow writes, and must roll
+        # the transaction back.
         with suppress(NotFound):
             down_s = service_down_time_s
             delete(

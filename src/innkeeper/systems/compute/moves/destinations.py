@@ -1,6 +1,6 @@
-"""Destinations of moves: the host that the request names, or the best one.
+"""Destinations of moves: the host that the request names, or else the best host.
 
-Always true: the scheduler has accepted a destination, unless the request forces a host.
+Always true: the scheduler has accepted the destination, unless the request forces a host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class UnknownHost(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A destination, and the amounts that the server takes there."""
+    """A destination, and the amounts that the server takes from its providers."""
 
     host: str
     provider_id: ProviderId
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NoValidHost:
-    """Why there is no valid host. ``counted``, for administrators, has numbers of hosts."""
+    """Why there is no valid host; ``counted`` is the message with counts, for administrators."""
 
     message: str
     counted: str
@@ -53,10 +53,10 @@ def elsewhere(
     now: datetime,
     is_forced: bool = False,
 ) -> Place | NoValidHost:
-    """Another host for a server: the wanted one or the best; or why there is none.
+    """Choose another host for a server: the requested host, or else the best.
 
-    The scheduler does not check a forced host. Raises :class:`Conflict` if a forced host is down
-    or dedicated to others.
+    Returns the reason if no host is valid. The scheduler does not check a forced host. Raises
+    :class:`Conflict` if a forced host is down or dedicated to others.
     """
     spec = request_resolver.spec_of_server(
         tx,
@@ -76,13 +76,13 @@ def elsewhere(
             f"Compute host {wanted.name} is not for this server: it is dedicated to others, or "
             "not among the hosts that the server names."
         )
-    # The claim proves whether the host has room.
+    # The claim checks whether the host has enough free capacity.
     amounts = {wanted.provider_id: _by_class(context, spec)}
     return Place(wanted.name, wanted.provider_id, amounts)
 
 
 def find(context: DecisionContext, spec: RequestSpec) -> Place | NoValidHost:
-    """The best destination for a server, or why there is none."""
+    """Return the best destination for a server, or the reason why there is none."""
     plan = context.plan(spec)
     if not plan.entries:
         has_dedicated = masks.has_dedicated(context.follower.table)
@@ -107,7 +107,7 @@ def _by_class(context: DecisionContext, spec: RequestSpec) -> dict[ClassId, int]
 
 
 def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
-    """The host that a request names as the destination, if any.
+    """Return the host that a request names as the destination, or ``None``.
 
     Raises :class:`UnknownHost`, and :class:`Invalid` for the server's own host.
     """
@@ -122,7 +122,7 @@ def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
 
 
 def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
-    """The server's host, and those that may still have something of it."""
+    """Return the server's host and those of its open migrations, which may have remains of it."""
     named = {server.host}
     for each in migrations.open_ones(tx, [server.uuid]):
         named |= {each.source_host, each.dest_host}

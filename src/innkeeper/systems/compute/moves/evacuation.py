@@ -1,8 +1,8 @@
-"""Evacuation: a server is rebuilt on another host because its own is down.
+"""Evacuation: a server is rebuilt on another host because its own host is down.
 
-Always true: only a server whose host is down is evacuated. The migration then holds the lost
-host's amounts until the host's agent is back and has destroyed what it finds, so no other server
-is placed on capacity that may still be in use.
+Always true: only a server whose host is down is evacuated. The migration keeps the allocations
+on that host until its agent is back and has destroyed the remains of the server. Until then, no
+other server is placed on capacity that may still be in use.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def evacuate(
 ) -> Moved:
     """Begin to rebuild a server. The scheduler does not check a forced host.
 
-    The server runs afterwards if it ran before and ``is_started``; else it is shut off. Raises
+    Afterwards the server runs, unless it was shut off before or ``is_started`` is False. Raises
     :class:`HostInUse` if the server's host is up.
     """
     now = drawn["now"]
@@ -73,14 +73,14 @@ def evacuate(
 
 
 def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order for the new host to build the server."""
+    """Apply the result of the order to the new host to build the server."""
     found = cold_migration.open_move(tx, order, MigrationStatus.ACCEPTED, Task.REBUILDING)
     if found is None:
         return
     migration, server = found
     if not result.is_ok:
         if result.is_late:
-            # The host may have built it after all.
+            # The host may have built the server despite the timeout.
             completion.fall_back(tx, migration, server, owner_message(order, result), now)
         else:
             moving.give_back(tx, migration, server, now)

@@ -1,10 +1,10 @@
 """Live migration: a server moves to another host while it runs.
 
-The destination prepares (``expect``) and the source sends (``send``). After that the server is
-on the destination, and the source has nothing of it.
+The destination prepares (``expect``) and the source sends (``send``). Afterwards the server is
+on the destination, and nothing of it is left on the source.
 
-May be false: the host of a server whose send order timed out. Both hosts stay claimed until the
-source reports, or the server is reset or deleted.
+May be false: the recorded host of a server whose send order timed out. The allocations on both
+hosts are kept until the source reports, or the server is reset or deleted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def migrate(
 
 
 def apply_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order for the destination to prepare."""
+    """Apply the result of the order to the destination to prepare."""
     found = cold_migration.open_move(tx, order, MigrationStatus.PREPARING, Task.MIGRATING)
     if found is None:
         return
@@ -78,12 +78,12 @@ def apply_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 
 
 def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order for the source to send."""
+    """Apply the result of the order to the source to send the server."""
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
     server = server_rows.by_uuid(tx, order.server_uuid)
     if migration is not None and migration.status == MigrationStatus.CANCELLING:
-        # The server was deleted or reset meanwhile, so the destination destroys what arrived.
+        # The server was deleted or reset in the meantime, so the destination destroys its copy.
         completion.leave_behind(tx, migration, MigrationStatus.CANCELLING, now)
         return
     if migration is None or migration.status != MigrationStatus.RUNNING or server is None:
@@ -106,13 +106,13 @@ def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
 def stay(
     tx: Tx, migration: Migration, server: Server, status: str, now: datetime, message: str
 ) -> None:
-    """The server stays on its source; the destination destroys what it has prepared."""
+    """Leave the server on its source, and let the destination destroy what it has prepared."""
     completion.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
 
 def _settled(migration: Migration, server: Server) -> dict[str, Any]:
-    """The state of a server after its move, unless another action has begun meanwhile."""
+    """Return the state of a server after its move; empty if another action has begun."""
     if server.task_state == Task.MIGRATING:
         return {"task_state": None}
     if server.task_state is None and server.status == Status.ERROR:
@@ -121,9 +121,9 @@ def _settled(migration: Migration, server: Server) -> dict[str, Any]:
 
 
 def give_up_waiting(tx: Tx, order: OpenOrder, message: str, now: datetime) -> None:
-    """Set a server to ERROR whose send order timed out, and order the source to abort.
+    """Set a server whose send order timed out to ERROR, and order the source to abort.
 
-    The send order stays open: only its result says which host has the server.
+    The send order stays open, because only its result tells which host has the server.
     """
     found = cold_migration.open_move(tx, order, MigrationStatus.RUNNING, Task.MIGRATING)
     if found is None:

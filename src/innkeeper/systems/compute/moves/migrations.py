@@ -1,4 +1,4 @@
-"""Migrations in the API: lookup and listing, and the abort or completion of live ones."""
+"""Lookup and listing of migrations, and the abort and forced completion of live migrations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IN_PROGRESS = (MigrationStatus.PREPARING, MigrationStatus.RUNNING)
 
 
 class WrongMigrationState(Invalid):
-    """The state of a migration does not admit the action."""
+    """The action is not possible in the state of the migration."""
 
     def __init__(self, migration: Migration, method: str) -> None:
         super().__init__(
@@ -40,18 +40,18 @@ class WrongMigrationState(Invalid):
 
 
 def page(tx: Tx, selection: MigrationSelection) -> list[Migration]:
-    """Migrations, newest first; :class:`Invalid` for an unknown marker."""
+    """Return migrations, newest first; raises :class:`Invalid` for an unknown marker."""
     behind = None
     if selection.marker is not None:
         behind = migrations.by_uuid(tx, selection.marker)
-        # A project must not learn of another project's migration.
+        # A project must not learn that another project's migration exists.
         if behind is None or selection.project_id not in (None, behind.project_id):
             raise Invalid(f"Marker {selection.marker} could not be found.")
     return migrations.page(tx, selection, behind)
 
 
 def in_progress(tx: Tx, server_uuid: str) -> list[Migration]:
-    """A server's live migrations in progress."""
+    """Return a server's live migrations that are in progress."""
     selection = MigrationSelection(
         server_uuid=server_uuid, kind=MigrationKind.LIVE, statuses=IN_PROGRESS
     )
@@ -59,7 +59,7 @@ def in_progress(tx: Tx, server_uuid: str) -> list[Migration]:
 
 
 def get(tx: Tx, server_uuid: str, migration_id: int) -> Migration:
-    """One migration of a server; else :class:`NotFound`."""
+    """Return one migration of a server, or raise :class:`NotFound`."""
     found = migrations.by_id(tx, migration_id) if 0 < migration_id < 2**63 else None
     if found is None or found.server_uuid != server_uuid:
         raise NotFound(f"Migration {migration_id} not found for server {server_uuid}")
@@ -75,9 +75,9 @@ def abort(
     in_queue: bool,
     now: datetime,
 ) -> None:
-    """Abort a running live migration, or with ``in_queue`` also one that is still preparing.
+    """Abort a live migration that is running, or with ``in_queue`` also one that is preparing.
 
-    The abort has no effect on a server that was sent already.
+    The abort has no effect if the server has already been sent.
     """
     allowed = IN_PROGRESS if in_queue else (MigrationStatus.RUNNING,)
     server, migration = _admitted(
@@ -111,7 +111,7 @@ def _admitted(
 def force_complete(
     tx: Tx, server_uuid: str, migration_id: int, initiator: Initiator, *, now: datetime
 ) -> None:
-    """Order a live migration to complete soon, even if the server has to pause for it."""
+    """Force a live migration to complete soon, even if the server has to be paused."""
     running = (MigrationStatus.RUNNING,)
     server, migration = _admitted(
         tx, server_uuid, migration_id, initiator, running, "force complete"
@@ -122,5 +122,5 @@ def force_complete(
 
 
 def apply_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an abort or hurry order; the send order's result decides the rest."""
+    """Record the result of an abort or hurry order; the send order's result ends the move."""
     actions.end_by(tx, order, result, now)

@@ -1,11 +1,11 @@
-"""Steps that all moves share, and what is held during them.
+"""Steps that all moves share, and the allocations during moves.
 
-While a server moves, its own consumer holds the destination, and the migration's consumer holds
-the source. The host that the server does not end up on is released once it has nothing of the
-server any more.
+While a server moves, the server has the allocations on the destination, and the migration has
+those on the source. The server ends up on one of the two hosts. The allocations on the other are
+released once nothing of the server is left there.
 
-Always true: both allocations change in the transaction of their step, and a migration that has
-ended holds nothing.
+Always true: each step changes both consumers' allocations in one transaction. A migration that
+has ended has no allocations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FlavorFacts = Mapping[str, Any]
 
 
 class Drawn(TypedDict):
-    """What the caller draws for a move: a random seed, the migration's id and the time."""
+    """Values that the caller generates for a move: a seed, the migration's id and the time."""
 
     seed: int
     new_id: str
@@ -43,7 +43,7 @@ class Drawn(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a move begins: its action, its server's task, its kind, its stage and a new flavor."""
+    """The initial action, task, migration kind and stage of a move, and a resize's new flavor."""
 
     action: str
     task: str
@@ -55,7 +55,7 @@ class Start:
 def demand_settled(tx: Tx, server: Server) -> None:
     """Raise :class:`Conflict` for a server that may be moving to another host.
 
-    It may be moving without a task, if the result of sending it timed out.
+    A server without a task may still be moving, if its send order timed out.
     """
     if any(each.status in IN_FLIGHT for each in migrations.open_ones(tx, [server.uuid])):
         raise Conflict(f"Server {server.uuid} may still be on its way to another host.")
@@ -64,19 +64,19 @@ def demand_settled(tx: Tx, server: Server) -> None:
 def no_valid_host(
     tx: Tx, server: Server, action: str, initiator: Initiator, why: NoValidHost, now: datetime
 ) -> Moved:
-    """Record an action that found no valid host; the server stays as it is."""
+    """Record an action that found no valid host; the server is unchanged."""
     server_actions.add(tx, server.uuid, action, initiator, now)
     server_actions.end(tx, server.uuid, initiator.request_id, why.message, now, why.counted)
     return Moved(None, why.message, why.counted)
 
 
 def side(server: Server) -> TransferSide:
-    """A server as a consumer."""
+    """Return a server as a consumer."""
     return TransferSide(ConsumerUuid(server.uuid), server.project_id, server.user_id, CONSUMER_TYPE)
 
 
 def side_of(migration: Migration, server: Server) -> TransferSide:
-    """A migration as a consumer; its allocations belong to the server's project."""
+    """Return a migration as a consumer; its allocations belong to the server's project."""
     return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
 
@@ -89,11 +89,11 @@ def begin(
     new_id: str,
     now: datetime,
 ) -> Migration:
-    """Begin an action and its migration: the migration takes over the source's allocation, and
-    the server claims its destination.
+    """Begin an action and its migration.
 
-    Raises what :func:`claims.replace` does if the destination has no room, and
-    :class:`Conflict` for a server that is moving already.
+    The migration takes over the allocations on the source, and the server claims its destination.
+    Raises the same errors as :func:`claims.replace` if the destination has too little capacity,
+    and :class:`Conflict` for a server that is already moving.
     """
     actions.begin(tx, server, start.action, initiator, {"task_state": start.task}, now)
     demand_settled(tx, server)
@@ -124,7 +124,7 @@ def begin(
 
 
 def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
-    """Return the migration's allocations to the server, and release the server's others."""
+    """Return the migration's allocations to the server, and release the server's own."""
     transfers.transfer(tx, side_of(migration, server), side(server), now)
 
 
@@ -136,9 +136,9 @@ def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
 def clear(
     tx: Tx, migration: Migration, host: str, now: datetime, *, request_id: str | None = None
 ) -> bool:
-    """Order a host to destroy what it has of a server; False if the host does not exist.
+    """Order a host to destroy the remains of a server; False if the host does not exist.
 
-    The migration holds the host's amounts until its agent has confirmed.
+    The migration keeps its allocations on the host until the agent has confirmed.
     """
     return _give(tx, migration, host, OrderKind.DESTROY, {}, now, request_id)
 
@@ -153,7 +153,7 @@ def give_order(
     *,
     request_id: str | None = None,
 ) -> bool:
-    """Queue an order that is a part of a migration; False if the host does not exist."""
+    """Queue an order that is part of a migration; False if the host does not exist."""
     more = {
         "migration_id": migration.uuid,
         "source_host": migration.source_host,
@@ -191,7 +191,7 @@ def order_source(
     now: datetime,
     request_id: str | None = None,
 ) -> None:
-    """Queue an order for the source of a migration, which has the server."""
+    """Queue an order for the source of a migration, which still has the server."""
     source = migration.source_host
     is_given = give_order(tx, migration, source, kind, body, now, request_id=request_id)
     assert is_given, "a host with servers cannot be removed"
@@ -200,14 +200,14 @@ def order_source(
 def take_back(
     tx: Tx, migration: Migration, server: Server, now: datetime, *, request_id: str | None = None
 ) -> None:
-    """Order the source to run the server again as it did."""
+    """Order the source to run the server as before the move."""
     body = actions.order_body(server, migration.old_flavor)
     body["power_state"] = migration.old_state["power_state"]
     order_source(tx, migration, OrderKind.RETURN, body, now, request_id)
 
 
 def shape(flavor: FlavorFacts) -> dict[str, Any]:
-    """The columns of a server that depend on its flavor."""
+    """Return the columns of a server that depend on its flavor."""
     swap_gb = -(-int(flavor["swap_mb"]) // 1024)
     return {
         "flavor": dict(flavor),
@@ -219,19 +219,19 @@ def shape(flavor: FlavorFacts) -> dict[str, Any]:
 
 
 def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
-    """Add to the quota usage what the new flavor has more than the old one."""
+    """Raise the quota usage from the old flavor to the larger of both flavors."""
     vcpus, memory_mb = larger(migration, migration.old_flavor)
     quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
 
 
 def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts) -> None:
-    """Reduce the quota usage from the larger of both flavors to the one that stays."""
+    """Lower the quota usage from the larger of both flavors to the flavor that remains."""
     vcpus, memory_mb = larger(migration, stays)
     quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)
 
 
 def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
-    """By how many vcpus and MB the larger of both flavors, in each, exceeds one of them."""
+    """Return by how many vcpus and MB ``than`` is below the maximum of a migration's flavors."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")

@@ -1,12 +1,12 @@
-"""Resize and cold migration: a server is shut down, moved, and may still go back.
+"""Resize and cold migration: a server is shut down and moved, and the move can be reverted.
 
 The source prepares the server (``depart``), the destination takes it (``arrive``), and the owner
-verifies it there. After a confirmation the source destroys what it kept. After a revert the
-destination does, and the source runs the server as before (``return``). A resize on the same
-host is one order (``resize``) in either direction.
+verifies it there. If the owner confirms, the source destroys its copy. If the owner reverts, the
+destination destroys its copy, and the source runs the server as before (``return``). A resize on
+the same host is one order (``resize``) in either direction.
 
-Always true: the server is on its source until the destination has confirmed. An order that
-fails or times out takes it back there.
+Always true: the server is on its source until the destination has confirmed. If an order fails
+or times out, the server returns to its source.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def migrate(
     host: str | None = None,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to move a server to another host, or to a certain one; it is shut down for it."""
+    """Begin to shut down a server and move it to another host, or to the requested host."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
@@ -137,7 +137,7 @@ def _other_flavor(tx: Tx, server: Server, flavor_id: str, initiator: Initiator) 
 
 
 def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
-    """Confirm a move: the source destroys what it kept, and its amounts are released."""
+    """Confirm a move: the source destroys its copy, and the allocations there are released."""
     server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {"task_state": None, "status": migration.old_state["status"]}
@@ -150,7 +150,7 @@ def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def revert(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
-    """Revert a move: the server goes back to its source and its old flavor."""
+    """Revert a move: the server returns to its source and its old flavor."""
     server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {

@@ -1,8 +1,8 @@
 """Shelving: a server is shut down and kept as an image, and is later offloaded from its host.
 
-Always true: a shelved server holds its host until the host's agent has confirmed that nothing
-of it is left there. The same holds for an offloaded server that may have been started on a
-host. An offloaded server without a host holds nothing but its quota usage.
+Always true: a shelved server keeps its allocations until the host's agent has confirmed that
+nothing of the server is left on the host. The same applies to an offloaded server that may have
+been started on a host. An offloaded server without a host has only its quota usage.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims, transfers
 
 UNCHANGED = "as asked"
-"""Stands for the availability zone that the server requested before."""
+"""A value that leaves the availability zone of the server's request unchanged."""
 AT_ONCE = 0
 
 
 class NotOffloaded(Conflict):
-    """The request names a zone or a host for a server that still has a host."""
+    """The request names an availability zone or a host for a server that still has a host."""
 
 
 class HostNotInZone(Conflict):
-    """The request names a host, and a zone that the host is not in."""
+    """The request names a host and an availability zone, but the host is not in that zone."""
 
 
 def shelve(tx: Tx, uuid: str, initiator: Initiator, *, offload_time_s: int, now: datetime) -> None:
-    """Begin to shelve a server, and to offload it at once if ``offload_time_s`` is 0."""
+    """Begin to shelve a server. If ``offload_time_s`` is 0, it is offloaded right afterwards."""
     server = actions.admit(tx, uuid, initiator, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
@@ -80,12 +80,12 @@ def offload(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Begin to offload servers that were shelved before a time; returns how many."""
+    """Begin to offload the servers that were shelved before a time; returns how many."""
     return _offload_idle(tx, Status.SHELVED, before, limit, now)
 
 
 def retry_offloads(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat the offload of servers that should have left their hosts; returns how many."""
+    """Repeat the offload of offloaded servers that still have a host; returns how many."""
     return _offload_idle(tx, Status.SHELVED_OFFLOADED, before, limit, now)
 
 
@@ -103,7 +103,7 @@ def apply_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     if server is None:
         return
     if result.is_ok and server.task_state is None and server.host == order.host:
-        # The state was reset meanwhile, but the server is not on this host any more.
+        # The state was reset in the meantime, but the server is no longer on this host.
         _leave(tx, server, now)
         return
     if server.task_state != Task.SHELVING_OFFLOADING:
@@ -146,14 +146,14 @@ def unshelve(
 ) -> Moved:
     """Begin to start a shelved server: on its host if it has one, else on the best host.
 
-    The server requests the zone from now on; ``None`` is any zone. Raises
-    :class:`NotOffloaded`, :class:`HostNotInZone` and :class:`destinations.UnknownHost`. Raises
-    :class:`Conflict` if its pcloud or reservation is gone, see
+    The availability zone is also stored as the server's requested zone; ``None`` means any zone.
+    Raises :class:`NotOffloaded`, :class:`HostNotInZone` and :class:`destinations.UnknownHost`.
+    Raises :class:`Conflict` if the server can no longer use its pcloud or reservation, see
     :func:`dedicated_hosts.demand_there`.
     """
     server = actions.admit(tx, uuid, initiator, (Status.SHELVED, Status.SHELVED_OFFLOADED))
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}
-    # An offloaded server has a host too, if it failed to start there and was not offloaded again.
+    # An offloaded server also has a host if an unshelve failed and its offload is not confirmed.
     if server.host is not None:
         if host is not None or availability_zone != UNCHANGED:
             raise NotOffloaded(
@@ -225,7 +225,8 @@ def apply_unshelve(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> N
     if server.status != Status.SHELVED_OFFLOADED:
         servers.write(tx, server, {"task_state": None, "fault": fault}, now)
     elif result.is_late:
-        # The host may have started it after all, so it is held until the offload is confirmed.
+        # The host may have started the server despite the timeout, so the server keeps its
+        # allocations until the offload is confirmed.
         task = {"task_state": Task.SHELVING_OFFLOADING, "fault": fault}
         servers.write(tx, server, task, now)
         actions.order_home(tx, server, OrderKind.OFFLOAD, {}, None, now)

@@ -1,7 +1,7 @@
-"""How an action on a server begins, and how its orders reach agents.
+"""How actions on servers begin, and how their orders reach agents.
 
-Always true: an action begins only in a state that admits it, is recorded, and changes the
-server's row by compare-and-update. Of two actions that begin at once, one is rejected.
+Always true: an action begins only in a state that permits it, is recorded, and changes the
+server's row by compare-and-update. If two actions begin concurrently, one is rejected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def admit(
     statuses: Collection[str],
     tasks: Collection[str | None] = IDLE,
 ) -> Server:
-    """The server, if its state admits an action.
+    """Return the server if its state permits an action.
 
     Raises :class:`NotFound`, :class:`Locked` or :class:`WrongState`.
     """
@@ -54,7 +54,7 @@ def begin(
     values: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Record that an action begins, and write the server's columns while it lasts."""
+    """Record that an action begins, and write the server's columns for its duration."""
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, action, initiator, now)
 
@@ -70,7 +70,7 @@ def give_order(
     request_id: str | None = None,
     migration_id: int | None = None,
 ) -> bool:
-    """Queue an order for the agent of a host; False if the host does not exist any more."""
+    """Queue an order for the agent of a host; False if the host no longer exists."""
     home = hosts.by_names(tx, [host]).get(host)
     if home is None:
         return False
@@ -95,7 +95,7 @@ def order_home(
     request_id: str | None,
     now: datetime,
 ) -> None:
-    """Queue an order for the agent of a server's own host."""
+    """Queue an order for the agent of the host that a server is on."""
     host = servers.demand_host(server)
     is_given = give_order(tx, host, server.uuid, kind, body, now, request_id=request_id)
     assert is_given, "a host with servers cannot be removed"
@@ -104,24 +104,24 @@ def order_home(
 def end(
     tx: Tx, server_uuid: ServerId, request_id: str | None, message: str | None, now: datetime
 ) -> None:
-    """Record that an action went on or ended; ``message`` says why it failed."""
+    """Record that an action has progressed or ended; ``message`` is the reason of a failure."""
     if request_id is not None:
         server_actions.end(tx, server_uuid, request_id, message, now)
 
 
 def end_by(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Record the result of an order for the action that gave it."""
+    """Record the result of an order for the action that issued the order."""
     message = None if result.is_ok else owner_message(order, result)
     end(tx, order.server_uuid, order.request_id, message, now)
 
 
 def fault_of(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
-    """The fault of a server whose order failed."""
+    """Return the fault of a server whose order failed."""
     return servers.fault(owner_message(order, result), now, result.message)
 
 
 def order_body(server: Server, flavor: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What an agent must know of a server; with a flavor, in another size."""
+    """Return what an agent must know about a server; ``flavor`` overrides the server's flavor."""
     return {
         "name": server.name,
         "project_id": server.project_id,

@@ -1,7 +1,8 @@
-"""Results of build orders: a server that could not be built goes to its next best host.
+"""Results of build orders: a server that could not be built goes to its next alternate host.
 
-Always true: the transaction that takes a failed result moves the server's allocations to the
-next host, or releases them. What the failed host may have of the server is destroyed.
+Always true: the transaction that applies a failed result moves the server's allocations to the
+alternate host, or releases them. If the failed host may have remains of the server, it gets an
+order to destroy them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from innkeeper.systems.placement import transfers
 from innkeeper.systems.placement.transfers import Relocation
 
 Joined = Counter[tuple[int | None, str]]
-"""How many members each group (by row id) has gained on each host in this transaction."""
+"""How many servers of each group (by row id) were placed on each host in this transaction."""
 
 
 def apply(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datetime) -> None:
@@ -45,7 +46,7 @@ def apply(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: date
     ended = servers.fail_builds(
         tx, [_failed(*each) for each in failed if each[0].server_uuid not in moved], now
     )
-    # The agent may have built the server after all, or failed halfway.
+    # The agent may have built the server despite the timeout, or may have failed halfway.
     leftovers = [
         NewOrder(order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY)
         for order, result in failed
@@ -55,7 +56,7 @@ def apply(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: date
 
 
 def _failed(order: OpenOrder, result: Result) -> Failed:
-    # Owners must not learn the host, which the agent's message may name.
+    # Owners must not learn the host's name, and the agent's message may contain it.
     message = "The host could not build the server."
     if order.attempt > 1:
         message = f"None of {order.attempt} hosts built the server."
@@ -64,7 +65,7 @@ def _failed(order: OpenOrder, result: Result) -> Failed:
 
 @dataclass(slots=True)
 class _Retry:
-    """A server to be built elsewhere, and the alternates that were not tried yet."""
+    """A server to build on another host, and the alternates that have not been tried yet."""
 
     order: OpenOrder
     server: Alive
@@ -80,7 +81,7 @@ class _Retry:
 def _try_alternates(
     tx: Tx, failed: Sequence[OpenOrder], settings: ResultSettings, now: datetime
 ) -> set[ServerId]:
-    """Move servers to the next of their alternates with room; gives those that moved."""
+    """Move servers to their next alternate hosts with room, and return the moved servers."""
     retries = _retries(tx, failed)
     known = hosts.by_names(tx, sorted({name for each in retries for name in each.alternates}))
     open_hosts = {
@@ -130,7 +131,7 @@ def _retries(tx: Tx, failed: Sequence[OpenOrder]) -> list[_Retry]:
 
 
 def _next(each: _Retry, open_hosts: Mapping[str, Host], joined: Joined) -> Host | None:
-    """The next open host that the dedication and the group allow; counts the server as joined."""
+    """Return the next open host that the dedication and group allow, and count the server there."""
     while each.alternates:
         host = open_hosts.get(each.alternates.pop(0))
         if host is None or not dedications.takes(host, each.wanted):

@@ -1,7 +1,7 @@
-"""History of servers: the times they ran, and their actions with work orders as events.
+"""History of servers: the times when they ran, and their actions, with work orders as events.
 
-The creation of a server is derived from its row. Events of old actions may be missing, because
-ended orders are deleted after some time.
+The action that created a server is derived from the server's row. Events of old actions may be
+missing, because ended orders are deleted after some time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers.servers import fault_message
 
 record = server_actions.add
-"""For actions that are done at once and need no agent."""
+"""Records an action that is complete at once and needs no agent."""
 _RESULTS = {OrderStatus.DONE: ActionEvent.SUCCESS, OrderStatus.FAILED: ActionEvent.ERROR}
 
 
@@ -33,7 +33,7 @@ def actions_of(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[Action]:
-    """A server's actions, newest first, after the request ``marker``, without their events.
+    """Return a server's actions after the request ``marker``, newest first, without events.
 
     Raises :class:`Invalid` for an unknown marker.
     """
@@ -53,7 +53,7 @@ def actions_of(
 
 
 def action(tx: Tx, server_uuid: str, request_id: str) -> Action:
-    """The action of one request on a server, with its events; else :class:`NotFound`."""
+    """Return the action of one request on a server and its events, or raise :class:`NotFound`."""
     for each in _all(tx, server_uuid):
         if each.request_id == request_id:
             found = orders.of_requests(tx, each.server_uuid, [request_id])
@@ -107,9 +107,9 @@ def runs(
     marker: str | None,
     limit: int | None,
 ) -> list[ServerRun]:
-    """Servers that ran between two times, after the one with the uuid ``marker``.
+    """Return the servers that ran between two times, after the server with the uuid ``marker``.
 
-    Without ``project_id`` those of all projects; without ``limit`` all of them.
+    ``None`` as ``project_id`` means all projects, and as ``limit`` no limit.
     """
     if start > stop:
         raise Invalid("Invalid start time. The start time cannot occur after the end time.")

@@ -1,7 +1,7 @@
-"""Power actions, which leave a server on its host: stop, start, reboot, pause, suspend and back.
+"""Power actions: stop, start, reboot, pause, unpause, suspend and resume.
 
-Always true: a server keeps its status until its agent has confirmed. An action that fails, or
-times out, does not change the status and records why.
+Always true: a server keeps its status until its agent has confirmed. An action that fails or
+times out does not change the status, and the reason is recorded. The server stays on its host.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ POWER_OF: Mapping[str, int] = {
     Status.SHELVED: Power.SHUTDOWN,
     Status.SHELVED_OFFLOADED: Power.NO_STATE,
 }
-"""The power state of a server in each status."""
+"""The power state of a server, by its status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A power action: its name and order, the states that admit it, its task and its outcome."""
+    """A power action: its name and order, the states that permit it, its task and final status."""
 
     action: str
     kind: str
@@ -63,7 +63,7 @@ REBOOT_HARD = Switch(
     (Status.ACTIVE, Status.SHUTOFF, Status.PAUSED, Status.SUSPENDED, Status.ERROR),
     Task.REBOOTING_HARD,
     Status.ACTIVE,
-    # A hard reboot is the way out of any power action that hangs.
+    # A hard reboot is permitted during other power actions, because they may hang.
     tasks=(
         None,
         Task.REBOOTING,
@@ -97,7 +97,7 @@ def _switch(switch: Switch, tx: Tx, uuid: str, initiator: Initiator, *, now: dat
     actions.order_home(tx, server, switch.kind, body, initiator.request_id, now)
 
 
-# Called with (tx, uuid, initiator, now=...); they raise what actions.admit raises.
+# These are called with (tx, uuid, initiator, now=...), and raise the errors of actions.admit.
 stop = partial(_switch, STOP)
 start = partial(_switch, START)
 pause = partial(_switch, PAUSE)
@@ -107,7 +107,7 @@ resume = partial(_switch, RESUME)
 
 
 def reboot(tx: Tx, uuid: str, initiator: Initiator, *, is_hard: bool, now: datetime) -> None:
-    """Restart a server: a soft reboot asks its system, a hard one switches it off and on."""
+    """Restart a server, through its operating system or, with ``is_hard``, by a power cycle."""
     _switch(REBOOT_HARD if is_hard else REBOOT_SOFT, tx, uuid, initiator, now=now)
 
 
@@ -119,7 +119,7 @@ def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
         return
     switch = _BY_TASK.get((order.kind, server.task_state))
     if switch is None:
-        # A hard reboot replaced it, or the server is being deleted.
+        # A hard reboot replaced the action, or the server is being deleted.
         return
     values: dict[str, Any] = {"task_state": None}
     if result.is_ok:

@@ -1,4 +1,4 @@
-"""Results of work orders, as agents report them, and the settings for their consequences."""
+"""Results of work orders as agents report them, and the settings for applying them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ UNEXPLAINED = "The agent failed and gave no reason."
 class Result:
     """The result of an order.
 
-    ``is_late`` stands for an agent that reported nothing in time: the order may have been
-    carried out, or not. No agent reports it.
+    ``is_late`` means that the order timed out, and may or may not have been carried out. Only the
+    service sets it.
     """
 
     order_id: int
@@ -28,15 +28,15 @@ class Result:
 
     @property
     def message(self) -> str:
-        """Why the order failed."""
+        """The reason why the order failed."""
         return self.fault or UNEXPLAINED
 
 
 def owner_message(order: OpenOrder, result: Result) -> str:
-    """The message about a failed order for the server's owner.
+    """Return the message about a failed order for the server's owner.
 
-    It names no host and does not quote the agent. Administrators find the agent's message with
-    the order.
+    It does not name a host or quote the agent. Administrators find the agent's message in the
+    order.
     """
     if result.is_late:
         return f"A host did not confirm the {order.kind} in time."
@@ -45,7 +45,7 @@ def owner_message(order: OpenOrder, result: Result) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResultSettings:
-    """The settings that decide what follows from results."""
+    """The settings that decide how results are applied."""
 
     service_down_time_s: float = 60.0
     build_attempts_max: int = 3
@@ -53,7 +53,7 @@ class ResultSettings:
 
     @classmethod
     def of(cls, scheduling: Scheduling, computing: Computing) -> ResultSettings:
-        """Take them from the settings."""
+        """Select the relevant values from the settings."""
         return cls(
             service_down_time_s=computing.service_down_time_s,
             build_attempts_max=scheduling.build_attempts_max,
@@ -62,14 +62,14 @@ class ResultSettings:
 
 
 Ended = tuple[OpenOrder, Result]
-"""An order that was pending until now, and its result."""
+"""An order that was pending, and its result."""
 Apply = Callable[[Tx, Sequence[Ended], ResultSettings, datetime], None]
 """Applies the results of orders of one kind, at most one for each server."""
 ApplyOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 
 
 def one_by_one(apply: ApplyOne) -> Apply:
-    """Apply each result by itself."""
+    """Return a function that applies each result individually."""
 
     def apply_all(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
         for order, result in reported:

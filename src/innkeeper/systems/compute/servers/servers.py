@@ -1,11 +1,11 @@
 """Servers: lookup, listing, changes, locks, and the ends of builds and deletions.
 
-Always true: the step that marks a server deleted or failed releases its allocations, and
-happens once, because it compares and updates the row. A server's row, allocations and quota
-usage change in one transaction.
+Always true: the step that marks a server as deleted, or its build as failed, releases its
+allocations. That step happens once, because it compares and updates the row. A server's row,
+allocations and quota usage change in one transaction.
 
-May be false: that a deleted server is gone from its host. If the host is down, the order to
-destroy it waits for the agent.
+May be false: that a deleted server is no longer on its host. If the host is down, the destroy
+order waits for the agent.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import claims
 
 BUSYNESS = frozenset({"status", "task_state", "provider_id"})
-"""Columns that decide how many servers and busy servers a host has."""
+"""The columns that determine how many servers and busy servers a host has."""
 FAULT_CHARS_MAX = 4000
-"""The longest message of a fault; the agent's log has the rest."""
+"""The maximum length of a fault's message; the agent's log has the full message."""
 COUNTED = "counted"
-"""The key in a fault of the message for administrators."""
+"""The key of the message for administrators in a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Failed:
 
 
 def get(tx: Tx, uuid: str) -> Server:
-    """The server with this id; :class:`NotFound` if it does not exist or is deleted."""
+    """Return a server, or raise :class:`NotFound` if it does not exist or is deleted."""
     server = server_rows.by_uuid(tx, uuid)
     if server is None:
         raise NotFound(f"Server {uuid} could not be found.")
@@ -60,17 +60,17 @@ def get(tx: Tx, uuid: str) -> Server:
 
 
 def marker(tx: Tx, uuid: str) -> Server | None:
-    """The last server of the previous page, which may have been deleted since."""
+    """Return the last server of the previous page, which may have been deleted since."""
     return server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
 
 
 def page(tx: Tx, selection: ServerSelection, behind: Server | None = None) -> list[Server]:
-    """One page of servers, after the last one of the previous page."""
+    """Return a page of servers; ``behind`` is the last server of the previous page."""
     return server_rows.page(tx, selection, behind)
 
 
 def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
-    """The hosts of these servers, by name."""
+    """Return the hosts of these servers, by name."""
     return hosts.by_names(tx, sorted({each.host for each in servers if each.host is not None}))
 
 
@@ -80,7 +80,7 @@ def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
 
 
 def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:
-    """Write columns of a server; :class:`ConcurrentUpdate` if it changed since it was read."""
+    """Write columns of a server, or raise :class:`ConcurrentUpdate` if the row has changed."""
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
         changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
@@ -91,7 +91,7 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
 def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
     """Lock a server against changes by anyone but administrators, or replace the reason.
 
-    An administrator's lock stays the administrator's.
+    A lock by an administrator still counts as such after another user replaces the reason.
     """
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN:
@@ -101,7 +101,7 @@ def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -
 
 
 def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
-    """Unlock a server. An administrator's lock needs ``may_override``."""
+    """Unlock a server; an administrator's lock can be removed only with ``may_override``."""
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN and not may_override:
         raise Forbidden("An administrator locked the server, and it is not yours to unlock.")
@@ -116,14 +116,14 @@ def demand_unlocked(server: Server, *, may_override: bool) -> None:
 
 
 def demand_host(server: Server) -> str:
-    """The name of a server's host; :class:`WrongState` if it has none."""
+    """Return the name of a server's host, or raise :class:`WrongState` if it has none."""
     if server.host is None:
         raise WrongState(server.uuid, "host", None)
     return server.host
 
 
 def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:
-    """Mark servers deleted and release what they hold; returns those that were not deleted."""
+    """Mark servers as deleted, release their allocations, and return the newly marked servers."""
     ending = server_rows.alive(tx, uuids)
     if not ending:
         return set()
@@ -139,10 +139,10 @@ def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[Serv
 
 
 def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
-    """Set servers to ERROR that could not be destroyed; they keep what they hold.
+    """Set servers that could not be destroyed to ERROR; they keep their allocations.
 
-    The owner can delete such a server again. Nothing changes for a server that is not on the
-    host any more, or is not being deleted.
+    The owner can delete such a server again. A server that is no longer on the host, or is not
+    being deleted, is unchanged.
     """
     by_uuid = {each.uuid: each for each in failed}
     deleting = (e for e in server_rows.alive(tx, by_uuid) if e.task_state == Task.DELETING)
@@ -154,7 +154,6 @@ def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
 def _faults(
     failed: Mapping[ServerId, Failed], servers: Iterable[Alive], now: datetime
 ) -> dict[ServerId, dict[str, Any]]:
-    """The faults of those of these servers that are still on the host that failed."""
     return {
         each.uuid: fault(failed[each.uuid].message, now, failed[each.uuid].details)
         for each in servers
@@ -163,10 +162,9 @@ def _faults(
 
 
 def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
-    """Set servers that were built on these hosts from BUILD to ACTIVE; returns them.
+    """Set servers that were built on these hosts from BUILD to ACTIVE, and return them.
 
-    Nothing changes for a server that is not in BUILD on the host: the report is late, or came
-    twice.
+    A server that is not in BUILD on the host is unchanged, since the report is late or repeated.
     """
     ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
@@ -176,10 +174,10 @@ def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[S
 
 
 def fail_builds(tx: Tx, failed: Iterable[Failed], now: datetime) -> set[ServerId]:
-    """Set servers from BUILD to ERROR and release what they hold; returns them.
+    """Set servers from BUILD to ERROR, release their allocations, and return the servers.
 
-    They count against the quota until they are deleted. Nothing changes for a server that is
-    not in BUILD on the host.
+    The servers count against the quota until they are deleted. A server that is not in BUILD on
+    the host is unchanged.
     """
     by_uuid = {each.uuid: each for each in failed}
     faults = _faults(by_uuid, _in_build(tx, by_uuid), now)
@@ -196,10 +194,10 @@ def _in_build(tx: Tx, uuids: Iterable[ServerId]) -> list[Alive]:
 def fault(
     message: str, now: datetime, details: str = "", counted: str | None = None
 ) -> dict[str, Any]:
-    """A server's fault, as its row stores it.
+    """Return a server's fault as stored in its row.
 
-    ``counted`` is the message for administrators, which may name numbers of dedicated hosts. It
-    is stored only if it differs.
+    ``counted`` is the message for administrators, which may contain numbers of dedicated hosts.
+    It is stored only if it differs from ``message``.
     """
     kept = {
         "code": 500,
@@ -213,13 +211,13 @@ def fault(
 
 
 def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
-    """The message of a stored fault; with ``is_counted`` the one for administrators, if any."""
+    """Return a fault's message; with ``is_counted``, the one for administrators, if any."""
     message: str = fault["message"]
     return str(fault.get(COUNTED, message)) if is_counted else message
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:
-    """Raise :class:`Invalid` for a marker that names no server."""
+    """Return the server that a marker names, or raise :class:`Invalid`."""
     if found is None:
         raise Invalid(f"marker [{uuid}] not found")
     return found
