@@ -32,7 +32,7 @@ def say(event: str, **facts: Any) -> None:
 def test_a_write_counts_once_and_a_batch_by_its_steps(log: Path) -> None:
     say("request", path="/placement/allocations", status=204)
     assert repeated(log) == 0
-    say("write_overtaken", cause="Another transaction changed the same rows in between.")
+    say("write_overtaken", cause="Another transaction changed the same rows concurrently.")
     say("batch_repeated", steps=16, error="deadlock, event=unknown")
     say("batch_tried_again", steps=3, error="conflict")
     assert repeated(log) == 1 + 16 + 3

@@ -201,7 +201,7 @@ def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
         # If a consumer occurs twice in a batch, the second claimant has not seen the first claim.
         if each.uuid in writing.touched or writing.consumers.get(each.uuid) != each.seen:
             return ConcurrentUpdate(
-                f"Consumer {each.uuid} is not at generation {each.seen}, as was expected."
+                f"Consumer {each.uuid} is not at generation {each.seen}, which was expected."
             )
         assert each.amounts.keys() <= claim.seen.keys(), "a claim has seen what it takes from"
     for provider_id, seen in claim.seen.items():
@@ -351,7 +351,7 @@ def _update_all(tx: Tx, statement: Prepared, rows: list[dict[str, Any]]) -> None
         changed = sum(statement.run(tx, [row]) for row in rows)
     if changed != len(rows):
         # The driver reports only the number of changed rows, not which rows did not match.
-        raise Overtaken("Another transaction changed the same rows in between.")
+        raise Overtaken("Another transaction changed the same rows concurrently.")
 
 
 def release(tx: Tx, uuids: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:

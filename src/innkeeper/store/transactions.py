@@ -176,7 +176,7 @@ def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavaila
         kind, message = REFUSALS[trouble]
         return kind(message)
     if trouble is not None or isinstance(error, sa.exc.OperationalError):
-        return Unavailable("The database cannot do this at the moment.")
+        return Unavailable("The database could not execute the request.")
     return None
 
 

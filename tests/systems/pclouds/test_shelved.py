@@ -100,7 +100,7 @@ def test_a_server_that_named_its_pcloud_unshelves_nowhere_else(
     operator, uuid = lodged
     server = shelved(operator, hints={"pcloud": uuid})
     happens(operator, uuid)
-    with pytest.raises(Conflict, match="is gone, or is not for its project any more"):
+    with pytest.raises(Conflict, match="no longer exists, or the project may no longer use it"):
         home(operator, server)
 
 

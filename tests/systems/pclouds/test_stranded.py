@@ -121,7 +121,7 @@ def test_a_forced_deletion_keeps_the_servers_hints(store: Store) -> None:
         assert found.hints == {"pcloud": mine}
         (last, *_) = pclouds.actions(tx, mine, limit=1)
         assert (last.action, last.detail) == ("delete", "shelved servers that name it: 1")
-        with pytest.raises(Conflict, match="is gone, or is not for its project any more"):
+        with pytest.raises(Conflict, match="no longer exists, or the project may no longer use it"):
             dedicated_hosts.demand_there(tx, found, NOW)
 
 

@@ -121,7 +121,7 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"Cannot read the policy file {path}: {error}") from error
     if not isinstance(overrides, dict):
-        raise ValueError(f"The policy file {path} is no mapping of rules to checks.")
+        raise ValueError(f"The policy file {path} must be a mapping of rules to checks.")
     if FALLBACK in overrides:
         raise ValueError(
             f"The policy file {path} has a rule {FALLBACK!r}, which is never used: every rule "

@@ -38,7 +38,7 @@ def split(url: str) -> tuple[sa.URL, list[Address]]:
     login, at, hosts = found["authority"].rpartition("@")
     addresses = [_address(each, at) for each in hosts.split(",")] if hosts else []
     if len(set(addresses)) < len(addresses):
-        raise ValueError("The database URL contains an address twice.")
+        raise ValueError("The database URL lists the same address twice.")
     first = str(addresses[0]) if addresses else ""
     try:
         return sa.make_url(found["scheme"] + login + at + first + found["rest"]), addresses

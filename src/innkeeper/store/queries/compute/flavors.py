@@ -103,7 +103,7 @@ def replace_extra_specs(
         .values(extra_specs=dict(extra_specs), updated_at=now)
     ).rowcount
     if touched != 1:
-        raise ConcurrentUpdate(f"Flavor {flavor.flavor_id} was changed at the same moment.")
+        raise ConcurrentUpdate(f"Flavor {flavor.flavor_id} was changed concurrently.")
 
 
 def delete(tx: Tx, flavor_id: int) -> None:
@@ -137,7 +137,7 @@ def add_project(tx: Tx, flavor_id: int, project_id: str) -> None:
     try:
         tx.execute(flavor_projects.insert(), {"flavor_id": flavor_id, "project_id": project_id})
     except sa.exc.IntegrityError as error:
-        raise AlreadyExists("The project may use the flavor already.") from error
+        raise AlreadyExists("The project already has access to the flavor.") from error
 
 
 def remove_project(tx: Tx, flavor_id: int, project_id: str) -> bool:

@@ -99,7 +99,7 @@ def replace(tx: Tx, image: Image, seen_at: datetime) -> None:
         .values(values)
     ).rowcount
     if touched != 1:
-        raise ConcurrentUpdate(f"Image {image.id} was changed at the same moment.")
+        raise ConcurrentUpdate(f"Image {image.id} was changed concurrently.")
 
 
 def delete(tx: Tx, image_id: str) -> None:

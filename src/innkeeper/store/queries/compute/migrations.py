@@ -94,7 +94,7 @@ def change_status(
         .values(**values)
     )
     if result.rowcount != 1:
-        raise ConcurrentUpdate("Another transaction changed the same migration in between.")
+        raise ConcurrentUpdate("Another transaction changed the same migration concurrently.")
 
 
 def page(tx: Tx, selection: MigrationSelection, marker: Migration | None) -> list[Migration]:

@@ -25,7 +25,7 @@ from innkeeper.store.transactions import Tx
 
 TOPIC = "orders"
 """The topic under which the store's listeners receive the ids of agents."""
-WITHDRAWN = "It was withdrawn."
+WITHDRAWN = "The order was withdrawn."
 
 _WAITING_FOR = (
     sa.select(*records.columns(work_orders, WorkOrder))
@@ -231,7 +231,7 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
         return
     values = {"numbers": list(numbers), "outcome": outcome, "now": now}
     if tx.execute(_END, values).rowcount != len(numbers):
-        raise ConcurrentUpdate("Another transaction ended the same orders in between.")
+        raise ConcurrentUpdate("Another transaction ended the same orders concurrently.")
 
 
 def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:

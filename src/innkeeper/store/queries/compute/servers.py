@@ -217,7 +217,7 @@ def mark_deleted(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 def _mark(tx: Tx, statement: sa.Update, uuids: Collection[ServerId], now: datetime) -> None:
     if tx.execute(statement, {"uuids": list(uuids), "now": now}).rowcount != len(uuids):
-        raise ConcurrentUpdate("Another transaction changed the same servers in between.")
+        raise ConcurrentUpdate("Another transaction changed the same servers concurrently.")
 
 
 def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:

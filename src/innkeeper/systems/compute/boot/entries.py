@@ -21,7 +21,7 @@ class EntryUsed(AlreadyExists):
 
     def __init__(self, server_id: str) -> None:
         super().__init__(
-            f"This entry of a build plan was carried out already: its server is {server_id}."
+            f"This entry of a build plan has already been used; its server is {server_id}."
         )
 
 

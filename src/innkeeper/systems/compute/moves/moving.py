@@ -58,7 +58,7 @@ def demand_settled(tx: Tx, server: Server) -> None:
     A server without a task may still be moving, if its send order timed out.
     """
     if any(each.status in IN_FLIGHT for each in migrations.open_ones(tx, [server.uuid])):
-        raise Conflict(f"Server {server.uuid} may still be on its way to another host.")
+        raise Conflict(f"Server {server.uuid} may still be migrating to another host.")
 
 
 def no_valid_host(

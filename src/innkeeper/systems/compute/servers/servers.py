@@ -104,7 +104,9 @@ def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
     """Unlock a server; an administrator's lock can be removed only with ``may_override``."""
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN and not may_override:
-        raise Forbidden("An administrator locked the server, and it is not yours to unlock.")
+        raise Forbidden(
+            "The server was locked by an administrator; only an administrator can unlock it."
+        )
     values = {"is_locked": False, "locked_by": None, "locked_reason": None}
     write(tx, server, values, now)
 
