@@ -1,7 +1,7 @@
 """The commands of the program: serve, audit, and the maintenance of database and keys.
 
 Always true: a command returns its exit status, and prints its results to the standard output.
-Problems of the environment are raised as :class:`SettingsError`.
+Problems with the environment are raised as :class:`SettingsError`.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ response with a thousand candidates many times while it is built."""
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     """Execute one command of the program.
 
-    Raises :class:`SettingsError` for problems of the environment, such as an address in use, a
-    file that is no database, or a full disk.
+    Raises :class:`SettingsError` for problems with the environment, such as an address in use, a
+    file that is not a database, or a full disk.
     """
     # Logs go to the standard error; the standard output is for the command's results.
     set_up_logs(settings.serving)

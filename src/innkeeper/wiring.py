@@ -87,8 +87,8 @@ class RandomIds:
         with suppress(IndexError):
             return self._drawn.pop()
         # Many are drawn at once, because each system call releases the interpreter, and the
-        # writer thread waits to get it back. If two threads draw at the same time, still no bytes
-        # are returned twice.
+        # writer thread waits to get it back. No bytes are returned twice, even if two threads
+        # draw at the same time.
         many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
         first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
         self._drawn += others

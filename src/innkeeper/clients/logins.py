@@ -48,7 +48,7 @@ class GivenToken:
         """Do nothing: there is no other token."""
 
     def service_url(self, service_type: str) -> str | None:
-        """``None``: a token alone has no catalog."""
+        """Return ``None``: a token alone has no catalog."""
         return None
 
 
@@ -76,7 +76,7 @@ class TokenFile:
         self._token = None
 
     def service_url(self, service_type: str) -> str | None:
-        """``None``: a token alone has no catalog."""
+        """Return ``None``: a token alone has no catalog."""
         return None
 
 

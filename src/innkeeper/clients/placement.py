@@ -205,7 +205,7 @@ class PlacementApi:
 def in_one_line(text: str, token: str | None = None) -> str:
     """Return a service's text as one short line for a message.
 
-    The text may repeat the token, which is hidden.
+    If the text repeats the token, the token is hidden.
     """
     shown = "".join(char if char.isprintable() else " " for char in text)
     if token:
@@ -246,7 +246,7 @@ def _parsed(text: Any) -> Version:
 
 
 def _error_of(answer: HttpResponse) -> tuple[str | None, str]:
-    """The code and the cause in an error's body, if it has them."""
+    """Return the code and the cause in an error's body, if it has them."""
     try:
         (first, *_) = msgspec.json.decode(answer.body)["errors"]
         code, detail = first.get("code"), str(first["detail"])

@@ -1,9 +1,9 @@
 """HTTP exchanges with services that may be slow, broken or hostile.
 
 Always true: an exchange ends, whatever the server does. One timeout covers everything from the
-first byte of the request to the last byte of the response, however often single bytes arrive. At
-most :data:`BODY_BYTES_MAX` of a response are read. Compressed responses are refused, because they
-could grow without limit when they are decompressed.
+first byte of the request to the last byte of the response, however often single bytes arrive.
+Responses of more than :data:`BODY_BYTES_MAX` bytes are refused. Compressed responses are refused
+too, because they could grow without limit when they are decompressed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HttpResponse:
 
 
 class Wire:
-    """Connections to one service. It is thread-safe.
+    """Connections to one service, for any number of threads.
 
     ``clock`` returns monotonic seconds.
     """

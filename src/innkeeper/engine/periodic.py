@@ -52,7 +52,7 @@ TASK_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """Work to run every ``period_s`` seconds; returns the number of things that it did."""
+    """Work to run every ``period_s`` seconds; ``work`` returns how many things it did."""
 
     name: str
     period_s: float
@@ -73,7 +73,7 @@ class PeriodicTasks:
         self._audited_row = 0
 
     def tasks(self) -> list[PeriodicTask]:
-        """All tasks, with their periods."""
+        """Return all tasks, with their periods."""
         timeout_s = self._settings.computing.order_timeout_s
         context = ResultSettings.of(self._settings.scheduling, self._settings.computing)
         steps = ClockSteps(self._clock, time.monotonic)

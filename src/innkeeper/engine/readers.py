@@ -17,7 +17,7 @@ from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")
 WAITING_MAX = 2_000
-"""The maximum number of waiting and running reads. Eight threads need a few seconds for them."""
+"""The maximum number of waiting and running reads. Eight threads execute them in a few seconds."""
 
 
 class ReaderThreads:

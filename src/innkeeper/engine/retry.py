@@ -57,7 +57,7 @@ class Retry:
 
     The modules in ``where`` retry after one of the ``errors``. ``attempts_max`` includes the
     first attempt, so 1 means no retry. No attempt starts later than ``within_s``. ``pauses_s``
-    are the pauses before the retries; the last one repeats. ``answer`` is the client's answer
+    are the pauses before the retries; the last one repeats. ``answer`` is what the client gets
     after the last failure; :func:`again` uses it as the message.
     """
 
@@ -269,5 +269,5 @@ class Repeats:
 
 
 def _jitter() -> float:
-    """Return a number from 0 to 1 that differs between processes: a clock's last digits."""
+    """Return a number from 0 to 1 that differs between processes, from a clock's last digits."""
     return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF

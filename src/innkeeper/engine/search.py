@@ -22,7 +22,7 @@ from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
-"""The maximum number of waiting searches. Clients would give up before more were answered."""
+"""The maximum number of waiting searches. Clients would give up waiting for further answers."""
 WAIT_S = 30.0
 """A search that has waited longer is refused, because its client is about to give up."""
 SEARCH_S = 10.0

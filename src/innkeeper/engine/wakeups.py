@@ -79,7 +79,7 @@ class Wakeups:
         return any(key[0] == topic for key in self._waiters)
 
     def stop(self) -> None:
-        """Wake all requests, since the service is stopping."""
+        """Wake all requests, because the service is stopping."""
         with self._lock:
             self._is_stopping = True
             self._has_come.notify_all()

@@ -41,7 +41,7 @@ interpreter from the threads that submit commands, so there are only one or two.
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 WAITING_MAX = 10_000
-"""The maximum number of waiting commands. Clients would give up before more were answered."""
+"""The maximum number of waiting commands. Clients would give up waiting for further answers."""
 
 
 class Writer:

@@ -18,7 +18,7 @@ from innkeeper.engine.maintenance.invariants import AT_ONCE, REPAIRS, findings
 from innkeeper.store import soundness
 
 AT_ONCE_MAX = 100
-"""The maximum number of findings repaired in one transaction, since all other writers wait."""
+"""The maximum number of findings repaired in one transaction, while all other writers wait."""
 ROUNDS_MAX = 3
 """A repair can reveal more findings, such as a consumer that has no allocations any more."""
 
@@ -51,7 +51,7 @@ def repair(
 def _mend_once(
     database: Database, found: Sequence[Finding], clock: Clock, *, is_dry: bool
 ) -> Iterator[Repaired]:
-    # In the order of REPAIRS: consumers are restored before repairs that depend on them.
+    # The order of REPAIRS matters: consumers are restored before repairs that depend on them.
     for kind, repair in REPAIRS.items():
         keys = list(dict.fromkeys(e.key for e in found if e.invariant.kind == kind))
         at_once = AT_ONCE.get(kind, AT_ONCE_MAX)

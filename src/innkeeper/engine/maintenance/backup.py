@@ -36,14 +36,14 @@ class Checked:
 
 
 Tell = Callable[[Checked], object]
-"""Called with the result of the check of a copy."""
+"""Called with the result of checking a copy."""
 
 
 def save(source: Path, target: Path, tell: Tell, *, may_overwrite: bool) -> None:
     """Back up the database file ``source`` to the file ``target``.
 
-    Raises :class:`Conflict` if ``source`` is damaged or no database, or if ``target`` must not be
-    overwritten.
+    Raises :class:`Conflict` if ``source`` is damaged or not a database, or if ``target`` must not
+    be overwritten.
     """
     if not source.exists():
         raise Conflict(f"There is no database at {source}.")

@@ -42,7 +42,7 @@ REPAIRS: Mapping[str, Repair] = {
 }
 """The repairs by kind of finding. Each gets the findings' keys, and returns what it repaired."""
 AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
-"""The number of findings repaired in one transaction, for kinds with fewer than usual."""
+"""By kind of finding: how many are repaired in one transaction, if fewer than usual."""
 
 
 def findings(tx: Tx) -> list[Finding]:

@@ -79,8 +79,7 @@ class AgentLoop:
         self._stop = stop
         self._executor = OrderExecutor(driver, threads)
         self._is_registered = threading.Event()
-        # The first is set once no order is running, the second once results are not reported
-        # any more.
+        # Idle: no order is running any more. Over: no result is reported any more.
         self._is_idle = threading.Event()
         self._is_over = threading.Event()
         self._reporting = threading.Lock()

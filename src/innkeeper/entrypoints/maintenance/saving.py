@@ -20,7 +20,7 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
     """Back up a database to a file; returns the exit status.
 
     It is 1 if the audit has findings, and 2 if the database has its own programs for backups.
-    Raises :class:`Conflict` if the file is damaged or no database.
+    Raises :class:`Conflict` if the file is damaged or not a database.
     """
     source = backups.file_of(url)
     if source is None:

@@ -52,7 +52,7 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
     try:
         read = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        # A ValueError is a syntax error, or a number of thousands of digits.
+        # A ValueError is a syntax error, or a number with thousands of digits.
         raise Invalid(f"{path.name} is no TOML: {error}.") from error
     tables = read.get("hosts")
     if read.keys() != {"hosts"} or not isinstance(tables, list):

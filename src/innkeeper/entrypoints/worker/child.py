@@ -123,7 +123,7 @@ class Child:
         child = subprocess.Popen(  # noqa: S603 - our own
             command,
             env=self._environ,
-            # In its own process group: signals of the terminal go to this process only.
+            # In its own process group, so that signals from the terminal reach only this process.
             process_group=0,
             pass_fds=() if pipe.writing is None else (pipe.writing,),
         )
@@ -188,7 +188,7 @@ class _HeartbeatPipe:
 
 
 def _state(pid: int) -> str:
-    """The kernel's state of a process, such as running, sleeping, stopped or waiting for disk."""
+    """Return the kernel's state of a process, such as running, sleeping or stopped."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("State:"):

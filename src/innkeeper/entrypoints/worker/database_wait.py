@@ -78,6 +78,6 @@ class DatabaseWait:
 
 
 def reason(error: Exception) -> str:
-    """The driver's message in one line; drivers do not quote passwords."""
+    """Return the driver's message in one line; drivers do not quote passwords."""
     message = str(getattr(error.__cause__, "orig", None) or error)
     return " ".join(message.split())[:TOLD_MAX]

@@ -6,8 +6,8 @@ process sends none. Each heartbeat also reports whether the writer thread makes 
 Always true: a thread that waits for the database does not count as stuck, however long it waits.
 Drivers have their own timeouts, and killing the waiting process would not speed up a fail-over.
 
-May be false: that a stuck thread would never continue. It has only made no progress outside the
-database for the allowed time.
+May be false: that a stuck thread will never continue. It has made no progress outside the
+database for the maximum time.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from innkeeper.entrypoints.agent.drivers.fake_state import PAUSED, RUNNING, SHUT
 
 NAME = "fake"
 FAIL_KEY = "fail-"
-"""An order fails if its server has a metadata key of this prefix and the order's kind. The value is
-the message."""
+"""An order fails if its server has a metadata key that consists of this prefix and the order's
+kind. The value is the message."""
 LOOK_S = 0.05
 """How often a migration checks whether it is aborted or must complete."""
 POWER: Mapping[str, int] = {

@@ -45,7 +45,7 @@ class FakeState:
             return self._run("SELECT host, id, power FROM servers ORDER BY id").fetchall()
 
     def put(self, server_id: str, host: str, power: int) -> None:
-        """Add a server to a host; an existing one stays as it is."""
+        """Add a server to a host; if it is already there, it stays unchanged."""
         sql = "INSERT OR IGNORE INTO servers (id, host, power) VALUES (?, ?, ?)"
         with self._lock:
             self._run(sql, server_id, host, power)

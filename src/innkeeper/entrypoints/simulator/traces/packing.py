@@ -1,4 +1,4 @@
-"""The Azure trace for packing of 2020: an SQLite file with the tables ``vm`` and ``vmType``.
+"""The Azure trace for packing of 2020: a SQLite file with the tables ``vm`` and ``vmType``.
 
 Amounts are fractions of a machine. A type of server needs different fractions of different kinds
 of machines, so one kind is simulated at a time. Fractions become millionths of a host named

@@ -1,6 +1,6 @@
 """Reads rows of text files.
 
-Always true: errors are raised as :class:`Invalid`, with the names of the file and the line.
+Always true: errors are raised as :class:`Invalid`, and name the file and, where possible, the line.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def head_of(path: Path) -> bytes:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open an SQLite file read-only."""
+    """Open a SQLite file read-only."""
     try:
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     except sqlite3.Error as error:
