@@ -246,7 +246,7 @@ def _parsed(text: Any) -> Version:
 
 
 def _error_of(answer: HttpResponse) -> tuple[str | None, str]:
-    """Return the code and the cause in an error's body, if it has them."""
+
     try:
         (first, *_) = msgspec.json.decode(answer.body)["errors"]
         code, detail = first.get("code"), str(first["detail"])

@@ -167,7 +167,7 @@ def _one_by_one(
 def _after_doubt(
     store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Doubtful
 ) -> list[object]:
-    """Answer the commands of a batch whose commit was not acknowledged."""
+
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
     retried = [_retried(each) for each in batch]
     again = [each for each in retried if each is not None]

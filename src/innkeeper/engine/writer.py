@@ -220,6 +220,6 @@ def _resolve(commands: Sequence[PendingCommand]) -> None:
 
 
 def _fails(outcome: object) -> bool:
-    """Whether a command failed through no fault of its client."""
+
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused

@@ -117,7 +117,7 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
 
 
 def _weighers(text: str) -> tuple[Sequence[str], dict[str, float]]:
-    """Return the weighers' names in their order, and the given multipliers."""
+
     found: list[str] = []
     multipliers: dict[str, float] = {}
     for part in names(text):

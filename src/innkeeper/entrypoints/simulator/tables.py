@@ -127,7 +127,7 @@ def _decisions(results: Results) -> Table:
 
 
 def _shapes(results: Results) -> Table:
-    """Count servers requested, placed and refused by shape, with rare shapes in one row."""
+
     outcomes = [outcome for _, outcome in results.outcomes]
     requested = outcomes[0].requested
     order = [int(code) for code in (-requested).argsort(kind="stable") if requested[code]]

@@ -69,7 +69,7 @@ class ListPcloudActions(ApiCommand, command.Lister):
 
 
 def _present_or_past_id(connection: Any, text: str) -> str:
-    """Return the id of a pcloud, which may have been deleted."""
+
     try:
         return pcloud_id(connection, text)
     except osc_exceptions.CommandError:

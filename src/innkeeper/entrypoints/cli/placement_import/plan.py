@@ -150,7 +150,7 @@ def _updates(
 def _consumers(
     source: Picture, target: Picture, others: Others
 ) -> tuple[list[ConsumerPicture], list[ConsumerPicture]]:
-    """Return the target's consumers to remove, and the source's consumers to write."""
+
     with_kinds = source.has_kinds and target.has_kinds
     dropped, written = [], []
     if others is Others.REMOVE:

@@ -82,7 +82,7 @@ class Reader:
         return decoded(self._api.name, path, self._api.ask(path), form)
 
     def _rows_of(self, uuids: Iterable[str]) -> list[answers.ProviderAnswer]:
-        """Read the rows of providers; deleted providers are skipped."""
+
         found: list[answers.ProviderAnswer] = []
         for uuid in uuids:
             try:
