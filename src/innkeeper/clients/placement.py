@@ -246,7 +246,6 @@ def _parsed(text: Any) -> Version:
 
 
 def _error_of(answer: HttpResponse) -> tuple[str | None, str]:
-
     try:
         (first, *_) = msgspec.json.decode(answer.body)["errors"]
         code, detail = first.get("code"), str(first["detail"])

@@ -167,7 +167,6 @@ def _one_by_one(
 def _after_doubt(
     store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Doubtful
 ) -> list[object]:
-
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
     retried = [_retried(each) for each in batch]
     again = [each for each in retried if each is not None]

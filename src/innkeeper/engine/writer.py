@@ -220,6 +220,5 @@ def _resolve(commands: Sequence[PendingCommand]) -> None:
 
 
 def _fails(outcome: object) -> bool:
-
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused

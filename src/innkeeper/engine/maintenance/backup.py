@@ -129,7 +129,6 @@ def _checked(file: Path) -> Checked:
 
 
 def _demand_known(file: Path) -> None:
-
     current = copying.revision(file)
     if current not in {each.revision for each in schema.steps()}:
         raise Conflict(f"{file} is at revision {current}, unknown to this program.")

@@ -136,7 +136,6 @@ class AgentLoop:
                 attempt += 1
 
     def _ailing(self) -> list[str]:
-
         return [name for name, count in self._crashes.items() if count >= AILING_AFTER]
 
     def _pause(self, name: str, attempt: int) -> bool:

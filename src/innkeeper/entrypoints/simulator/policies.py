@@ -117,7 +117,6 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
 
 
 def _weighers(text: str) -> tuple[Sequence[str], dict[str, float]]:
-
     found: list[str] = []
     multipliers: dict[str, float] = {}
     for part in names(text):

@@ -127,7 +127,6 @@ def _decisions(results: Results) -> Table:
 
 
 def _shapes(results: Results) -> Table:
-
     outcomes = [outcome for _, outcome in results.outcomes]
     requested = outcomes[0].requested
     order = [int(code) for code in (-requested).argsort(kind="stable") if requested[code]]

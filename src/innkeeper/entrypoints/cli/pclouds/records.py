@@ -69,7 +69,6 @@ class ListPcloudActions(ApiCommand, command.Lister):
 
 
 def _present_or_past_id(connection: Any, text: str) -> str:
-
     try:
         return pcloud_id(connection, text)
     except osc_exceptions.CommandError:

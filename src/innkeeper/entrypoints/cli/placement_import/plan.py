@@ -150,7 +150,6 @@ def _updates(
 def _consumers(
     source: Picture, target: Picture, others: Others
 ) -> tuple[list[ConsumerPicture], list[ConsumerPicture]]:
-
     with_kinds = source.has_kinds and target.has_kinds
     dropped, written = [], []
     if others is Others.REMOVE:

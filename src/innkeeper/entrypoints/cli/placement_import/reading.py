@@ -82,7 +82,6 @@ class Reader:
         return decoded(self._api.name, path, self._api.ask(path), form)
 
     def _rows_of(self, uuids: Iterable[str]) -> list[answers.ProviderAnswer]:
-
         found: list[answers.ProviderAnswer] = []
         for uuid in uuids:
             try:

@@ -83,7 +83,6 @@ def load(path: Path) -> Workload:
 
 
 def _renamed(shape: ServerShape) -> ServerShape:
-
     vcpus, memory_mb = shape.amounts["VCPU"], shape.amounts["MEMORY_MB"]
     return ServerShape(f"{vcpus}c{memory_mb / MB_PER_GB:g}g", shape.amounts)
 
