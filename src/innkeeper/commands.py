@@ -1,7 +1,7 @@
 """The commands of the program: serve, audit, and the maintenance of database and keys.
 
-Always true: a command returns its exit status, and prints its findings to the standard output.
-What the environment refuses is raised as :class:`SettingsError`.
+Always true: a command returns its exit status, and prints its results to the standard output.
+Problems with the environment are raised as :class:`SettingsError`.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ response with a thousand candidates many times while it is built."""
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
     """Execute one command of the program.
 
-    Raises :class:`SettingsError` for what the environment refuses, such as an address in use, a
-    file that is no database, or a full disk.
+    Raises :class:`SettingsError` for problems with the environment, such as an address in use, a
+    file that is not a database, or a full disk.
     """
     # Logs go to the standard error; the standard output is for the command's results.
     set_up_logs(settings.serving)
@@ -144,7 +144,7 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
 
 @contextmanager
 def _existing(settings: Settings) -> Iterator[Database]:
-    """The service's database; it is neither created nor upgraded here.
+    """Open the service's database, without creating or upgrading it.
 
     Raises :class:`SettingsError` if there is none, or if its schema is not usable.
     """
@@ -223,7 +223,7 @@ def _listening(service: Service, listener: socket.socket, into: int | None = Non
 def _make_ready(service: Service) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     service.start()
-    # Present objects stay: the collector need not scan them again.
+    # Objects that exist now are kept, so the collector need not scan them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
@@ -291,8 +291,8 @@ def _serve_as_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve a port together with other workers, until the supervisor ends."""
     stop_with(options["with_parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
     if options["instead_of"] is not None:
-        # The successor counts the failure: a dead worker cannot, and the supervisor has no
-        # metrics of its own.
+        # The successor counts the failure, because a dead worker cannot do so, and the supervisor
+        # has no metrics of its own.
         metrics.REPLACED.labels(options["instead_of"]).inc()
     service = _open_service(settings, open_store_as_it_is)
     try:

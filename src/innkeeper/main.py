@@ -20,7 +20,7 @@ from innkeeper.terminal.arguments import names
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their options. Options named like settings override them."""
+    """Return the parser of all commands. An option with a setting's name overrides the setting."""
     program = argparse.ArgumentParser(
         prog="innkeeper", description="Keeps the capacity of a cloud.", allow_abbrev=False
     )
@@ -131,7 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k in KEYS}
     try:
         settings = load(options.get("config"), overrides=overrides)
-        # Imported modules stay; collecting garbage among them takes a quarter of the start.
+        # Imported modules are kept, and scanning them for garbage would take a quarter of the
+        # start.
         gc.disable()
         from innkeeper import commands  # noqa: PLC0415 - errors in settings are reported first
 

@@ -1,7 +1,7 @@
-"""The child processes of a service: its workers, and the agent of a demonstration.
+"""The child processes of a service: its workers, and the demo agent.
 
-Always true: secrets are passed in the environment. Command lines are visible to everybody on
-the machine.
+Always true: secrets are passed in the environment, because everybody on the machine can see
+command lines.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from innkeeper.wiring import Service, environment_without
 
 PROGRAM = (sys.executable, "-m", "innkeeper.main")
 STOP_BESIDE_S = 10.0
-"""The time for a worker to stop, in addition to that for requests in progress."""
+"""The time for a worker to stop, in addition to the grace period for requests in progress."""
 
 
 def demo_agent(service: Service, address: str, hosts: int) -> Child:
-    """An agent with fake hosts, as a child process."""
+    """Create an agent with fake hosts, as a child process."""
     settings = service.settings
     command = [*PROGRAM, "agent", "--driver", "fake"]
     command += ["--hosts", str(hosts), "--name", "demo"]
@@ -54,15 +54,16 @@ def demo_agent(service: Service, address: str, hosts: int) -> Child:
 
 
 def with_port(settings: Settings, port: int) -> Settings:
-    """The settings with the port that the system has chosen."""
+    """Return the settings with the port that the system has chosen."""
     serving = msgspec.structs.replace(settings.serving, port=port)
     return msgspec.structs.replace(settings, serving=serving)
 
 
 def worker(settings: Settings, metrics_folder: Path, number: int) -> Child:
-    """One of several processes that serve the same port; ``metrics_folder`` is shared by them.
+    """Create one of the processes that serve the same port; they share ``metrics_folder``.
 
-    The environment has the present settings: a file may have changed when a worker restarts.
+    The current settings are passed in the environment, because the settings file may have changed
+    when a worker restarts.
     """
     environ = environment_without(ENV_PREFIX) | environment_of(settings)
     environ[metrics.FOLDER_VARIABLE] = str(metrics_folder)

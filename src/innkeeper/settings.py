@@ -1,8 +1,8 @@
 """Typed settings, read once at the start and passed on in slices.
 
 Sources are a TOML file of plain keys, ``INNKEEPER_<KEY>`` environment variables and the command
-line; later ones override earlier ones. An unknown name is an error that suggests the nearest
-known name, because a typo must not be a silent default.
+line; later ones override earlier ones. An unknown name is an error, which suggests the nearest
+known name. Otherwise a typo would silently leave the default in place.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def load(
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The environment from which :func:`load` reads the same settings."""
+    """Return the environment variables from which :func:`load` reads the same settings."""
     environ: dict[str, str] = {}
     for key, slice_name in KEYS.items():
         value = getattr(getattr(settings, slice_name), key)
@@ -109,7 +109,7 @@ def _check_texts(slice_: Any) -> None:
         is_list = isinstance(value, tuple | Mapping)
         texts = tuple(value) if is_list else (value,)
         shown = "" if key in SECRETS else f": {value!r}"
-        # In paths, names and addresses, NUL would end the text for the system.
+        # For the operating system, a path, name or address ends at its first NUL.
         if any(isinstance(each, str) and "\0" in each for each in texts):
             raise SettingsError(f"The setting {key!r} has a NUL character in it{shown}.")
         if is_list and any(not each.strip() for each in texts):
@@ -119,7 +119,7 @@ def _check_texts(slice_: Any) -> None:
 def _conversion_error(
     kind: type[msgspec.Struct], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
-    """The message for a value of the wrong type; in maps, it names the entry."""
+    """Return the message for a value of the wrong type; for a map, it names the entry."""
     for key, value in given.items():
         is_shown = isinstance(value, Mapping) and key not in SECRETS
         for name, each in value.items() if is_shown else ():

@@ -41,8 +41,8 @@ from innkeeper.systems.zones.sealing import sealer_of
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
 READERS_BESIDE = 5
-"""Readers beside the reader threads. They are the search, the worker with the agent's token, the
-writer looking up a batch after a failed commit, the watcher of orders, and the listener for
+"""Readers in addition to the reader threads: the search, the worker thread with the agent's token,
+the writer when it looks up a batch after a failed commit, the order watch, and the listener for
 invalidations."""
 
 DRAWN_BYTES = 10
@@ -53,20 +53,21 @@ RANDOM_74 = 0x0FFF_3FFF_FFFF_FFFF_FFFF
 
 
 def now() -> datetime:
-    """The present time in UTC, without a time zone."""
+    """Return the current time in UTC, without a time zone."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def chance() -> float:
-    """A random number from 0 to 1 that differs between processes."""
+    """Return a random number from 0 to 1 that differs between processes."""
     return secrets.SystemRandom().random()
 
 
 class RandomIds:
-    """Unguessable identifiers: UUIDs that start with the time (RFC 9562, version 7).
+    """Unguessable, time-ordered identifiers: UUIDs of version 7 (RFC 9562).
 
-    Rows written at the same time are then adjacent in every index by id. With random ids each
-    would change a page of its own, and all pages are flushed before a boot is acknowledged.
+    Rows written at the same time are therefore adjacent in every index by id. With random ids,
+    each row would change a page of its own, and all changed pages are flushed before a boot is
+    acknowledged.
     """
 
     def __init__(self) -> None:
@@ -82,11 +83,12 @@ class RandomIds:
         return int.from_bytes(self._draw()[:8], "big") >> 1
 
     def _draw(self) -> bytes:
-        """Random bytes, each returned once."""
+        """Return random bytes that no other call returns."""
         with suppress(IndexError):
             return self._drawn.pop()
-        # Many at once: each system call releases the interpreter, and the writer thread waits
-        # for it. Two threads may both draw; no bytes are returned twice.
+        # Many are drawn at once, because each system call releases the interpreter, and the
+        # writer thread waits to get it back. No bytes are returned twice, even if two threads
+        # draw at the same time.
         many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
         first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
         self._drawn += others
@@ -111,7 +113,7 @@ def connect(settings: Settings) -> Store:
 
 
 def database_url(settings: Settings) -> str:
-    """The database's address; creates the folder of an embedded one."""
+    """Return the database's URL; creates the folder of an embedded database."""
     storing = settings.storing
     if storing.database_url:
         return storing.database_url
@@ -150,12 +152,12 @@ def open_store_as_it_is(settings: Settings) -> Store:
 
 
 class Service:
-    """One serving process: created, started and stopped."""
+    """Everything that one serving process consists of."""
 
     def __init__(
         self, settings: Settings, store: Store | None = None, patiently: Patiently = at_once
     ) -> None:
-        """``patiently`` executes whatever needs the database at the start."""
+        """``patiently`` executes every action of the start that needs the database."""
         self.settings = settings
         self._patiently = patiently
         self.store = store or open_store(settings)
@@ -174,7 +176,7 @@ class Service:
             self.ids,
             settings.serving.reader_threads,
         )
-        # Its own thread: the poll for invalidations must not wait behind other reads.
+        # A thread of its own, because the poll for invalidations must not wait for other reads.
         self._invalidation_thread = ThreadPoolExecutor(1, thread_name_prefix="invalidations")
         self.listener = invalidations.Listener(self.store, invalidations.IDENTITY)
         polled = SingleFlight(self._invalidations) if settings.is_one_of_several else None
@@ -229,7 +231,7 @@ class Service:
         )
 
     def keep_agent_token(self) -> Path:
-        """Write a token for the agent beside this process, and renew it from now on.
+        """Write a token for the demo agent, and keep renewing it; returns its file.
 
         Not for the ``keystone`` mode, in which only Keystone issues tokens.
         """
@@ -241,7 +243,7 @@ class Service:
         return startup.write_agent_token(self.database, self.settings, self.signer, self.ids, now())
 
     def renew_agent_token(self) -> int:
-        """Renew the agent's token, if there is such an agent."""
+        """Renew the demo agent's token, if there is a demo agent."""
         if self._has_agent:
             self._write_agent_token()
         return 0
@@ -258,7 +260,7 @@ class Service:
         self._begin([*periodic.tasks(), self._token_task()])
 
     def start_beside(self) -> None:
-        """Start only the tasks that run once for several workers."""
+        """Start only the tasks that run once for all workers."""
         self._begin([self._token_task()])
 
     def _begin(self, tasks: list[PeriodicTask]) -> None:
@@ -278,7 +280,7 @@ class Service:
         self.store.dispose()
 
     def why_not_ready(self) -> str | None:
-        """Why requests cannot be served; ``None`` if they can."""
+        """Return why requests cannot be served, or ``None`` if they can."""
         if not self.engine.writer.is_alive:
             return "the writer thread has ended"
         if self.detector.is_stuck:
@@ -292,7 +294,7 @@ T = TypeVar("T")
 
 
 def _or_settings_error(make: Callable[[], T]) -> T:
-    """Call ``make``; its ``ValueError`` is an error in the settings."""
+    """Call ``make``, and raise its ``ValueError`` as a :class:`SettingsError`."""
     try:
         return make()
     except ValueError as error:
@@ -313,7 +315,7 @@ def _tracing(endpoint: str | None) -> Tracer | None:
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:
-    """The APIs to serve, by name. With an external Keystone there is no Identity API."""
+    """Return the APIs to serve, by name; with an external Keystone, without the Identity API."""
     is_ours = settings.authenticating.auth != "keystone"
     return {
         name: APIS[name]
@@ -323,5 +325,5 @@ def served_apis(settings: Settings) -> dict[str, Api]:
 
 
 def environment_without(*prefixes: str) -> dict[str, str]:
-    """This process's environment without the variables that have these prefixes."""
+    """Return this process's environment without the variables with these prefixes."""
     return {key: text for key, text in os.environ.items() if not key.startswith(prefixes)}

@@ -18,9 +18,9 @@ from innkeeper.domain.errors import Conflict, Invalid, NotFound, Refusal, TooLar
 
 CALL_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 60.0
-"""Storing five hundred hosts takes time, more so if other agents report too."""
+"""It takes long to store a report of 500 hosts, and longer while other agents report too."""
 POLL_EXTRA_S = 10.0
-"""How much longer than the service the agent waits in a long poll."""
+"""How much longer the agent waits for a long poll than the service may take."""
 CONNECTIONS_MAX = 8
 API = "/v2.1"
 REFUSALS: Mapping[int, type[Refusal]] = {400: Invalid, 404: NotFound, 409: Conflict, 413: TooLarge}
@@ -55,7 +55,7 @@ class AgentApi:
         self._call("POST", f"/os-agents/{agent_id}/heartbeat", None)
 
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
-        """Poll for the orders after a number; waits up to ``wait_s`` if there are none."""
+        """Poll for orders with numbers above ``after``; waits up to ``wait_s`` for the first."""
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}
         orders: list[dict[str, Any]] = self._call("POST", path, body, wait_s + POLL_EXTRA_S)[
@@ -84,7 +84,7 @@ class AgentApi:
                 f"The service does not answer: {str(error) or type(error).__name__}."
             ) from error
         except RuntimeError as error:
-            # httpx raises this if it was closed during the call.
+            # httpx raises this error if the client was closed during the call.
             raise Unavailable("The agent is stopping.") from error
         if answer.is_success:
             return _decoded(answer)
@@ -126,7 +126,7 @@ def _refusal(answer: httpx.Response) -> Refusal:
         message = str(inner["message"])
     except (ValueError, AttributeError, KeyError, TypeError):
         message = answer.reason_phrase
-    # Everything else, such as a refused token or right, is retried: the operator can fix it
+    # Any other status, such as 401 or 403, counts as temporary: the operator can fix the cause
     # without restarting the agent.
     kind = REFUSALS.get(answer.status_code, Unavailable)
     return kind(f"{answer.status_code}: {message}")

@@ -1,6 +1,6 @@
-"""TLS trust for clients: the trusted authorities, and the client's own certificate.
+"""TLS settings of clients: the CA bundle, and the client's own certificate.
 
-Always true: the server's certificate is verified; this cannot be switched off.
+Always true: the server's certificate is verified. Verification cannot be switched off.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from innkeeper.domain.errors import Invalid
 
 
 def trust_of(ca_file: str | None, cert_file: str | None, key_file: str | None) -> ssl.SSLContext:
-    """Trust the authorities of a file, or the system's; present a certificate if one is given.
+    """Create the TLS context of a client.
 
-    Raises :class:`Invalid` for unusable files.
+    Servers are verified with the CA bundle ``ca_file``, or by default with the system's. If
+    ``cert_file`` is given, the client presents that certificate. Raises :class:`Invalid` for
+    unusable files.
     """
     try:
         context = ssl.create_default_context(cafile=ca_file or None)

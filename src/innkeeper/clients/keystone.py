@@ -56,10 +56,10 @@ class _Answer(msgspec.Struct):
 
 
 class Keystone:
-    """One Keystone, and the login for validating tokens.
+    """A Keystone, and the service user that validates tokens.
 
     ``url`` is the address of its Identity API, with or without ``/v3``. ``domain`` is the name
-    of the domain of the user and of the project.
+    of the domain of both the user and the project.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Keystone:
         self._session = session.Session(auth=login, timeout=timeout_s)
 
     def validate(self, token: str) -> Validated | None:
-        """Validate a token; ``None`` if it is not valid.
+        """Validate a token; returns ``None`` if it is not valid.
 
-        Raises :class:`Unavailable` if Keystone does not answer, or refuses our own login.
+        Raises :class:`Unavailable` if Keystone does not answer, or rejects the service user.
         """
         if len(token) > HEADER_LENGTH_MAX or not token.isprintable() or not token.isascii():
             return None

@@ -1,4 +1,4 @@
-"""Logins of programs that call an API: fixed tokens, or tokens from a Keystone.
+"""Logins for API clients: fixed tokens, or tokens from a Keystone.
 
 Always true: no password or token is written to a log, and every request has a deadline.
 """
@@ -16,7 +16,7 @@ from innkeeper.domain.errors import Invalid, Unavailable
 
 TIMEOUT_S = 10.0
 SEARCHED = ("./clouds.yaml", "~/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml")
-"""The files in which the stock clients look for clouds, in their order."""
+"""The files in which the stock clients look for clouds, in this order."""
 OVERRIDE = "_endpoint_override"
 """The suffix of a cloud's keys that override an address of the catalog."""
 AUTH_TYPES = {"token": "v3token", "password": "password"}
@@ -26,13 +26,13 @@ class TokenSource(Protocol):
     """A source of tokens for one login."""
 
     def token(self) -> str:
-        """A token that should be valid. Raises :class:`Unavailable`."""
+        """Return a token that should be valid. Raises :class:`Unavailable`."""
 
     def renew(self) -> None:
         """Discard the token, because the service refused it."""
 
     def service_url(self, service_type: str) -> str | None:
-        """The address of an API in the service catalog; ``None`` without a catalog."""
+        """Return an API's URL in the service catalog, or ``None`` without a catalog."""
 
 
 class GivenToken:
@@ -48,7 +48,7 @@ class GivenToken:
         """Do nothing: there is no other token."""
 
     def service_url(self, service_type: str) -> str | None:
-        """``None``: a token alone has no catalog."""
+        """Return ``None``: a token alone has no catalog."""
         return None
 
 
@@ -76,12 +76,12 @@ class TokenFile:
         self._token = None
 
     def service_url(self, service_type: str) -> str | None:
-        """``None``: a token alone has no catalog."""
+        """Return ``None``: a token alone has no catalog."""
         return None
 
 
 class KeystoneLogin:
-    """A login at an Identity API, which renews expired tokens; see :class:`TokenSource`.
+    """A login to an Identity API. It renews expired tokens; see :class:`TokenSource`.
 
     ``places`` maps service types to addresses that override the catalog's.
     """
@@ -135,9 +135,9 @@ class KeystoneLogin:
 
 
 def from_environment(environ: Mapping[str, str]) -> TokenSource:
-    """The login from ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables.
+    """Return the login of ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables.
 
-    Raises :class:`Invalid` if there is none, or if it is incomplete.
+    Raises :class:`Invalid` if no login is set, or if it is incomplete.
     """
     cloud = environ.get("OS_CLOUD")
     if cloud:
@@ -155,13 +155,13 @@ def from_environment(environ: Mapping[str, str]) -> TokenSource:
 
 
 def from_cloud(cloud: str, environ: Mapping[str, str]) -> KeystoneLogin:
-    """The login of a cloud in the file of ``OS_CLIENT_CONFIG_FILE``, or in the usual places."""
+    """Return a cloud's login from the file ``OS_CLIENT_CONFIG_FILE``, or the default files."""
     named = environ.get("OS_CLIENT_CONFIG_FILE")
     return from_clouds_file(cloud, [named] if named else SEARCHED)
 
 
 def from_clouds_file(cloud: str, paths: Sequence[str]) -> KeystoneLogin:
-    """The login of a cloud in the first of these files that exists."""
+    """Return a cloud's login from the first of these files that exists."""
     for path in paths:
         found = Path(path).expanduser()
         if found.is_file():
@@ -188,7 +188,7 @@ def _from_file(cloud: str, path: Path) -> KeystoneLogin:
 
 
 def _login(source: Mapping[str, Any], options: Mapping[str, Any], **more: Any) -> KeystoneLogin:
-    # Most clouds have only this domain, and configurations omit it.
+    # Most clouds have only the default domain, so configurations omit it.
     filled = {"user_domain_name": "Default", "project_domain_name": "Default", **options}
     for side in ("user", "project"):
         if f"{side}_domain_id" in options:

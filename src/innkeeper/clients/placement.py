@@ -2,11 +2,11 @@
 
 Always true: every call has a deadline, and responses are bounded. Temporary failures (a broken
 connection, a timeout, a response 500, 502, 503 or 504) are retried a limited number of times,
-with growing pauses. A refused token is renewed once per call. A request may therefore arrive
-twice: writes must send a generation, or be idempotent.
+with backoff. A request may therefore arrive twice: writes must send a generation, or be
+idempotent. A refused token is renewed once per call.
 
 A refused request raises one of :mod:`innkeeper.domain.errors`, with a message of one line. Text
-from the service is shown without control characters, cut to a length, and without the token.
+from the service is truncated, and contains neither control characters nor the token.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from innkeeper.domain.versions import Version
 TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
 WAIT_MAX_S = 10.0
-"""Seven tries wait for 13 seconds in all, enough to restart a service. Tries without a response
-take their timeouts in addition."""
+"""The pauses between seven tries add up to 13 seconds, enough to restart a service. The timeouts of
+tries without a response come in addition."""
 PASSING = frozenset({500, 502, 503, 504})
-"""Some services respond with 500 to write conflicts in their database."""
+"""500 is included, because some services respond with it to write conflicts in their database."""
 NEWEST_KNOWN = (1, 39)
-"""The newest microversion that the program can read."""
+"""The newest microversion whose responses the program can read."""
 WORDS_MAX = 500
 """The maximum length of a service's text in a message."""
 REFUSALS: Mapping[int, type[Refusal]] = {
@@ -94,7 +94,7 @@ class PlacementApi:
 
     @property
     def url(self) -> str:
-        """The address that was given, or the catalog's. Raises :class:`Invalid`."""
+        """The given URL, or else the catalog's. Raises :class:`Invalid` if there is neither."""
         if self._url is None:
             try:
                 found = self._login.service_url("placement")
@@ -108,8 +108,8 @@ class PlacementApi:
     def negotiate(self, least: Version) -> None:
         """Select the newest microversion that both sides know.
 
-        Raises :class:`Invalid` if it is older than ``least``, or if the response is not one of a
-        Placement API.
+        Raises :class:`Invalid` if that version is older than ``least``, or if the service is not
+        a Placement API.
         """
         document = self.get("", version=None)
         try:
@@ -138,8 +138,8 @@ class PlacementApi:
     ) -> dict[str, Any]:
         """Send a write request, with the negotiated microversion by default.
 
-        Raises :class:`ConcurrentUpdate` if a generation is outdated, which may also mean that an
-        earlier try of the same request succeeded.
+        Raises :class:`ConcurrentUpdate` if a generation is outdated. An earlier try of the same
+        request may have succeeded and advanced the generation.
         """
         return self._call(method, path, body, version or self.version)
 
@@ -169,7 +169,7 @@ class PlacementApi:
     def _send_with_token(
         self, method: str, path: str, body: bytes | None, version: Version | None
     ) -> tuple[str | None, HttpResponse]:
-        """The response, and the token that the service has received."""
+        """Send a request with a token; returns the token and the response."""
         if version is None:
             return None, self._send(method, path, body, {})
         for is_renewed in (False, True):
@@ -203,8 +203,10 @@ class PlacementApi:
 
 
 def in_one_line(text: str, token: str | None = None) -> str:
-    """Clean a service's text for a message: one line, cut, and without the token, which the
-    service may repeat."""
+    """Return a service's text as one short line for a message.
+
+    If the text repeats the token, the token is hidden.
+    """
     shown = "".join(char if char.isprintable() else " " for char in text)
     if token:
         shown = shown.replace(token, HIDDEN)
@@ -244,7 +246,6 @@ def _parsed(text: Any) -> Version:
 
 
 def _error_of(answer: HttpResponse) -> tuple[str | None, str]:
-    """The code and the cause in an error's body, if it has them."""
     try:
         (first, *_) = msgspec.json.decode(answer.body)["errors"]
         code, detail = first.get("code"), str(first["detail"])

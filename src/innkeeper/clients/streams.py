@@ -1,6 +1,6 @@
 """Streams to readers that may be gone.
 
-Always true: a text that cannot be written is lost, and the writer continues.
+Always true: a text that cannot be written is dropped, and the writer continues.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TextIO
 
 
 class LosingStream:
-    """Wraps a text stream, and drops what cannot be written to it."""
+    """Wraps a text stream, and drops text that cannot be written to it."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream

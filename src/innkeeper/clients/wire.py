@@ -1,9 +1,9 @@
 """HTTP exchanges with services that may be slow, broken or hostile.
 
 Always true: an exchange ends, whatever the server does. One timeout covers everything from the
-first byte of the request to the last byte of the response, however often single bytes arrive. At
-most :data:`BODY_BYTES_MAX` of a response are kept. Compressed responses are refused, so that none
-grows when it is unpacked.
+first byte of the request to the last byte of the response, however often single bytes arrive.
+Responses of more than :data:`BODY_BYTES_MAX` bytes are refused. Compressed responses are refused
+too, because they could grow without limit when they are decompressed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import httpcore
 import httpx
 
 BODY_BYTES_MAX = 256 * 2**20
-"""Room for the rows of several hundred thousand providers, the longest list that is read."""
+"""Enough for the rows of several hundred thousand providers, the longest list that is read."""
 WRITE_BYTES = 65536
 """The timeout is checked after each piece of this size of a request."""
 KEPT_OPEN_S = 5.0
@@ -26,7 +26,7 @@ KEPT_OPEN_S = 5.0
 PLAIN = "identity"
 CONTENT_ENCODING = b"content-encoding"
 REFUSED = 300
-"""From this status on, a body only explains; an unreadable one is ignored."""
+"""From this status on, a body only explains a failure. An unreadable body is then ignored."""
 
 
 class Broken(Exception):
@@ -47,7 +47,7 @@ class HttpResponse:
 
 
 class Wire:
-    """Connections to one service. It is thread-safe.
+    """Connections to one service, for any number of threads.
 
     ``clock`` returns monotonic seconds.
     """
@@ -97,7 +97,7 @@ class Wire:
             ) as answer:
                 return self._read(answer)
         except httpcore.ProtocolError as error:
-            # Its own message quotes the request.
+            # The error's own message quotes the request.
             raise Broken("the connection broke off, or it is not HTTP that answers") from error
         except (httpcore.TimeoutException, httpcore.NetworkError, OSError) as error:
             raise Broken(str(error) or type(error).__name__) from error
@@ -118,7 +118,7 @@ class Wire:
                     raise Unfit(f"the answer has more than {BODY_BYTES_MAX} bytes")
                 body += piece
         except httpcore.TimeoutException as error:
-            # A response that was this slow will be slow again.
+            # A retry would be as slow.
             raise Unfit(
                 f"the answer was not there as a whole after {self._timeout_s:g} seconds"
             ) from error
@@ -139,7 +139,7 @@ def _is_packed(answer: httpcore.Response) -> bool:
 
 
 class _Limit(threading.local):
-    """The end of the calling thread's present exchange."""
+    """The deadline of the calling thread's current exchange."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -156,7 +156,7 @@ class _Limit(threading.local):
 
 
 class _Network(httpcore.NetworkBackend):
-    """Connections on which each step may take the remaining time of the exchange."""
+    """Connections on which each step has only the remaining time of the exchange."""
 
     def __init__(self, limit: _Limit) -> None:
         self._limit = limit

@@ -1,21 +1,21 @@
 """Executes one batch of commands in one commit, and decides what follows a failure.
 
-Always true: each command gets one answer, and a successful answer is on the disk. Retries are
-bounded in number and time, with random pauses, so that processes which failed together do not
-return together.
+Always true: each command gets one answer. If the answer is a success, its changes are on the
+disk. Retries are limited in number and time, with randomized pauses, so that processes that
+failed together do not retry together.
 
 What is retried (:mod:`innkeeper.engine.retry` has the numbers):
 
 - After a conflict with another transaction, or a connection lost before the commit was sent,
-  nothing was written: the whole batch is retried on another connection.
-- A batch that timed out waiting for other writers is refused; each command alone would wait as
-  long.
-- A batch that fails for any other reason is executed command by command, since one of them is at
-  fault. That ends when the database is unreachable, or a command times out waiting.
-- Where the answer to the commit was lost, boots are looked up by their servers' ids, in the
-  transaction that would repeat them. That transaction writes, so it waits for the end of the lost
-  one. Other commands are answered that their outcome is unknown: a retry of one that was
-  committed would be refused, and its client would believe that it had failed.
+  nothing was written. The whole batch is retried on another connection.
+- A batch that timed out waiting for other writers is refused. Each command, retried alone, would
+  wait just as long.
+- After any other failure, one of the commands is at fault. They are executed one by one, until
+  the database is unreachable or a command times out waiting.
+- If the connection was lost after the commit was sent, boots are looked up by their servers' ids,
+  in the transaction that would repeat them. As a write transaction, it first waits until the lost
+  one has ended. Clients of other writes are told that the outcome is unknown. A retry of a
+  committed write could be refused, and its client would conclude that the write had failed.
 """
 
 from __future__ import annotations
@@ -51,40 +51,40 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
-"""Errors that no command causes: the rest of the batch gets the same answer."""
+"""Errors that no command causes. The rest of the batch gets the same error."""
 
 
 class Executor(Protocol):
-    """What the writer thread needs of the compute room: boots in bulk, and the host table."""
+    """The part of the compute room that the writer thread uses: boots, and the host table."""
 
     def begin(self, tx: Tx) -> None:
-        """Start the work of one transaction."""
+        """Prepare for a new transaction."""
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
-        """Decide on and write all requests; a request's outcome may be its refusal."""
+        """Choose hosts for all requests and write them; an outcome may be a refusal."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """The outcome of a request that an earlier commit has written; else ``None``."""
+        """Return a request's outcome if an earlier commit has written it, or else ``None``."""
 
     def explain(self, tx: Tx, question: Question) -> Explained:
         """Decide without writing, and explain the decision."""
 
     def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:
-        """Run work that decides, with the transaction and a decision context."""
+        """Run ``work`` with the transaction and a decision context."""
 
     def follow(self, tx: Tx) -> None:
-        """Bring the host table up to all that ``tx`` sees."""
+        """Bring the host table up to date with what ``tx`` sees."""
 
     def forget(self) -> None:
-        """Undo what the last transaction did to the host table; it was rolled back."""
+        """Undo the changes to the host table of a transaction that was rolled back."""
 
 
 @dataclass(slots=True)
 class PendingCommand:
     """One waiting command, and the future that gets its answer.
 
-    ``outcome`` is the answer or the exception. A boot with ``look_ups`` may have been committed
-    before, so it is looked up first.
+    ``outcome`` is the answer or the exception. A boot whose ``look_ups`` is above 0 may already
+    be committed, so it is looked up first.
     """
 
     command: Command[object]
@@ -105,11 +105,10 @@ def carry_out(
     batch: list[PendingCommand],
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]] = no_more,
 ) -> list[object]:
-    """Execute one batch in one commit; gives each command's answer, which may be an exception.
+    """Execute a batch in one commit; returns each command's answer, which may be an exception.
 
-    ``late`` gives commands to add to the batch, which came while it waited for its turn to write.
-    Every other process takes a turn before this one's next: a command that misses the batch waits
-    for all of them.
+    ``late`` returns commands that arrived while the batch waited for its turn to write. They join
+    the batch: otherwise they would wait until every other process has had its turn.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
@@ -125,7 +124,7 @@ def _attempt(
     late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
     repeats: Repeats,
 ) -> list[object] | None:
-    """The commands' answers; ``None`` if nothing was written and the batch is to be retried."""
+    """Return the commands' answers, or ``None`` if the batch was rolled back for a retry."""
     started_s = time.perf_counter()
     try:
         outcomes = _commit(store, executor, batch, late)
@@ -153,14 +152,14 @@ def _one_by_one(
         if isinstance(error, Unavailable) or not isinstance(error, Refusal):
             LOG.error("batch_failed", steps=1, exc_info=error)
         return [error]
-    # One of them is at fault. Alone, it cannot fail the others.
+    # One of the commands is at fault. Executed alone, it cannot fail the others.
     LOG.warning("batch_repeated", steps=len(batch), error=str(error))
     answers: list[object] = []
     for each in batch:
         (answer,) = carry_out(store, executor, [each])
         answers.append(answer)
         if isinstance(answer, OF_ALL):
-            # Each of the others would wait as long, one after the other, for the same answer.
+            # The others would each wait as long, one after the other, for the same error.
             return answers + [answer] * (len(batch) - len(answers))
     return answers
 
@@ -168,17 +167,16 @@ def _one_by_one(
 def _after_doubt(
     store: Store, executor: Executor, batch: Sequence[PendingCommand], error: Doubtful
 ) -> list[object]:
-    """Answer the commands of a batch whose commit was not acknowledged."""
     LOG.error("commit_in_doubt", steps=len(batch), exc_info=error)
     retried = [_retried(each) for each in batch]
     again = [each for each in retried if each is not None]
     answers = iter(carry_out(store, executor, again) if again else [])
-    # A boot that could not be looked up is still in doubt, whatever the reason was.
+    # A boot that could not be looked up is still in doubt, whatever prevented the look-up.
     return [error if each is None else _known(next(answers), error) for each in retried]
 
 
 def _retried(each: PendingCommand) -> PendingCommand | None:
-    """How to repeat a command that may have been committed; ``None`` if that is not safe."""
+    """Return the command to retry after a doubtful commit, or ``None`` if that is not safe."""
     if isinstance(each.command, Explain):
         return each
     if isinstance(each.command, Boot) and each.look_ups < LOOK_UPS_MAX:
@@ -205,7 +203,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
         metrics.BATCH.observe(len(batch))
         metrics.COMMIT.observe(took_s)
     except Exception as error:
-        # A metric that cannot be counted must not fail a batch that is committed.
+        # A failure to count a metric must not fail a committed batch.
         LOG.error("commit_uncounted", exc_info=error)
 
 
@@ -221,8 +219,8 @@ def _commit(
         batch += late(batch)
         outcomes: list[object] = [None] * len(batch)
         executor.begin(tx)
-        # Boots first: they are decided on the host table as of the last commit, which the other
-        # commands of this batch are about to change.
+        # Boots come first: they are decided on the host table as of the last commit, and the
+        # other commands of the batch change the store.
         _boot(tx, executor, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
@@ -252,7 +250,7 @@ def _boot(
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
-    """Run the work that several commands share once for all their items, without savepoints."""
+    """Run each shared work once, for the items of all its commands, without savepoints."""
     alike: dict[Together[object], tuple[list[int], list[object]]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, WriteTogether):

@@ -1,9 +1,10 @@
 """Steps of the wall clock, detected with a monotonic clock.
 
-Always true: a deadline does not count time that the wall clock skipped. A machine that slept for
-an hour, or whose clock was set forward by one, has not waited for an hour.
+Time that the wall clock skipped must not count towards a deadline. If a machine slept for an
+hour, or its clock was set forward by an hour, nothing has waited for an hour.
 
-May be false: that a step is dated right. It is dated to the next call of :meth:`forward_s`.
+May be false: that the recorded time of a step is exact. It is the time of the next call of
+:meth:`ClockSteps.forward_s`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Callable
 from innkeeper.domain.ids import Clock
 
 LEAST_S = 1.0
-"""Smaller steps are ignored, since clocks are slewed all the time."""
+"""Smaller steps are ignored, because clocks are corrected all the time."""
 
 
 class ClockSteps:
-    """Records by how much the wall clock went ahead of the monotonic one, and when."""
+    """Records when, and how far, the wall clock jumped ahead of the monotonic clock."""
 
     def __init__(self, clock: Clock, steady_s: Callable[[], float]) -> None:
         self._clock = clock
@@ -26,7 +27,7 @@ class ClockSteps:
         self._steps: list[tuple[float, float]] = []
 
     def forward_s(self, within_s: float) -> float:
-        """How far the wall clock went ahead within the last ``within_s`` monotonic seconds."""
+        """Return the seconds that the wall clock skipped in the last ``within_s`` seconds."""
         wall, steady_s = self._clock(), self._steady_s()
         ahead_s = (wall - self._last[0]).total_seconds() - (steady_s - self._last[1])
         self._last = (wall, steady_s)

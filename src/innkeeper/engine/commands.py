@@ -1,7 +1,7 @@
-"""Commands to the writer thread, each typed by its answer.
+"""Commands for the writer thread, each with the type of its answer.
 
 Always true: commands are immutable. ``Boot`` and ``Explain`` are plain data, so another process
-could execute them. The other three hold a function.
+could execute them. The other three contain a function.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Work = Callable[[Tx], T]
-"""Reads or writes in the given transaction. It may run more than once: a failed attempt is rolled
-back."""
+"""Reads or writes in the given transaction. It may run more than once, because a failed attempt is
+rolled back and retried."""
 Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
-"""Writes many items in one transaction, and gives for each its refusal or ``None``. It writes
-nothing of a refused item; if it raises, the transaction is rolled back."""
+"""Writes many items in one transaction; returns a refusal or ``None`` for each. It must write
+nothing of a refused item. If it raises, the transaction is rolled back."""
 Deciding = Callable[[Tx, DecisionContext], T]
-"""Work that chooses a host. It leaves the host table unchanged, and writes its own claims."""
+"""Work that chooses a host. It must leave the host table unchanged, and write its own claims."""
 
 
 class Command(Generic[T_co]):
-    """Work for the next group commit; its answer is a ``T_co``, or it raises."""
+    """Work for the next group commit, with an answer of the type ``T_co``."""
 
     __slots__ = ()
 
     @property
     def lines(self) -> int:
-        """About how many rows it writes: the more, the fewer commands share its commit."""
+        """The approximate number of rows that the command writes; it limits the batch's size."""
         return 1
 
 
 @dataclass(frozen=True, slots=True)
 class Write(Command[T_co]):
-    """Run ``work``; a refusal rolls back this command alone."""
+    """Run ``work``; a refusal rolls back only this command."""
 
     work: Work[T_co]
     lines: int = 1
@@ -51,7 +51,7 @@ class Write(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WriteTogether(Command[None], Generic[T]):
-    """Run ``work`` once for the items of all commands that name the same work."""
+    """Run ``work`` once, for the items of all commands of the batch with the same work."""
 
     work: Together[T]
     item: T
@@ -60,19 +60,19 @@ class WriteTogether(Command[None], Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Boot(Command[Booted]):
-    """Decide on a boot request and claim for it, together with the batch's other requests."""
+    """Choose hosts for a boot request and claim them, together with the batch's other boots."""
 
     request: BootRequest
 
     @property
     def lines(self) -> int:
-        """One line per server."""
+        """One row per server."""
         return self.request.count_max
 
 
 @dataclass(frozen=True, slots=True)
 class Decide(Command[T_co]):
-    """As :class:`Write`, with the host table as the transaction sees it at ``now``."""
+    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``."""
 
     work: Deciding[T_co]
     now: datetime
@@ -80,6 +80,6 @@ class Decide(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Command[Explained]):
-    """Decide as :class:`Boot` does, claim nothing, and explain the decision."""
+    """Choose hosts like :class:`Boot`, claim nothing, and return an explanation."""
 
     question: Question

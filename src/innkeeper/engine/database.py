@@ -1,6 +1,6 @@
-"""A database as commands use it: one transaction at a time, without a service's threads.
+"""A database for commands: one transaction at a time, without the threads of a service.
 
-Always true: what ``write`` has returned from is on the disk.
+Always true: when ``write`` returns, its changes are on the disk.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 class Database:
-    """For commands and the start of a service; only the engine uses ``store``."""
+    """The database of a command, or of a starting service; only the engine uses ``store``."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
     def read(self, work: Work[T]) -> T:
-        """Run ``work`` in a transaction that only reads."""
+        """Run ``work`` in a read-only transaction."""
         with self.store.read() as tx:
             return work(tx)
 

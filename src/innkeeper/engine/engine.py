@@ -1,7 +1,7 @@
 """The engine of one process: the threads that read, write, decide and search.
 
-Always true: a read or a search sees every write that was acknowledged before it began. Nothing
-here knows the caller or its API.
+Always true: a read or a search sees every write that was acknowledged before it started. The
+engine does not know its callers or their APIs.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 
 class Engine:
-    """Made by ``wiring`` once per process; the APIs and the periodic tasks share it.
+    """The engine of a process, created by ``wiring``; the APIs and the periodic tasks share it.
 
-    ``wakeups`` wake requests that wait for a commit.
+    ``wakeups`` wakes requests that wait for a commit.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class Engine:
         store.listen(self.wakeups.wake)
 
     def load(self) -> None:
-        """Read the host table. May be repeated if the database was unreachable."""
+        """Load the host table. The call can be repeated if the database was unreachable."""
         with self._store.read() as tx:
             self._executor.load(tx)
 
     def start(self, *, watches_orders: bool) -> None:
-        """Start the threads, once the host table is loaded.
+        """Start the threads; the host table must be loaded.
 
-        With ``watches_orders`` agents that wait here are woken for other processes' commits too.
+        With ``watches_orders``, commits of other processes also wake the agents that wait here.
         """
         self._is_started = True
         self.writer.start()
@@ -85,7 +85,7 @@ class Engine:
         self._search.stop()
 
     async def read(self, work: Work[T]) -> T:
-        """Run ``work`` in a transaction that only reads, off the event loop."""
+        """Run ``work`` in a read-only transaction, outside the event loop."""
         return await self._readers.run(work)
 
     async def ping(self) -> None:
@@ -93,31 +93,30 @@ class Engine:
         await self._readers.run(ping)
 
     async def write(self, work: Work[T], lines: int = 1) -> T:
-        """Run ``work`` in the next group commit; its refusal is raised here.
+        """Run ``work`` in the next group commit. Raises its refusal.
 
-        ``lines`` is about how many rows it writes; commands with more lines share a commit with
-        fewer others.
+        ``lines`` is the approximate number of rows that it writes; it limits the batch's size.
         """
         return await self.writer.submit(Write(work, lines))
 
     async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
-        """Run ``work`` in the next group commit, once for all waiting items."""
+        """Run ``work`` in the next group commit, once for the items of all its commands."""
         await self.writer.submit(WriteTogether(work, item, lines))
 
     async def boot(self, request: BootRequest) -> Booted:
-        """Decide on a boot request and claim for it, in one batch with other requests."""
+        """Choose hosts for a boot request and claim them, in one batch with other boots."""
         return await self.writer.submit(Boot(request))
 
     async def decide(self, work: Deciding[T], now: datetime) -> T:
-        """As :meth:`write`, with a decision context.
+        """Like :meth:`write`, with a decision context.
 
-        ``work`` gets the host table as its transaction sees it, leaves it unchanged, and writes
-        its claims itself.
+        ``work`` gets the host table as its transaction sees it. It must leave the table
+        unchanged, and write its claims itself.
         """
         return await self.writer.submit(Decide(work, now))
 
     async def explain(self, question: Question) -> Explained:
-        """Decide as :meth:`boot` would, claim nothing, and explain the decision."""
+        """Choose hosts like :meth:`boot`, claim nothing, and return an explanation."""
         return await self.writer.submit(Explain(question))
 
     async def find(
@@ -125,7 +124,7 @@ class Engine:
     ) -> tuple[FoundCandidates, T]:
         """Search the columns of all providers for allocation candidates.
 
-        Gives the candidates, and what ``render`` makes of them off the event loop. Raises
-        :class:`Invalid` for an unknown resource class or trait.
+        Returns the candidates and what ``render`` returns for them; ``render`` runs outside the
+        event loop. Raises :class:`Invalid` for an unknown resource class or trait.
         """
         return await self._search.find(query, render)

@@ -1,7 +1,7 @@
 """The service's metrics, served in Prometheus' format at ``/metrics``.
 
-Always true: with several workers a counter is the sum over all of them, ended ones included,
-whichever worker answers.
+Always true: with several workers, each worker reports the same counters: sums over all workers,
+including those that have ended.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from innkeeper.domain.errors import Busy, Refusal, Unavailable
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""The folder where workers keep their numbers. The library reads the variable when it is imported,
-so it must be set before the process starts."""
+"""Names the folder of the workers' metrics. The library reads the variable when it is imported,
+so the variable must be set before the process starts."""
 
 BATCH = Histogram(
     "innkeeper_commit_steps",
@@ -94,12 +94,12 @@ def lost(error: Exception) -> None:
 
 
 def forget(pid: int, folder: Path) -> None:
-    """Drop the gauges of a worker that has ended; its counters stay."""
+    """Remove the gauges of a worker that has ended, but keep its counters."""
     mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
 def exposition(*, of_workers: bool = False) -> bytes:
-    """All metrics in Prometheus' format; ``of_workers`` reads them from the workers' folder."""
+    """Return the metrics in Prometheus' format; with ``of_workers``, those of all workers."""
     if not of_workers:
         return generate_latest()
     registry = CollectorRegistry()

@@ -1,10 +1,9 @@
 """Wakes agents for orders that other processes have committed.
 
-Always true: while agents wait, one query per period finds the new orders of all of them; while
-none waits, nothing is queried. Orders are numbered in commit order, so the new ones are those
-after the last number seen.
+Always true: while agents wait, one query per period finds the new orders of all agents. While no
+agent waits, nothing is queried. New orders are those with a number above the last one seen.
 
-May be false: that an agent is woken for an order that moved to it from another agent. Waiting
+May be false: that an agent is woken for an order that moved to it from another agent. So waiting
 agents also poll.
 """
 
@@ -36,7 +35,7 @@ class OrderWatch:
         self._thread = threading.Thread(target=self._run, name="watching", daemon=True)
 
     def start(self) -> None:
-        """Start the thread; it watches while an agent waits."""
+        """Start the thread; it queries only while an agent waits."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -52,7 +51,7 @@ class OrderWatch:
                 continue
             self._is_stopping.wait(PERIOD_S if self._has_looked() else AFTER_FAILURE_S)
             if not self._wakeups.has_listener(work.TOPIC):
-                # Nothing is watched until an agent waits again, so the last number is stale.
+                # Nothing is queried until an agent waits again; the number is outdated by then.
                 self._last = None
 
     def _has_looked(self) -> bool:
@@ -67,7 +66,7 @@ class OrderWatch:
         if self._last is None:
             with self._store.read() as tx:
                 self._last = work.newest(tx)
-            # Agents that wait already have polled before this; later ones poll after it.
+            # Agents that already wait polled before this read, so they must poll again.
             self._wakeups.wake_all(work.TOPIC)
             return
         with self._store.read() as tx:

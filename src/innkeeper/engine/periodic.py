@@ -1,7 +1,7 @@
 """The periodic tasks of a service.
 
-Always true: every task may run late, or twice. A task that writes for the whole cloud is run by
-one of all processes each time; the others concern this process alone.
+Always true: every task may run late, or twice. A task that concerns the whole cloud is run by
+only one process each time. The other tasks concern only this process.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ PROBE_PERIOD_S = 5.0
 """How soon an idle service notices that its database refuses writes, or accepts them again."""
 PROBE = "probe"
 BY_ITSELF = "upkeep"
-"""The request id in records of what a periodic task did."""
+"""The request id in the records of a periodic task's actions."""
 STEPS_MAX = 100
-"""Steps for one pcloud or lease in one turn; the other tasks wait for them."""
+"""The maximum number of steps for one pcloud or lease in one turn; the other tasks wait."""
 TABLE_AUDIT_PERIOD_S = 20.0
-"""A table of 35,000 hosts is compared once an hour."""
+"""With this period, a table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
-"""How long a task waits for its commit before it leaves it to its next turn."""
+"""How long a task waits for its commit. After that, the work is left to its next turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """Work to run every ``period_s``; ``work`` returns how many things it did."""
+    """Work to run every ``period_s`` seconds; ``work`` returns how many things it did."""
 
     name: str
     period_s: float
@@ -73,7 +73,7 @@ class PeriodicTasks:
         self._audited_row = 0
 
     def tasks(self) -> list[PeriodicTask]:
-        """All tasks, with their periods."""
+        """Return all tasks, with their periods."""
         timeout_s = self._settings.computing.order_timeout_s
         context = ResultSettings.of(self._settings.scheduling, self._settings.computing)
         steps = ClockSteps(self._clock, time.monotonic)
@@ -98,7 +98,6 @@ class PeriodicTasks:
         ]
 
     def _of_pclouds(self) -> list[PeriodicTask]:
-        """The tasks that look after pclouds."""
 
         def clear(tx: Tx) -> int:
             requests.forget_old(tx, self._clock())
@@ -118,7 +117,7 @@ class PeriodicTasks:
     def _of_each(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
     ) -> PeriodicTask:
-        """A task that acts on each pcloud or lease that is due, in a transaction of its own."""
+        """Return a task that acts on each due pcloud or lease, in separate transactions."""
 
         def take_turn(tx: Tx) -> list[str]:
             is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
@@ -131,7 +130,6 @@ class PeriodicTasks:
         return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
     def _keep_size(self, uuid: str) -> int:
-        """Bring a pcloud nearer to the size that its policy keeps."""
 
         def keep(tx: Tx) -> int:
             return sizes.keep(tx, uuid, self._context())
@@ -139,9 +137,9 @@ class PeriodicTasks:
         return self._write(keep)
 
     def _roll_out(self, uuid: str) -> int:
-        """Finish a rollout of ratios whose request ended early; gives the number of steps.
+        """Finish a rollout of ratios whose request ended early; returns the number of steps.
 
-        A request that is still at work shares the steps with this task.
+        If the request is still running, it shares the steps with this task.
         """
 
         def go_on(tx: Tx) -> int:
@@ -155,7 +153,7 @@ class PeriodicTasks:
     def _carry_out(self, uuid: str) -> int:
         """Run the due events of a lease, in as many steps as its servers need.
 
-        Gives how much was done; nothing for a lease that waits for an agent.
+        Returns the number of things done: 0 if the lease waits for an agent.
         """
 
         def go_on(tx: Tx) -> int:
@@ -185,7 +183,7 @@ class PeriodicTasks:
         )
 
     def _probe(self) -> int:
-        """Write something if nothing was written lately: reads do not notice a full disk."""
+        """Write a mark if nothing was written recently: reads do not notice a full disk."""
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
         mark = partial(periodic.mark_done, name=PROBE, now=self._clock())
@@ -193,7 +191,6 @@ class PeriodicTasks:
         return 0
 
     def _measure(self) -> int:
-        """Set the gauges that must be sampled."""
         metrics.WAITING.set(self._writer.waiting)
         for name, engine in self._store.engines._asdict().items():
             pool = engine.pool
@@ -202,7 +199,7 @@ class PeriodicTasks:
         return 0
 
     def _audit_table(self) -> int:
-        """Compare some more rows of the host table with the store; gives the differences."""
+        """Compare the next rows of the host table with the store; count the differences."""
         compare = Decide(
             lambda tx, context: table_audit.compare(tx, context, self._audited_row), self._clock()
         )
@@ -215,7 +212,7 @@ class PeriodicTasks:
         return len(done.differences)
 
     def _in_turn(self, name: str, period_s: float, act: Callable[[Tx], int]) -> PeriodicTask:
-        """A task that one of all processes runs each time."""
+        """Return a task that only one process runs each time."""
 
         def take_turn(tx: Tx) -> int:
             if not periodic.take_turn(tx, name, period_s, self._clock()):
@@ -230,7 +227,7 @@ class PeriodicTasks:
 
 
 def _done(act: Callable[[str], int], uuid: str, name: str) -> int:
-    """Act on one pcloud or lease; a refusal is logged, and it stays due for the next turn."""
+    """Act on one pcloud or lease. A refusal is logged, and the work stays due."""
     try:
         return act(uuid)
     except Unavailable:

@@ -1,7 +1,7 @@
-"""Reads off the event loop, in a few threads with a transaction each.
+"""Reads outside the event loop, in a few threads.
 
-Always true: no more reads wait than can be answered before their clients give up. A read that
-loses the database is retried a few times, since it changes nothing.
+Always true: the number of waiting reads is limited, so that each is answered before its client
+gives up. A read that loses its connection is retried a few times, because it changes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.store.transactions import Store, Tx
 
 T = TypeVar("T")
 WAITING_MAX = 2_000
-"""Reads that may wait or run. Eight threads answer as many within a few seconds."""
+"""The maximum number of waiting and running reads. Eight threads execute them in a few seconds."""
 
 
 class ReaderThreads:
@@ -29,7 +29,7 @@ class ReaderThreads:
         self._waiting = 0
 
     async def run(self, work: Callable[[Tx], T]) -> T:
-        """Run ``work`` in a fresh reading transaction."""
+        """Run ``work`` in a new read-only transaction."""
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many requests wait already.")
         self._waiting += 1

@@ -1,12 +1,12 @@
-"""Every retry of the service in one table: what is retried where, how often, and how it ends.
+"""Every retry of the service in one table: what is retried where, how often, and what follows.
 
-Always true: a retry for which a client waits is bounded in number or in time. An attempt is
-retried only if it was rolled back, or if its outcome is looked up first. Pauses vary at random
-around their lengths, so that processes which failed together do not return together.
+Always true: if a client waits for a retry, the attempts are limited in number or in time. An
+attempt is retried only if it was rolled back, or after its outcome was looked up. Pauses are
+randomized, so that processes that failed together do not retry together.
 
-The code takes its numbers from the rows. Floors below this one cannot import them: a loop there
-has numbers of its own, and a test compares them. Clients of the service (the agent, the import of
-another Placement) have retries of their own.
+The code reads its limits from the rows. Modules on lower floors cannot import the rows, so they
+repeat the limits, and a test compares both. Clients of the service (the agent, the import of
+another Placement) have their own retries, which are not in the table.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 LOOK_UPS_MAX = 3
-"""How often a boot is looked up whose commit was not acknowledged."""
+"""How often a boot is looked up after its commit was not acknowledged."""
 JITTER_OF = 1_000
 REPEAT_WITHIN_S = 3.0
-"""No retry of a batch begins later: the commands that wait for the thread are better refused."""
+"""A batch is not retried later than this, because other commands wait for the thread."""
 CAUSE = "Another thread concurrently updated the resource provider data. Please retry your update"
-"""Clients of Placement recognise by these words a conflict that they should retry."""
+"""By these words, Placement clients recognize a conflict that they should retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A number from the settings, by its name there."""
+    """The name of a numeric setting, and a function that reads its value."""
 
     name: str
     of: Callable[[Settings], float]
@@ -55,10 +55,10 @@ class Setting:
 class Retry:
     """One row of the table.
 
-    The modules ``where`` retry after ``errors``. ``attempts_max`` counts the first attempt too,
-    so 1 means no retry. After ``within_s`` no attempt begins. ``pauses_s`` come before the
-    retries; the last one repeats. ``answer`` is what the client sees in the end; for
-    :func:`again` it is the message itself.
+    The modules in ``where`` retry after one of the ``errors``. ``attempts_max`` includes the
+    first attempt, so 1 means no retry. No attempt starts later than ``within_s``. ``pauses_s``
+    are the pauses before the retries; the last one repeats. ``answer`` is what the client gets
+    after the last failure; :func:`again` uses it as the message.
     """
 
     errors: tuple[type[Exception], ...]
@@ -71,13 +71,13 @@ class Retry:
     pauses_s: tuple[float, ...] = ()
 
     def attempts(self, settings: Settings) -> int:
-        """The largest number of attempts, of a row that bounds their number."""
+        """The maximum number of attempts, for rows that limit it."""
         most = self.attempts_max
         assert most is not None, "bounded in time, not in number"
         return int(most.of(settings)) if isinstance(most, Setting) else most
 
 
-# -- a writer came between ---------------------------------------------------------------------
+# -- a conflict with another writer ------------------------------------------------------------
 
 CLAIM = Retry(
     errors=(ProviderChanged,),
@@ -115,8 +115,8 @@ WHOLE_HOSTS = Retry(
         "entrypoints/api/compute/grouping/aggregates.py",
         "entrypoints/api/leases",
     ),
-    # As many as for allocations. It is no setting: a writer that loses this often has another
-    # problem than bad luck.
+    # The default for allocations. It is not a setting: if a writer loses this often, more
+    # attempts do not help.
     attempts_max=10,
     answer="Other requests changed the same hosts each time that this one was tried. Nothing "
     "was changed. Repeat the request.",
@@ -140,8 +140,8 @@ PASSING = Retry(
     where=("engine/batches.py", "engine/readers.py"),
     attempts_max=4,
     within_s=REPEAT_WITHIN_S,
-    # A collision is over by then, and a dead connection is replaced. A fail-over takes longer;
-    # the client is told so, and waits for it.
+    # By then a conflict has ended, and a dead connection is replaced. A fail-over takes longer:
+    # the client gets the 503, and retries.
     pauses_s=(0.05, 0.2, 0.6),
     answer="503",
 )
@@ -191,7 +191,7 @@ START = Retry(
     answer="the program ends with status 3",
 )
 START_ON_FILE = Retry(
-    # A file that cannot be opened, and a full disk, do not mend themselves.
+    # Waiting does not help if the file cannot be opened, or if the disk is full.
     errors=(Busy,),
     happened="another process had locked the database file when a service started",
     repeated=START.repeated,
@@ -237,10 +237,11 @@ TABLE = (
 
 
 async def again(attempt: Callable[[], Awaitable[T]], retry: Retry, attempts_max: int) -> T:
-    """Await ``attempt``, and another one after each of the row's errors.
+    """Await ``attempt``, and repeat it after each of the row's errors.
 
-    Each attempt is a command of its own, which reads the store again; a failed one is rolled
-    back. Raises :class:`ConcurrentUpdate` with the row's answer after ``attempts_max`` attempts.
+    Each attempt must be a command of its own, which reads the store again. A failed attempt is
+    rolled back. Raises :class:`ConcurrentUpdate` with the row's answer after ``attempts_max``
+    failed attempts.
     """
     for _ in range(attempts_max):
         try:
@@ -259,7 +260,7 @@ class Repeats:
         self._pauses = iter(PASSING.pauses_s)
 
     def wait(self) -> bool:
-        """Wait until it is time for the next attempt; false at once if there is none."""
+        """Block until the next attempt. Returns false at once if there must be none."""
         pause_s = next(self._pauses, None)
         if pause_s is None or time.perf_counter() - self._begun_s > REPEAT_WITHIN_S:
             return False
@@ -268,5 +269,5 @@ class Repeats:
 
 
 def _jitter() -> float:
-    """A number from 0 to 1 that differs between processes: the last digits of a fine clock."""
+    """Return a number from 0 to 1 that differs between processes, from a clock's last digits."""
     return time.perf_counter_ns() // 100 % JITTER_OF / JITTER_OF

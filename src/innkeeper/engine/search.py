@@ -1,7 +1,7 @@
-"""The one thread that searches the columns of all providers.
+"""The thread that searches the columns of all providers for allocation candidates.
 
-Always true: a search sees every write that was acknowledged before it began; only this thread
-touches the table; no search runs, or delays the next one, much longer than ``SEARCH_S``.
+Always true: a search sees every write that was acknowledged before the search started. Only this
+thread touches the table. No search runs much longer than ``SEARCH_S``.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
-"""Searches that may wait. More would not be answered before their clients give up."""
+"""The maximum number of waiting searches. Clients would give up waiting for further answers."""
 WAIT_S = 30.0
-"""A search that waited longer is refused: its client has given up, or is about to."""
+"""A search that has waited longer is refused, because its client is about to give up."""
 SEARCH_S = 10.0
-"""A search then ends with what it has found. Ordinary ones take milliseconds."""
+"""After this time, a search ends with what it has found. An ordinary search takes milliseconds."""
 
 T = TypeVar("T")
 GoesOn = Callable[[], bool]
 
 
 class Searcher(Protocol):
-    """What the thread needs of the placement room."""
+    """The part of the placement room that the thread uses."""
 
     def load(self, tx: Tx) -> None:
         """Read all providers."""
 
     def follow(self, tx: Tx, query: CandidateQuery) -> ProviderTable:
-        """The table as ``tx`` sees it; raises :class:`Invalid` for a wrong query."""
+        """Return the table as ``tx`` sees it. Raises :class:`Invalid` for an invalid query."""
 
     def find(
         self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
@@ -59,13 +59,13 @@ class SearchThread:
         self._is_stopping = False
 
     def start(self) -> None:
-        """Start reading the providers; only the first search waits for that."""
+        """Start reading the providers; the first searches wait until they are read."""
         self._pool.submit(self._load).add_done_callback(_log_failure)
 
     async def find(
         self, query: CandidateQuery, render: Callable[[FoundCandidates], T]
     ) -> tuple[FoundCandidates, T]:
-        """Search, and ``render`` the result in the same thread, since it may be long."""
+        """Search, and ``render`` the result in the same thread, because a result may be long."""
         if self._is_stopping:
             raise Unavailable("The service is stopping.")
         if self._waiting >= WAITING_MAX:
@@ -106,7 +106,7 @@ class SearchThread:
             self._searcher.load(tx)
 
     def stop(self) -> None:
-        """End the running search with what it has found, and start no other."""
+        """End the running search with what it has found, and start no more searches."""
         self._is_stopping = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -114,5 +114,5 @@ class SearchThread:
 def _log_failure(loading: Future[None]) -> None:
     error = None if loading.cancelled() else loading.exception()
     if error is not None:
-        # The first search reads again, and its client sees the error if that fails too.
+        # The first search reads the providers again. If that fails too, its client gets the error.
         LOG.error("providers_unread", exc_info=error)

@@ -1,8 +1,10 @@
 """Wakes requests that wait for a commit.
 
-Always true: a wake-up between listening and waiting is not lost. May be false: that each commit
-sends one. Other processes commit too, and this one may learn of it late, so waiting requests also
-poll.
+Always true: a wake-up is not lost if it comes after a request has started to listen, but before
+it waits.
+
+May be false: that every commit sends a wake-up. This process may learn late of the commits of
+other processes, so waiting requests also poll.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ class Wakeups:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the service is stopping; waiting requests then give up."""
+        """Whether the service is stopping, so that waiting requests must give up."""
         return self._is_stopping
 
     @contextmanager
     def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
-        """An event that every wake-up for the name sets, until the block ends."""
+        """Provide an event that each wake-up for the name sets, until the block ends."""
         event = asyncio.Event()
         waiter = (asyncio.get_running_loop(), event)
         key = (topic, name)
@@ -65,7 +67,10 @@ class Wakeups:
             return self._is_awaited(topic)
 
     def await_listener(self, topic: str) -> bool:
-        """Block until a request listens for a name of the topic; false if the service stops."""
+        """Block until a request listens for a name of the topic, or the service is stopping.
+
+        Returns whether a request listens.
+        """
         with self._lock:
             self._has_come.wait_for(lambda: self._is_stopping or self._is_awaited(topic))
             return self._is_awaited(topic)
@@ -74,7 +79,7 @@ class Wakeups:
         return any(key[0] == topic for key in self._waiters)
 
     def stop(self) -> None:
-        """Wake all requests, since the service is stopping."""
+        """Wake all requests, because the service is stopping."""
         with self._lock:
             self._is_stopping = True
             self._has_come.notify_all()
@@ -87,6 +92,6 @@ def _wake(waiters: Iterable[Waiter]) -> None:
         try:
             loop.call_soon_threadsafe(event.set)
         except RuntimeError:
-            # The loop was closed, and the request with it. The sender has committed already and
-            # must not see a failure.
+            # The loop is closed, and the request is gone. The sender has already committed, and
+            # must not get an error.
             continue

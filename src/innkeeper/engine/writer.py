@@ -1,10 +1,10 @@
-"""The one thread that decides and writes; commands that wait at the same moment share a commit.
+"""The writer thread: it alone decides and writes, and commits waiting commands as one batch.
 
-Always true: a command is answered only after its commit; each command succeeds or fails alone;
-only this thread touches the host table, so no decision sees half a claim. Every accepted command
+Always true: a command is answered only after its commit. Each command succeeds or fails alone.
+Only this thread touches the host table, so no decision sees half a claim. Every accepted command
 is answered, even if the thread itself ends.
 
-:mod:`innkeeper.engine.batches` executes a batch, and handles failures of the database.
+:mod:`innkeeper.engine.batches` executes a batch, and handles database failures.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 BATCH_MAX = 256
-"""Commands in one commit. In a larger batch the first command waits too long for the last."""
+"""The maximum size of a batch. In a larger one, the first command would wait too long."""
 LINES_MAX = 2_000
-"""A batch is closed by the command that brings it to so many lines. A line is about one row: an
-amount of an allocation, a server. One client's body can hold thousands of them."""
+"""A batch takes no more commands once they add up to about this many rows (of allocations and
+servers). A single request can write thousands of rows."""
 GATHER_S = 0.003
 GATHER_MAX_S = 0.006
-"""After a batch of several commands their clients are about to send the next ones. The next
-commit waits until as many commands are there, or while more keep coming, for ``GATHER_MAX_S`` at
-most. Each look takes the interpreter from the threads that bring commands, so the writer looks
-once or twice only."""
+"""After a batch of several commands, their clients are about to send the next ones. So the writer
+waits in intervals of ``GATHER_S``, for ``GATHER_MAX_S`` at most. It stops waiting once as many
+commands wait as the last batch had, or once an interval brings no new one. Each check takes the
+interpreter from the threads that submit commands, so there are only one or two."""
 FAILURES_MAX = 5
-"""Batches in a row without a success, before the service reports that it is not ready."""
+"""The service reports that it is not ready after this many consecutive failed batches."""
 WAITING_MAX = 10_000
-"""Commands that may wait. More would not be answered before their clients give up."""
+"""The maximum number of waiting commands. Clients would give up waiting for further answers."""
 
 
 class Writer:
@@ -52,8 +52,8 @@ class Writer:
         self._executor = executor
         self._waiting: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
-        # The thread is woken only when so many wait: each wake-up takes the interpreter from the
-        # threads that bring the next command.
+        # The thread is woken only once this many commands wait: each wake-up takes the
+        # interpreter from the threads that submit commands.
         self._wanted = 1
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._is_stopping = False
@@ -68,27 +68,27 @@ class Writer:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Finish the waiting commands, then end. New commands are refused from now on."""
+        """Execute the waiting commands, and end the thread. New commands are refused at once."""
         self._is_stopping = True
         self._wakeup.set()
         self._thread.join(timeout_s)
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread takes commands."""
+        """Whether the thread is running."""
         return self._thread.is_alive() and not self._has_ended
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last batches all failed, for no fault of their commands.
+        """Whether the last ``FAILURES_MAX`` batches failed through no fault of their commands.
 
-        Periodic tasks write as well, so this ends soon after its cause.
+        Periodic tasks write too, so this turns false soon after the database recovers.
         """
         return self._failures >= FAILURES_MAX
 
     @property
     def progress(self) -> int | None:
-        """How many batches were begun; ``None`` while no command waits."""
+        """The number of batches started so far; ``None`` if there is no work."""
         return self._batches if self._is_at_work or self._waiting else None
 
     @property
@@ -98,18 +98,19 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many commands wait."""
+        """The number of waiting commands."""
         return len(self._waiting)
 
     def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
-        """As :meth:`submit`, for a thread that may block."""
+        """Like :meth:`submit`, but block until the answer; for threads without an event loop."""
         with closing(asyncio.new_event_loop()) as loop:
             return loop.run_until_complete(asyncio.wait_for(self.submit(command), timeout_s))
 
     async def submit(self, command: Command[T]) -> T:
-        """Execute a command in the next group commit; its refusal is raised here.
+        """Execute a command in the next group commit, and return its answer.
 
-        Raises :class:`Unavailable` at once if too many wait, or the service is stopping.
+        Raises the command's refusal. Raises :class:`Unavailable` at once if too many commands
+        wait, or if the service is stopping.
         """
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
@@ -120,9 +121,9 @@ class Writer:
         if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
             self._wakeup.set()
         if self._has_ended:
-            # It ended after the check above, and may not have seen this command.
+            # The thread ended after the check above, and may not have seen this command.
             self._refuse(self._left())
-        # Commands of all types share a batch; each type fixes the type of its own answer.
+        # A batch mixes commands with answers of different types; this one's is a T.
         return cast("T", await future)
 
     def _run(self) -> None:
@@ -138,7 +139,7 @@ class Writer:
                 self._is_at_work = False
                 batch = []
         finally:
-            # Whatever ended the thread: nothing else would ever answer these.
+            # Whatever ended the thread, nothing else would ever answer these commands.
             self._has_ended = True
             self._refuse([*batch, *self._left()])
 
@@ -153,17 +154,17 @@ class Writer:
         self._answer(commands, [Unavailable("No decisions are being made.")] * len(commands))
 
     def _take(self) -> list[PendingCommand]:
-        """The next batch; empty once the thread is to end."""
-        # In a loop: the wake-up for a command of the last batch may come late.
+        """Wait for commands, and return the next batch; it is empty if the thread must end."""
+        # In a loop, because the wake-up for a command of the last batch may come late.
         while not self._waiting and not self._is_stopping:
             self._await(1, None)
-        # A command that came alone is not delayed: no other is expected.
+        # After a single command no others are expected, so the next one is not delayed.
         if self._answered > 1:
             self._gather()
         return self._late(())
 
     def _late(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
-        """The waiting commands for which the batch has room."""
+        """Take the waiting commands for which the batch has room."""
         found: list[PendingCommand] = []
         room = BATCH_MAX - len(batch)
         lines = sum(each.command.lines for each in batch)
@@ -180,7 +181,7 @@ class Writer:
             self._await(self._answered, GATHER_S)
 
     def _await(self, count: int, timeout_s: float | None) -> None:
-        """Sleep until so many commands wait, the time is over or the thread is to end."""
+        """Sleep until ``count`` commands wait, the timeout has passed or the thread must end."""
         self._wanted = count
         self._wakeup.clear()
         # Checked after the event is cleared, so that no command is missed.
@@ -195,10 +196,10 @@ class Writer:
                 by_loop.setdefault(each.future.get_loop(), []).append(each)
         for loop, answered in by_loop.items():
             try:
-                # One wake-up for all: each costs a system call.
+                # One wake-up for all commands of a loop, because each costs a system call.
                 loop.call_soon_threadsafe(_resolve, answered)
             except RuntimeError:
-                # The loop is closed and its clients are gone; the commands are committed.
+                # The loop is closed and its clients are gone, but the commands are committed.
                 LOG.warning("answers_lost", steps=len(answered))
 
 
@@ -208,7 +209,7 @@ def _resolve(commands: Sequence[PendingCommand]) -> None:
         if future is None or future.done():
             continue
         if isinstance(each.outcome, StopIteration):
-            # The one exception that a future refuses, since it would end the awaiting coroutine.
+            # A future rejects this exception, because it would end the awaiting coroutine.
             error = RuntimeError("A command raised StopIteration.")
             error.__cause__ = each.outcome
             future.set_exception(error)
@@ -219,6 +220,5 @@ def _resolve(commands: Sequence[PendingCommand]) -> None:
 
 
 def _fails(outcome: object) -> bool:
-    """Whether a command failed for no fault of its client."""
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused

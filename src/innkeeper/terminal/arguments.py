@@ -12,12 +12,12 @@ SEED_MAX = 2**63 - 1
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Split a comma-separated list; blanks and empty parts are dropped."""
+    """Split a comma-separated list, without blanks and empty parts."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """An argument type for whole numbers between two bounds, both included."""
+    """Return an argument type for whole numbers between two bounds, both included."""
 
     def parse(text: str) -> int:
         number = whole_of(text)
@@ -32,7 +32,7 @@ seed = whole(0, SEED_MAX)
 
 
 def is_http(text: str) -> bool:
-    """Whether a text is an http or https address with a host, and a valid port if any."""
+    """Whether a text is an http or https URL with a host and, if it has a port, a valid one."""
     try:
         parts = urlsplit(text)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -44,14 +44,14 @@ def is_http(text: str) -> bool:
 
 
 def http_url(text: str) -> str:
-    """An argument type for http and https addresses."""
+    """Check a text as an argument type for http and https URLs."""
     if not is_http(text):
         raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
     return text
 
 
 def describe(command: argparse.ArgumentParser, description: str, epilog: str) -> None:
-    """Set the texts around a command's options; their line breaks are kept."""
+    """Set the help texts before and after a command's options, and keep their line breaks."""
     command.description = description
     command.epilog = epilog
     command.formatter_class = argparse.RawDescriptionHelpFormatter

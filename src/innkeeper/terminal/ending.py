@@ -1,7 +1,7 @@
 """How programs end: on a signal, with the program that started them, or on an error.
 
-Always true: a signal handler takes no lock. It interrupts the main thread anywhere, and a lock
-that the main thread holds there would never be released.
+Always true: a signal handler takes no lock. It interrupts the main thread at any point, and a
+lock that the main thread holds there would never be released.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from innkeeper.domain.errors import Refusal
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PARENT_PERIOD_S = 0.5
 FAILED = 2
-"""The exit status of a command that was used wrongly or could not do its work."""
+"""The exit status of a command that failed or was used wrongly."""
 INTERRUPTED = 130
-"""The exit status that shells expect of a program ended by Ctrl-C."""
+"""The exit status that shells expect from a program ended by Ctrl-C."""
 
 
 def is_orphan(parent: int | None) -> bool:
-    """Whether the program that started this one, if one was named, is gone."""
-    # A killed parent cannot notify its children; the system gives them another parent.
+    """Whether the process ``parent``, if given, is no longer this process's parent."""
+    # A killed parent cannot notify its children, but the system gives them another parent.
     return parent is not None and os.getppid() != parent
 
 
 def stop_with(parent: int, stop: Callable[[], object]) -> None:
-    """Call ``stop``, in another thread, soon after the program ``parent`` has ended."""
+    """Call ``stop`` in another thread, soon after the process ``parent`` has ended."""
 
     def watch() -> None:
         pause = threading.Event()
@@ -42,19 +42,19 @@ def stop_with(parent: int, stop: Callable[[], object]) -> None:
 
 
 def end_on_signals() -> None:
-    """End this process at once on a signal, whatever it does; call it in the main thread.
+    """End this process at once on a signal; must be called in the main thread.
 
-    For the start of a program, when nothing has to be finished yet: the database rolls back
-    what is not committed. :class:`Signals` replaces this later.
+    This is for the start of a program, when there is no work to finish yet: the database rolls
+    back uncommitted changes. Later, :class:`Signals` replaces these handlers.
     """
     for each in SIGNALS:
-        # Not an exception, which a callback may swallow. Not the default action either: the
-        # first process of a container has none.
+        # Not an exception, because a callback may swallow it. Not the default action either,
+        # because the first process of a container has none.
         signal.signal(each, lambda _number, _frame: os._exit(0))
 
 
 class Signals:
-    """Waits for a signal to stop. Create it in the main thread, once."""
+    """Waits for a signal to stop. Must be created once, in the main thread."""
 
     def __init__(self) -> None:
         self._reading, writing = os.pipe()
@@ -80,7 +80,7 @@ def show_any_name() -> None:
 
 
 def discard_output() -> None:
-    """Drop output that is not written yet, so that the interpreter's exit prints no error."""
+    """Discard unwritten output, so that the interpreter prints no error when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -93,10 +93,10 @@ def report_failure(command: str, reason: str) -> int:
 def run_command(
     command: str, act: Callable[[], int], *, closed: int, memory: str, interrupted: str
 ) -> int:
-    """Run a command, and turn whatever ends it into a message and an exit status.
+    """Run a command, and turn its errors into messages and exit statuses.
 
-    ``closed`` is the status if the reader of the output closed it, as ``head`` does. ``memory``
-    and ``interrupted`` are the messages for too little memory and for Ctrl-C.
+    ``closed`` is the status if the reader closes the output, as ``head`` does. ``memory`` and
+    ``interrupted`` are the messages for too little memory and for Ctrl-C.
     """
     show_any_name()
     try:

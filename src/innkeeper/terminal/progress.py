@@ -19,21 +19,21 @@ LINES_PER_STEP = 10
 
 
 class StepProgress(Protocol):
-    """Shows how far steps are."""
+    """Shows the progress of steps."""
 
     def step(self, title: str, total: int) -> AbstractContextManager[Advance]:
         """Show a step of ``total`` parts until the block ends."""
 
 
 class AttemptProgress(StepProgress, Protocol):
-    """Shows steps, and attempts of which there may be many."""
+    """Shows the progress of steps, and of attempts, which may be many."""
 
     def attempt(self, title: str, total: int) -> AbstractContextManager[Advance]:
         """Show an attempt until the block ends, and then remove its bar."""
 
 
 class Bars:
-    """Bars for :class:`AttemptProgress`; ``columns`` stand before the remaining time."""
+    """Bars for :class:`AttemptProgress`; ``columns`` are shown before the remaining time."""
 
     def __init__(self, stream: TextIO, *columns: ProgressColumn) -> None:
         self._console = Console(file=stream)
@@ -54,7 +54,7 @@ class Bars:
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=self._console, transient=is_transient) as bars:
-            # Titles hold names that users chose: they are not markup.
+            # Titles contain names chosen by users, which must not be read as markup.
             task = bars.add_task(title.replace("[", r"\["), total=total)
             yield lambda count: bars.advance(task, count)
 
@@ -62,8 +62,8 @@ class Bars:
 class Lines:
     """Lines for :class:`AttemptProgress`: about ten for a step, and one for an attempt.
 
-    ``parts_min`` is the least number of parts between two lines of a step. ``noun`` names the
-    parts. With ``tells_start`` a step also has a line before its first part.
+    ``parts_min`` is the minimum number of parts between two lines of a step. ``noun`` names the
+    parts. With ``tells_start``, a step also has a line before its first part.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Looks for what is broken in a whole database, and repairs what can be repaired safely.
+"""Checks the invariants of a whole database, and repairs violations where that is safe.
 
-Always true: looking writes nothing. A repair looks again, in its own short transaction, which
-queues as every write does; so a service may run beside it. What is tried out is done and undone
-in the same way, and tells exactly what would be done.
+Always true: a check writes nothing. A repair checks again, in a short transaction of its own,
+which waits for its turn like every write. So a service may be running at the same time. A dry run
+makes the same changes and rolls them back, so it reports exactly what a repair would do.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from innkeeper.engine.maintenance.invariants import AT_ONCE, REPAIRS, findings
 from innkeeper.store import soundness
 
 AT_ONCE_MAX = 100
-"""Findings that are repaired in one transaction, for which all other writers wait."""
+"""The maximum number of findings repaired in one transaction, while all other writers wait."""
 ROUNDS_MAX = 3
-"""What was repaired can show what else is broken, as a consumer that holds nothing any more."""
+"""A repair can reveal more findings, such as a consumer that has no allocations any more."""
 
 
 class _Undone(Exception):
-    """Ends a transaction that was only tried."""
+    """Rolls back the transaction of a dry run."""
 
 
 def look(database: Database) -> list[Finding]:
-    """All that is broken at one moment."""
+    """Return all findings in one consistent snapshot."""
     with database.store.read() as tx:
         soundness.prefer_hash_joins(tx)
         return findings(tx)
@@ -37,7 +37,7 @@ def look(database: Database) -> list[Finding]:
 def repair(
     database: Database, found: Sequence[Finding], clock: Clock, *, is_dry: bool = False
 ) -> Iterator[Repaired]:
-    """Repair what can be, and tell of each thing when it is done."""
+    """Repair what can be repaired; yields each repair once it is done."""
     for _ in range(1 if is_dry else ROUNDS_MAX):
         done = 0
         for each in _mend_once(database, found, clock, is_dry=is_dry):
@@ -51,15 +51,15 @@ def repair(
 def _mend_once(
     database: Database, found: Sequence[Finding], clock: Clock, *, is_dry: bool
 ) -> Iterator[Repaired]:
-    # In the order of the repairs: consumers are there again before somebody counts on them.
+    # The order of REPAIRS matters: consumers are restored before repairs that depend on them.
     for kind, repair in REPAIRS.items():
         keys = list(dict.fromkeys(e.key for e in found if e.invariant.kind == kind))
         at_once = AT_ONCE.get(kind, AT_ONCE_MAX)
         for start in range(0, len(keys), at_once):
             part = keys[start : start + at_once]
             told: list[str] = []
-            # A refusal: somebody came between; or something cannot be read. It is found again,
-            # and told at the end.
+            # After a conflict with another writer, or if a row cannot be read, the finding
+            # remains. The last check reports it again.
             with suppress(_Undone, Refusal, *soundness.UNREAD), database.store.write() as tx:
                 told = repair(tx, part, clock())
                 if is_dry:

@@ -1,8 +1,8 @@
-"""Saves a database that is a file, and puts it back.
+"""Backs up and restores a SQLite database.
 
-Always true: a backup is checked before it has its name, and a restored database after it was
-put back. What was there before a restore is kept beside it. Only SQLite needs help with that;
-other databases have programs of their own.
+Always true: a backup is checked before it gets its final name, and a restored database is checked
+afterwards. A restore keeps the previous database next to the new one. Other databases have their
+own programs for backups.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the audit of a copy found; ``None`` where its schema must be brought up first."""
+    """The audit's findings in a copy; ``None`` if its schema must be upgraded first."""
 
     revision: str | None
     findings: Sequence[Finding] | None
 
 
 Tell = Callable[[Checked], object]
-"""Is called with what the check of a copy found, before anything else is done with the copy."""
+"""Called with the result of checking a copy."""
 
 
 def save(source: Path, target: Path, tell: Tell, *, may_overwrite: bool) -> None:
-    """Save the database of a file into another one.
+    """Back up the database file ``source`` to the file ``target``.
 
-    Raises :class:`Conflict` for a database that is damaged, or no database.
+    Raises :class:`Conflict` if ``source`` is damaged or not a database, or if ``target`` must not
+    be overwritten.
     """
     if not source.exists():
         raise Conflict(f"There is no database at {source}.")
@@ -57,10 +58,10 @@ def save(source: Path, target: Path, tell: Tell, *, may_overwrite: bool) -> None
 
 
 def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | None:
-    """Put a saved database back; gives where the one is kept that was there, if there was one.
+    """Restore a backup; returns the path of the previous database, if there was one.
 
-    Raises :class:`Conflict` for a file that is damaged, or of a newer program, and
-    :class:`InUse` while the database is used.
+    Raises :class:`Conflict` for a file that is damaged or from a newer release, and
+    :class:`InUse` while the database is in use.
     """
     if not source.is_file():
         raise Conflict(f"There is no file {source}.")
@@ -79,7 +80,7 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
 
 
 def file_of(url: str) -> Path | None:
-    """The file of the database; none where it has programs of its own."""
+    """Return the database's file, or ``None`` if it has its own programs for backups."""
     try:
         name = catalogue.of_url(url).name
         file = dumping.sqlite_file(url)
@@ -91,7 +92,7 @@ def file_of(url: str) -> Path | None:
 
 
 def programs_of(url: str, file: Path) -> dumping.Commands:
-    """What to run where the database has programs of its own for that."""
+    """Return the backup commands of a database that has its own programs for backups."""
     return dumping.commands(url, str(file))
 
 
@@ -100,7 +101,7 @@ def _in_words(file: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        # It quotes what is damaged.
+        # The message of the error quotes damaged bytes.
         raise Conflict(f"Cannot use {file}: it is damaged.") from error
     except sqlite3.Error as error:
         raise Conflict(f"Cannot use {file}: {error}.") from error
@@ -128,7 +129,6 @@ def _checked(file: Path) -> Checked:
 
 
 def _demand_known(file: Path) -> None:
-    """Raise :class:`Conflict` for a copy that this program could not use."""
     current = copying.revision(file)
     if current not in {each.revision for each in schema.steps()}:
         raise Conflict(f"{file} is at revision {current}, unknown to this program.")

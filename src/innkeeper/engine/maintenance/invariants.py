@@ -1,4 +1,4 @@
-"""All rooms' invariants together: what is looked for, and what can be repaired."""
+"""The invariants of all rooms, with their checks and repairs."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ REPAIRS: Mapping[str, Repair] = {
     **pcloud_audit.REPAIRS,
     **lease_audit.REPAIRS,
 }
-"""By kind: given what findings are about, repairs them and tells what it did."""
+"""The repairs by kind of finding. Each gets the findings' keys, and returns what it repaired."""
 AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
-"""By kind: findings that are repaired in one transaction, where they are fewer than usual."""
+"""By kind of finding: how many are repaired in one transaction, if fewer than usual."""
 
 
 def findings(tx: Tx) -> list[Finding]:
-    """All that is not as it must be; of a room that cannot be read, that it cannot."""
+    """Return all violations. A room that cannot be read is a finding too."""
     found: list[Finding] = []
     for room, look in ROOMS.items():
         try:

@@ -1,6 +1,6 @@
-"""Which steps a database's schema lacks, and taking them.
+"""Finds the steps that a database's schema lacks, and executes them.
 
-Always true: looking changes nothing.
+Always true: :func:`look` changes nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """Where a database is, beside where this program is.
+    """The schema's revision in a database, compared with this program's.
 
-    ``is_known`` is not so of a revision that only a newer program has; ``is_usable`` tells
-    whether this program may work on it all the same. ``since`` is the oldest revision whose
-    programs may go on beside the schema that the missing steps make.
+    ``is_known`` is false for a revision that only a newer program knows. ``is_usable`` tells
+    whether this program can use the schema. ``since`` is the oldest revision whose programs can
+    still run after the ``missing`` steps.
     """
 
     current: str | None
@@ -33,7 +33,7 @@ class SchemaState:
 
 
 def look(database: Database) -> SchemaState:
-    """Where a database is."""
+    """Return the state of a database's schema."""
 
     def see(tx: Tx) -> tuple[str | None, bool]:
         return schema.revision(tx), schema.is_usable(tx)
@@ -48,5 +48,5 @@ def look(database: Database) -> SchemaState:
 
 
 def bring_up(database: Database, clock: Clock) -> bool:
-    """Take the steps that are missing; tells whether the schema moved."""
+    """Execute the missing steps; returns whether the schema was changed."""
     return schema.upgrade(database.store, clock())

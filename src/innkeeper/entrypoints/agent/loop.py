@@ -1,9 +1,9 @@
 """The agent's main loop: register, send heartbeats, poll for work and report results.
 
-Always true: no failure of the service or the driver ends the agent. It retries with growing
-pauses until it is asked to stop, and orders that run meanwhile are not lost. An agent that
-cannot inspect its machines, start work or report results sends no heartbeats. Its hosts then
-count as down, and no server is placed on them.
+Always true: no failure of the service or the driver ends the agent. It retries with backoff
+until it is asked to stop, and orders that run in the meantime are not lost. While a step of the
+agent keeps crashing, the agent sends no heartbeats. Its hosts then count as down, and no server
+is placed on them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LOG = structlog.get_logger("innkeeper.agent")
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
 LOOK_S = 1.0
-"""How often to check for something to do where no event is set."""
+"""The period of checks for changes that set no event."""
 RESULTS_MAX = 500
 AILING_AFTER = 3
 """The number of consecutive crashes of a step after which heartbeats stop. A single strange
 response must not take the hosts down."""
 DRAIN_S = 5.0
-"""How long a stopping agent keeps reporting results. The service sends the orders of the
-remaining results again to the agent's successor."""
+"""How long a stopping agent keeps reporting results. The service sends orders without a reported
+result again, to the agent's successor."""
 
 
 class ServiceApi(Protocol):
-    """The service's agent protocol; each call ends in time or raises a refusal.
+    """The service's protocol for agents. Each call ends in time, or raises a refusal.
 
     See :class:`innkeeper.clients.agents.AgentApi`.
     """
@@ -49,10 +49,10 @@ class ServiceApi(Protocol):
 
 
 def backoff_s(attempt: int, name: str) -> float:
-    """The pause after the ``attempt``-th consecutive failure, counted from 0.
+    """Return the pause after the ``attempt``-th consecutive failure, counted from 0.
 
-    It differs by the agent's name, so that agents that lost the same service do not all return
-    at the same moment.
+    The jitter depends on the agent's name, so that agents that lost the same service do not all
+    retry at the same moment.
     """
     spread = 0.75 + (zlib.crc32(f"{name}/{attempt}".encode()) % 1000) / 2000
     pause_s: float = min(RETRY_MAX_S, RETRY_FIRST_S * 2 ** min(attempt, 10)) * spread
@@ -60,7 +60,7 @@ def backoff_s(attempt: int, name: str) -> float:
 
 
 class AgentLoop:
-    """One agent with its hosts: three threads of its own, and those that execute orders."""
+    """One agent with its hosts: three threads, and a pool of threads that execute orders."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class AgentLoop:
         self._stop = stop
         self._executor = OrderExecutor(driver, threads)
         self._is_registered = threading.Event()
-        # Set once no order runs any more, and once no result is reported any more.
+        # Idle: no order is running any more. Over: no result is reported any more.
         self._is_idle = threading.Event()
         self._is_over = threading.Event()
         self._reporting = threading.Lock()
@@ -107,12 +107,12 @@ class AgentLoop:
         self._is_idle.set()
         threads["results"].join(DRAIN_S)
         self._is_over.set()
-        # The service may hold an open poll for as long as it likes.
+        # A poll may still be open; closing the connections ends it.
         self._service.close()
         self._driver.close()
 
     def _repeat(self, name: str, step: Callable[[], bool]) -> None:
-        """Repeat a step until it returns False, with growing pauses after failures."""
+        """Repeat a step until it returns False, with backoff after failures."""
         attempt = 0
         is_on = True
         while is_on:
@@ -122,7 +122,7 @@ class AgentLoop:
                 self._crashes[name] = 0
             except Refusal as refusal:
                 if isinstance(refusal, NotFound):
-                    # The service does not know this agent: its database was replaced.
+                    # The service no longer knows this agent, because its database was replaced.
                     self._is_registered.clear()
                 if not self._stop.is_set():
                     LOG.warning("step_failed", step=name, reason=refusal.message)
@@ -136,7 +136,6 @@ class AgentLoop:
                 attempt += 1
 
     def _ailing(self) -> list[str]:
-        """The steps that keep failing through no fault of the service."""
         return [name for name, count in self._crashes.items() if count >= AILING_AFTER]
 
     def _pause(self, name: str, attempt: int) -> bool:
@@ -145,8 +144,9 @@ class AgentLoop:
         return not end.wait(backoff_s(attempt, self._name))
 
     def _register(self) -> None:
-        # No result may be reported between listing the servers and reporting them: the service
-        # would miss a server of which it has just received a result, and take it for lost.
+        # No result may be reported after the servers are listed and before the list is sent.
+        # Otherwise a server whose build was just reported would be missing from the list, and
+        # the service would consider it lost.
         with self._reporting:
             hosts, servers = self._driver.hosts(), self._driver.servers()
             not_running = self._driver.not_running()
@@ -164,24 +164,26 @@ class AgentLoop:
         LOG.info("agent_registered", agent=self._name, id=self._agent_id, hosts=len(hosts))
 
     def _report_hosts(self) -> None:
-        """Report the hosts' capabilities again: old ones count as unknown."""
+        """Report the hosts again, because outdated capabilities count as unknown."""
         for part in report.parts(self._driver.hosts(), None):
             self._service.report(self._agent_id, part)
 
     def _poll_work(self) -> bool:
         if not self._is_registered.is_set():
             self._register()
-        # After a crash there is no long poll: the next heartbeat would come too late.
+        # After a crash there is no long poll, because heartbeats may resume only after a poll
+        # has succeeded.
         wait_s = 0.0 if self._crashes.get("work") else self._poll_s
         orders = self._service.take_work(self._agent_id, self._after, wait_s)
         self._executor.submit(order_of(each) for each in orders)
-        # Polling after the newest order keeps running orders from being sent again at once. An
-        # empty response resets it to 0, since a lower number may be committed later.
+        # Polling after the newest order keeps the service from sending running orders again at
+        # once. An empty response resets the number, because an order with a lower number may be
+        # committed later.
         self._after = max((each["id"] for each in orders), default=0)
         return not self._stop.is_set()
 
     def _report_results(self) -> bool:
-        # Read before the results: what ends in between is reported in the next round.
+        # Read before the results: if an order ends in between, the next round reports it.
         may_end = self._is_idle.is_set()
         self._executor.wait_for_results(RETRY_FIRST_S if self._stop.is_set() else LOOK_S)
         results = self._executor.results(RESULTS_MAX)
@@ -197,7 +199,7 @@ class AgentLoop:
         try:
             self._service.report_results(self._agent_id, results)
         except (Invalid, TooLarge) as refusal:
-            # One result is refused and must not hold up the others: report them one by one.
+            # A refused result must not hold up the others, so they are reported one by one.
             if len(results) == 1:
                 order = results[0]["order_id"]
                 LOG.error("result_dropped", order=order, reason=refusal.message)

@@ -15,7 +15,7 @@ from innkeeper.terminal.arguments import http_url, names, whole
 HOSTS_MAX = 1_000_000
 NAME_MAX = 200
 SECONDS_MAX = 366 * 24 * 3600
-# As the service accepts them. It would refuse others again and again, unnoticed.
+# The forms of names that the service accepts. It would reject reports with other names, unnoticed.
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 ZONE = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 TRAIT = re.compile(r"[A-Z0-9_]{1,255}")

@@ -1,6 +1,6 @@
 """Builds an agent's host reports, and splits lists to the sizes that the service accepts.
 
-Always true: a part is over the size limit only if it is a single item that is too large.
+Always true: a part exceeds the size limit only if it is a single item that is too large.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from innkeeper.entrypoints.agent.drivers.driver import HostFacts
 HOSTS_MAX = 500
 """The service's limit for one report."""
 BYTES_MAX = 800_000
-"""Below the service's limit for bodies, with room for what surrounds the list."""
+"""Less than the service's limit for bodies, because the list is only a part of the body."""
 
 
 def split(bodies: Iterable[Mapping[str, Any]], most: int) -> Iterator[list[Mapping[str, Any]]]:
@@ -23,7 +23,7 @@ def split(bodies: Iterable[Mapping[str, Any]], most: int) -> Iterator[list[Mappi
     part: list[Mapping[str, Any]] = []
     size = 0
     for body in bodies:
-        # One more for the comma behind it.
+        # One more for the comma after the item.
         length = len(msgspec.json.encode(body)) + 1
         if part and (len(part) >= most or size + length > BYTES_MAX):
             yield part
@@ -39,9 +39,9 @@ def parts(
     servers: Mapping[str, Sequence[str]] | None,
     not_running: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """The reports of all hosts, with the servers on each if ``servers`` is given.
+    """Yield the reports of all hosts, with the servers on each host if ``servers`` is given.
 
-    ``not_running`` maps hosts to the power states of their servers that do not run.
+    ``not_running`` has, for each host, the power states of the servers that are not running.
     """
     bodies = (
         host_body(
@@ -57,7 +57,7 @@ def parts(
 def host_body(
     facts: HostFacts, servers: Sequence[str] | None, not_running: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """One host in the form of the protocol, without what the driver does not know."""
+    """Return one host in the form of the protocol, without facts that the driver lacks."""
     body: dict[str, Any] = {
         "name": facts.name,
         "inventories": {name: dict(has) for name, has in facts.inventories.items()},

@@ -39,7 +39,7 @@ def run(options: Mapping[str, Any]) -> int:
             options["cert_file"],
             options["key_file"],
         )
-        # Open, and so locked, for as long as the agent runs.
+        # The file stays open, and so locked, until the agent ends.
         lock = _take_lock(state_dir)
     except Invalid as refusal:
         return report_failure("agent", refusal.message)
@@ -61,7 +61,7 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def _stop_event(parent: int | None) -> threading.Event:
-    """An event that the first signal to stop sets, and the end of the parent."""
+    """Return an event that is set on the first signal to stop, or when the parent ends."""
     stop = threading.Event()
     signals = Signals()
 
@@ -87,7 +87,7 @@ def _login(options: Mapping[str, Any]) -> TokenSource:
 
 
 def _take_lock(state_dir: Path) -> IO[str]:
-    """Lock the state: two agents that share it would contradict each other."""
+    """Lock the state folder: two agents with the same state would contradict each other."""
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = state_dir / LOCK_FILE
     path.touch(mode=0o600)
@@ -108,7 +108,7 @@ def _set_up_logs() -> None:
             structlog.processors.format_exc_info,
             structlog.processors.LogfmtRenderer(bool_as_flag=False),
         ],
-        # structlog uses only its two methods.
+        # structlog calls only ``write`` and ``flush``.
         logger_factory=structlog.WriteLoggerFactory(
             LosingStream(sys.__stderr__)  # type: ignore[arg-type]
         ),

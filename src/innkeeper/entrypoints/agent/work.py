@@ -5,8 +5,8 @@ Orders that interrupt do not wait for the server's other orders.
 Always true: an order is not started again while it runs or while its result is pending, however
 often the service sends it. A result is kept until the service has accepted or refused it.
 
-May be false: that an order is executed once. After a lost response or an agent's crash the
-service sends the order again, and it is executed again; drivers allow for that.
+May be false: that an order is executed only once. After a lost response or a crash of the agent,
+the service sends the order again, and the agent executes it again. So drivers are idempotent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class OrderExecutor:
     def __init__(self, driver: Driver, threads: int) -> None:
         self._driver = driver
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="work")
-        # Reentrant: a callback runs in the submitting thread if its order has already ended.
+        # Reentrant, because the callback of an order that has already ended runs in the
+        # submitting thread.
         self._lock = threading.RLock()
         self._known: set[int] = set()
         self._queues: dict[str, deque[Order]] = {}
@@ -41,7 +42,7 @@ class OrderExecutor:
         self._is_closed = False
 
     def submit(self, orders: Iterable[Order]) -> int:
-        """Accept orders that are not known yet; returns how many those are."""
+        """Accept the orders that are not known yet; returns their number."""
         accepted = 0
         with self._lock:
             for order in orders:
@@ -84,7 +85,7 @@ class OrderExecutor:
             self._has_results.set()
 
     def results(self, most: int) -> list[dict[str, Any]]:
-        """The oldest pending results; they stay pending until :meth:`acknowledge`."""
+        """Return the oldest pending results, which stay pending until :meth:`acknowledge`."""
         with self._lock:
             pending = list(self._results.values())[:most]
             if not pending:
@@ -129,10 +130,10 @@ def carry_out(driver: Driver, order: Order) -> None:
 
 
 def result_of(order: Order, error: BaseException | None) -> dict[str, Any]:
-    """The result to report. An unexpected error fails the order, not the agent."""
+    """Return the result to report. An unexpected error fails the order, not the agent."""
     result: dict[str, Any] = {"order_id": order.order_id, "ok": error is None}
     if isinstance(error, DriverFailed):
-        # The protocol takes neither NULs nor what is not Unicode.
+        # The protocol accepts neither NULs nor invalid Unicode.
         plain = str(error).replace("\0", "").encode("utf-8", "replace").decode("utf-8")
         result["fault"] = plain[:FAULT_MAX]
     elif error is not None:

@@ -16,12 +16,12 @@ SERVER: Arguments = {"server": {"metavar": "SERVER", "help": "name or ID of the 
 
 
 class SetDedicatedHosts(ApiCommand):
-    """Have a shelved server unshelved on the hosts of a pcloud or of a reservation."""
+    """Choose the pcloud or the reservation on whose hosts a shelved server is unshelved."""
 
     arguments = SERVER
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the owners of hosts."""
+        """Declare the options that name the hosts' owner."""
         hosts = parser.add_mutually_exclusive_group(required=True)
         hosts.add_argument(
             "--pcloud", metavar="PCLOUD", help="on hosts of this pcloud (name or ID)"
@@ -39,7 +39,7 @@ class SetDedicatedHosts(ApiCommand):
 
 
 class UnsetDedicatedHosts(ApiCommand):
-    """Have a shelved server unshelved on ordinary hosts, which are open to everybody."""
+    """Let a shelved server be unshelved on ordinary hosts, which are open to everybody."""
 
     arguments = SERVER
 

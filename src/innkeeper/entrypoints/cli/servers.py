@@ -16,8 +16,8 @@ from innkeeper.entrypoints.cli.pclouds.calling import MICROVERSION
 
 
 class ExplainServer(ApiCommand, command.ShowOne):
-    """Show where servers would be placed now, or why nowhere, without claiming anything. Or show
-    the recorded decision about an existing server."""
+    """Show where servers would be placed now, or why they would not, without claiming anything. Or
+    show the recorded decision about an existing server."""
 
     arguments: ClassVar[Arguments] = {
         "server": {"nargs": "?", "metavar": "SERVER", "help": "an existing server (name or ID)"},
@@ -66,7 +66,7 @@ class ExplainServer(ApiCommand, command.ShowOne):
         return values_of(_rows(answer.json()["explanation"]))
 
     def _body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """The body of ``server create``, without what the scheduler ignores."""
+        """Return the body of ``server create``, without fields that the scheduler ignores."""
         compute = self.connection.compute
         server: dict[str, Any] = {
             "name": "explained",
@@ -100,7 +100,7 @@ def _rows(explanation: Mapping[str, Any]) -> dict[str, Any]:
             rows[name] = "\n".join(map(line, explanation[name]))
     then = explanation.get("then")
     if then is not None:
-        # Only some of the servers have room; these rows are about the first one without.
+        # Only some of the servers found a host. These rows are about the first that did not.
         rows["room"] = explanation["room"]
         rows["then_removed"] = "\n".join(map(_removal, then["removed"]))
         rows["then_nearest"] = "\n".join(map(_near_miss, then["nearest"]))
@@ -115,7 +115,7 @@ def _rows(explanation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _removal(each: Mapping[str, Any]) -> str:
-    # The cloud may hide the number of dedicated hosts, and what would reveal it.
+    # The cloud may hide the number of dedicated hosts, and fields that would reveal it.
     count = "some" if each["removed"] is None else each["removed"]
     line = f"{count} by {each['filter']}"
     if "reason" not in each:

@@ -17,9 +17,10 @@ DONE, BROKEN, REFUSED = 0, 1, 2
 
 
 def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
-    """Save a database to a file; 1 if its audit has findings, 2 if it must be saved otherwise.
+    """Back up a database to a file; returns the exit status.
 
-    Raises :class:`Conflict` if the file is damaged or no database.
+    It is 1 if the audit has findings, and 2 if the database has its own programs for backups.
+    Raises :class:`Conflict` if the file is damaged or not a database.
     """
     source = backups.file_of(url)
     if source is None:
@@ -31,7 +32,7 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
 
 
 def restore(url: str, source: Path, say: Say, now: datetime) -> int:
-    """Restore a saved database; 1 if its audit has findings.
+    """Restore a backup; returns the exit status, as for :func:`backup`.
 
     Raises :class:`Conflict` if the file is damaged or from a newer release, and :class:`InUse`
     while the database is in use.

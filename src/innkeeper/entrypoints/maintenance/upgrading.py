@@ -1,6 +1,7 @@
 """The commands ``db check`` and ``db upgrade``: their output and exit statuses.
 
-Always true: a check changes nothing, and tells which programs can run on the new schema.
+Always true: a check changes nothing, and says whether programs at the database's present revision
+can run on the new schema.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ DONE, STEPS_LEFT, UNUSABLE = 0, 1, 2
 
 
 def check(database: Database, say: Say) -> int:
-    """Print what an upgrade would do; 1 if anything, 2 if this program is too old."""
+    """Print what an upgrade would do; returns the exit status.
+
+    It is 1 if steps are missing, and 2 if this program is too old for the database.
+    """
     found = look(database)
     current, newest = found.current, found.newest
     if current == newest:

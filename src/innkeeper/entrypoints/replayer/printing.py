@@ -13,7 +13,7 @@ SAME = "The same hosts in the same order as recorded."
 
 
 def as_json(replayed: Replayed) -> str:
-    """The whole result as JSON."""
+    """Return the whole result as JSON."""
     recorded = replayed.recorded
     result = {
         "recorded_at": recorded.recorded_at,
@@ -28,7 +28,7 @@ def as_json(replayed: Replayed) -> str:
 
 
 def as_text(replayed: Replayed) -> str:
-    """The whole result as text, with the names of hosts."""
+    """Return the whole result as text, with the names of hosts."""
     return "\n".join(_lines(replayed))
 
 

@@ -1,6 +1,6 @@
 """Repeats a recorded decision with the real pipeline, and compares the results.
 
-Always true: nothing but the file is read. Without changes, the result is as recorded.
+Always true: only the recording is read. Without changes, the result is the same as recorded.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def replay(recorded: Reopened, changes: Changes) -> Replayed:
         index,
     )
     if not plan.entries:
-        # Only the operator has the file, and may see how many hosts are dedicated.
+        # Only operators have the file, so the message may say how many hosts are dedicated.
         fault = reasons.counted(plan, spec.count, explanation.nearest)
         explanation = replace(explanation, fault=fault, counted_fault=fault)
     differences = tuple(_differences(recorded.plan.entries, plan.entries))
@@ -101,7 +101,7 @@ def _settings(recipe: Recipe, changes: Changes) -> Scheduling:
 
 
 def _differences(then: Sequence[Entry], now: Sequence[Entry]) -> Iterator[str]:
-    """Where each server was placed then and now, if that differs."""
+    """Yield a line for each server that is now placed elsewhere than recorded."""
     for number in range(max(len(then), len(now))):
         before, after = (_place(each, number) for each in (then, now))
         if before != after:
@@ -117,5 +117,5 @@ def _place(entries: Sequence[Entry], number: int) -> str:
 
 
 def plain_plan(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The entries of a plan as plain values."""
+    """Return the entries of a plan as plain values."""
     return [{"host": each.host, "weight": each.weight} for each in entries]

@@ -52,7 +52,7 @@ def _print(replayed: Replayed, *, is_json: bool) -> None:
 
 
 def _content(path: Path) -> bytes:
-    # Devices may be endless, and oversized files do not unpack.
+    # A device may be endless, and a file that is too large must not be unpacked.
     if path.exists() and not path.is_file():
         raise Invalid(f"{path} is no file.")
     recordings.check_file_size(path.stat().st_size)

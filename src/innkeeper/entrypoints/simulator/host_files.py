@@ -27,7 +27,7 @@ CELLS = {"count", "name", "zone", "traits", *RATIOS}
 MB_PER_GB = 1024
 FACT_MAX = 2**53
 SHOWN_MAX = 80
-"""The part of a long value that an error shows."""
+"""The maximum length of a value in an error."""
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
@@ -52,7 +52,7 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
     try:
         read = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        # ValueError covers syntax errors, and numbers of thousands of digits.
+        # A ValueError is a syntax error, or a number with thousands of digits.
         raise Invalid(f"{path.name} is no TOML: {error}.") from error
     tables = read.get("hosts")
     if read.keys() != {"hosts"} or not isinstance(tables, list):
@@ -105,7 +105,7 @@ def _checked(where: str, key: str, value: Any, kind: Any) -> Any:
 
 
 def _capability(where: str, name: str, fact: Any) -> Any:
-    """A capability: anything that JSON can express, with bounded numbers."""
+    """Return a capability, which may be any JSON value except null, with bounded numbers."""
     if isinstance(fact, Mapping):
         return {key: _capability(where, f"{name}.{key}", each) for key, each in fact.items()}
     if isinstance(fact, list):

@@ -1,6 +1,6 @@
 """Parses the hosts of a simulation from the command line.
 
-Always true: these functions raise :class:`Invalid` with the part that is wrong.
+Always true: errors are raised as :class:`Invalid`, and quote the invalid part.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Draft:
         self.ratios[class_name] = float(ratio)
 
     def shape(self) -> HostShape:
-        """The finished shape."""
+        """Return the finished shape."""
         if not self.totals:
             raise Invalid(f"A host {self.name} has nothing to give.")
         return HostShape(
@@ -153,7 +153,7 @@ def _number(key: str, text: str) -> float:
 
 
 def _capability(key: str, text: str) -> str | int | float:
-    """A capability as an agent would report it: numbers as numbers."""
+    """Return a capability as an agent would report it, with numbers as numbers."""
     whole, number = whole_of(text), number_of(text)
     if is_boundless(text):
         raise Invalid(f"The capability {key} must not be {text!r}.")
@@ -163,7 +163,7 @@ def _capability(key: str, text: str) -> str | int | float:
 
 
 def file_of(text: str) -> Path | None:
-    """The existing file that a description of hosts names, if any."""
+    """Return the file that a description of hosts names, or ``None`` if there is no such file."""
     path = Path(text)
     try:
         return path if path.is_file() else None

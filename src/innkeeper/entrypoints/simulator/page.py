@@ -42,7 +42,7 @@ img { max-width: 100%; }
 
 
 def html(results: Results, plots: Mapping[str, bytes]) -> str:
-    """The page, with the plots in it."""
+    """Return the page, with the plots embedded."""
     reference = results.options.reference or results.workload.commonest()
     body = ["<h1>Simulation</h1>"]
     body += [f'<p class="quiet">{escape(line)}</p>' for line in tables.summary(results)]

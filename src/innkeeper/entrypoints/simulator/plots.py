@@ -1,6 +1,6 @@
 """Draws the results with matplotlib, from the extra ``innkeeper[simulate]``.
 
-Always true: nothing is shown on a screen, and no state is shared. A plot is the bytes of a PNG.
+Always true: nothing is shown on a screen, and no state is shared. A plot is a PNG, as bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEGEND_MAX = 28
 
 
 def all_of(results: Results) -> Mapping[str, bytes]:
-    """The plots for these results, by file name."""
+    """Return the plots for these results, by file name."""
     plots: dict[str, bytes] = {}
     if results.outcomes:
         plots["packing.png"] = _shares(results, "used", lambda o, name: o.samples.used[name])
@@ -55,7 +55,7 @@ def _figure(rows: int = 1) -> tuple[Figure, list[Axes]]:
 
 def _png(figure: Figure) -> bytes:
     buffer = BytesIO()
-    # Without a version or date, equal results give equal bytes.
+    # Without a version or date, equal results have equal bytes.
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 

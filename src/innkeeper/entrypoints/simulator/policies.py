@@ -26,7 +26,7 @@ NAME = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 MULTIPLIER_MAX = 1e9
 FIELDS = ("driver", "filters")
 BASELINES = {"first_fit": "innkeeper.scheduling.simulation.first_fit:FirstFit"}
-"""Drivers for comparison, which only simulations know by name."""
+"""Drivers for comparison, whose names only simulations know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class SchedulingPolicy:
     settings: Scheduling
 
     def scheduler(self, *, is_timed: bool = True) -> Scheduler:
-        """A new scheduler, without state from another replay.
+        """Return a new scheduler, without state from another replay.
 
-        If it is not timed, it computes no alternates: they change no choice.
+        A scheduler that is not timed computes no alternate hosts, which do not affect its choice.
         """
         settings = self.settings
         if not is_timed:
@@ -50,11 +50,11 @@ class SchedulingPolicy:
             raise Invalid(f"The policy {self.name}: {error}") from error
 
     def rules(self) -> Rules:
-        """The settings of its filters and weighers."""
+        """Return the settings of its filters and weighers."""
         return rules_of(self.settings)
 
     def description(self) -> str:
-        """Its driver and weighers, in one line."""
+        """Return its driver and weighers, in one line."""
         multipliers = self.settings.weigher_multipliers
         weighers = ", ".join(
             name + (f"={multipliers[name]:g}" if name in multipliers else "")
@@ -63,7 +63,7 @@ class SchedulingPolicy:
         return f"driver {self.settings.scheduler_driver}; weighers {weighers or 'none'}"
 
     def filter_names(self) -> str:
-        """Its filters, in one line."""
+        """Return its filters, in one line."""
         return ", ".join(self.settings.default_host_filters) or "none"
 
 
@@ -117,7 +117,6 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
 
 
 def _weighers(text: str) -> tuple[Sequence[str], dict[str, float]]:
-    """The names in their order, and the given multipliers."""
     found: list[str] = []
     multipliers: dict[str, float] = {}
     for part in names(text):

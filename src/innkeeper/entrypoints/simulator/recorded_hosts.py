@@ -53,7 +53,7 @@ def _shape(table: HostTable, index: HostIndex) -> HostShape:
     totals: dict[str, int] = {}
     ratios: dict[str, float] = {}
     for name in sorted(table.free):
-        # The capacity is what is free and used; max_unit limits a single allocation.
+        # The capacity is the sum of free and used; max_unit limits a single allocation.
         capacity = int(table.free[name][index] + table.used[name][index])
         total = int(min(capacity, table.max_units[name][index]))
         if total > 0:

@@ -73,7 +73,7 @@ class Simulation:
         self._progress = progress
 
     def run(self, *, is_compact: bool) -> Results:
-        """Replay on a fleet of known size; with ``is_compact`` search the smallest fleet."""
+        """Replay on the fleet if its size is given; with ``is_compact``, search the smallest."""
         sized = [group.count is not None for group in self._groups]
         if any(sized) and not all(sized):
             raise Invalid("Give the number of hosts for all groups of hosts, or for none.")

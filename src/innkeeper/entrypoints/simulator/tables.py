@@ -24,12 +24,12 @@ class Table:
 
 
 def name_of(class_name: str) -> str:
-    """A resource class's name in headings."""
+    """Return a resource class's name in headings."""
     return NAMES.get(class_name, class_name)
 
 
 def summary(results: Results) -> list[str]:
-    """What was replayed, in a few lines."""
+    """Describe the replay in a few lines."""
     workload = results.workload
     first, last = workload.arrivals_s[0], workload.arrivals_s[-1]
     requests = len(workload.requests()) - 1
@@ -53,7 +53,7 @@ def summary(results: Results) -> list[str]:
 
 
 def all_of(results: Results) -> list[Table]:
-    """All tables that these results have."""
+    """Return all tables for these results."""
     found = []
     if results.outcomes:
         found += [_acceptance(results), _fleet(results), _decisions(results), _shapes(results)]
@@ -127,7 +127,6 @@ def _decisions(results: Results) -> Table:
 
 
 def _shapes(results: Results) -> Table:
-    """Requested, placed and refused by shape; rare shapes are summed up in one row."""
     outcomes = [outcome for _, outcome in results.outcomes]
     requested = outcomes[0].requested
     order = [int(code) for code in (-requested).argsort(kind="stable") if requested[code]]
@@ -165,7 +164,7 @@ def _compaction(results: Results) -> Table:
 
 
 def text_of(table: Table) -> str:
-    """A table in aligned columns, below its title."""
+    """Return a table in aligned columns, below its title."""
     lines = (table.heading, *table.rows)
     widths = [max(len(line[at]) for line in lines) for at in range(len(table.heading))]
     text = [f"{table.title}:"]

@@ -36,7 +36,7 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def progress_on(stream: TextIO) -> AttemptProgress:
-    """Bars if the stream is a terminal, lines if it is a file or a pipe."""
+    """Return bars if the stream is a terminal, or lines if it is a file or a pipe."""
     if not stream.isatty():
         return Lines(stream, noun="servers", tells_start=False)
     count = TextColumn("{task.completed:.0f} of {task.total:.0f} servers")

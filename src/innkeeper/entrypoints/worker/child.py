@@ -18,7 +18,7 @@ LOG = structlog.get_logger("innkeeper.worker")
 RESTART_FIRST_S = 0.5
 RESTART_MAX_S = 30.0
 STEADY_S = 60.0
-"""A program that ran for this long is restarted without a growing pause."""
+"""After a program has run for this long, the pause before its restart is the shortest again."""
 LOOK_S = 0.2
 STOP_S = 10.0
 PULSE, INSTEAD_OF = "--pipe", "--instead-of"
@@ -30,9 +30,9 @@ READ_MAX = 65_536
 class Child:
     """A program that is started, restarted when it dies, and stopped with this process.
 
-    It gets ``stop_s`` to stop by itself. ``died`` is called with the pid of each process that
-    has ended. With ``silence_max_s`` the program must send heartbeats once it has sent the
-    first. It is killed and restarted if it is silent for that long or reports that it is stuck.
+    It has ``stop_s`` to stop before it is killed. ``died`` is called with the pid of each process
+    that has ended. With ``silence_max_s``, the program must keep sending heartbeats after the
+    first. If it sends none for that long, or reports that it is stuck, it is killed and restarted.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class Child:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start it, and keep it running."""
+        """Start the program, and keep it running."""
         self._thread.start()
 
     def ask_to_stop(self) -> None:
-        """Ask it to stop, without waiting."""
+        """Ask the program to stop, without waiting."""
         self._stop.set()
 
     def stop(self) -> None:
-        """Stop it, by force if it does not stop in time."""
+        """Stop the program; kill it if it does not stop in time."""
         self.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join(self._stop_s + RESTART_FIRST_S)
@@ -82,7 +82,7 @@ class Child:
             self._stop.wait(pause_s)
 
     def _run_once(self) -> float:
-        """Run one process to its end; returns how long it ran, to about a second."""
+        """Run one process until it ends; returns about how many seconds it ran."""
         try:
             pipe = _HeartbeatPipe(self._silence_max_s)
         except OSError as error:
@@ -111,7 +111,7 @@ class Child:
         return looks * LOOK_S
 
     def _not_started(self, error: OSError) -> float:
-        # A temporary condition, such as too many processes or a program that is being replaced.
+        # This may be temporary, such as too many processes, or a program that is being replaced.
         LOG.error("child_not_begun", name=self._name, error=str(error))
         return 0.0
 
@@ -123,7 +123,7 @@ class Child:
         child = subprocess.Popen(  # noqa: S603 - our own
             command,
             env=self._environ,
-            # In its own process group: signals of the terminal go to this process only.
+            # In its own process group, so that signals from the terminal reach only this process.
             process_group=0,
             pass_fds=() if pipe.writing is None else (pipe.writing,),
         )
@@ -132,7 +132,7 @@ class Child:
 
     def _kill(self, child: subprocess.Popen[bytes], why: str) -> None:
         LOG.error("worker_hung", name=self._name, pid=child.pid, why=why, state=_state(child.pid))
-        # Without asking first: a hung process does not react to SIGTERM.
+        # Killed at once, because a hung process does not react to SIGTERM.
         child.send_signal(signal.SIGKILL)
         self._last_end = HUNG
 
@@ -164,7 +164,7 @@ class _HeartbeatPipe:
             os.close(self._reading)
 
     def hand_over(self) -> None:
-        """Close the writing end here; the program has its own."""
+        """Close this process's copy of the writing end, which the program has inherited."""
         if self.writing is not None:
             os.close(self.writing)
             self.writing = None
@@ -182,13 +182,13 @@ class _HeartbeatPipe:
         self._looks += self._has_begun
         if not self._looks or self._looks < self._looks_max:
             return None
-        # A killed process may need some checks until it is gone.
+        # Count again: a killed process may exist for some more checks.
         self._has_begun, self._looks = False, 0
         return "it sends no heartbeats"
 
 
 def _state(pid: int) -> str:
-    """The kernel's state of a process, such as running, sleeping, stopped or waiting for disk."""
+    """Return the kernel's state of a process, such as running, sleeping or stopped."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("State:"):

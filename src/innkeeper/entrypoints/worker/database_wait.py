@@ -3,8 +3,8 @@
 Always true: the wait ends, and each failed attempt is logged. Pauses grow and are randomized, so
 that processes that started together do not retry together.
 
-May be false: that the database is only unavailable. An error that cannot be distinguished from
-that, such as an unknown host name, is retried too.
+May be false: that waiting helps. Some permanent errors, such as an unknown host name, look like
+an unavailable database, and are retried too.
 """
 
 from __future__ import annotations
@@ -78,6 +78,6 @@ class DatabaseWait:
 
 
 def reason(error: Exception) -> str:
-    """The driver's message in one line; drivers do not quote passwords."""
+    """Return the driver's message in one line; drivers do not quote passwords."""
     message = str(getattr(error.__cause__, "orig", None) or error)
     return " ".join(message.split())[:TOLD_MAX]

@@ -1,13 +1,13 @@
 """A worker's heartbeats to its supervisor, one a second.
 
-Always true: heartbeats come from the event loop itself, so there are none while it is blocked or
-the process is stopped. Each one also reports whether the writer thread makes progress.
+Always true: the event loop itself sends the heartbeats, so a blocked event loop or a stopped
+process sends none. Each heartbeat also reports whether the writer thread makes progress.
 
-Always true: waiting for the database does not count as stuck, however long it takes. Drivers
-have timeouts of their own, and killing the waiting process would not speed up a fail-over.
+Always true: a thread that waits for the database does not count as stuck, however long it waits.
+Drivers have their own timeouts, and killing the waiting process would not speed up a fail-over.
 
-May be false: that a stuck thread is stuck forever. It has made no progress, outside of the
-database, for as long as it was allowed to.
+May be false: that a stuck thread will never continue. It has made no progress outside the
+database for the maximum time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEAT_S = 1.0
 """The interval of heartbeats."""
 WELL, STUCK = b".", b"!"
 DATABASE = ("sqlalchemy.", "innkeeper.store.prepared")
-"""The modules that call the database; a thread waits for the database inside of them."""
+"""The modules that call the database. A thread inside one of them may wait for the database."""
 
 
 class WatchedThread(Protocol):
@@ -76,7 +76,7 @@ class StuckThreadDetector:
 
     def _frame(self) -> FrameType | None:
         number = self._working.thread_id
-        # This costs the watched thread nothing.
+        # Reading the frame costs the watched thread nothing.
         return None if number is None else sys._current_frames().get(number)
 
 
@@ -95,7 +95,7 @@ class Heartbeat:
         self._detector = detector
         self._into = into
         if into is not None:
-            # Child processes must not inherit it: they would keep the pipe open.
+            # Child processes must not inherit the pipe: they would keep it open.
             os.set_inheritable(into, False)
             os.set_blocking(into, False)
 
@@ -104,6 +104,6 @@ class Heartbeat:
         is_stuck = self._detector.look()
         if self._into is None:
             return
-        # The pipe may be full, or the supervisor gone; neither concerns the worker.
+        # A full pipe, or a supervisor that is gone, must not stop the worker.
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._into, STUCK if is_stuck else WELL)

@@ -54,7 +54,7 @@ class WorkerThread:
             try:
                 count = task.work()
             except Exception as error:
-                # The other tasks run, and this one gets its next turn.
+                # The other tasks still run, and this one runs again in its next period.
                 LOG.error("task_failed", task=task.name, exc_info=error)
                 continue
             if count:

@@ -16,7 +16,7 @@ Maker = Callable[[Mapping[str, Any], Path, Wait], Driver]
 
 SIZES = ("hosts", "host_prefix", "vcpus", "memory_mb", "disk_gb")
 BEHAVIOR = ("build_time_s", "move_time_s", "fail_builds_on")
-"""Options of the fake driver that it takes as they are."""
+"""Options that the fake driver takes unchanged."""
 
 
 def _fake(options: Mapping[str, Any], state_dir: Path, wait: Wait) -> Driver:

@@ -1,9 +1,9 @@
 """The protocol that an agent's driver implements.
 
-Every order may arrive twice: after a crash the service sends again what was not reported. So
-``build`` of a server that exists and ``destroy`` of one that does not simply return, and the
-other orders are idempotent too. Orders for different servers come from several threads at once.
-Orders for one server come in sequence, except those that interrupt.
+Every order may arrive twice: after a crash, the service sends all unreported orders again. So all
+orders must be idempotent: ``build`` does nothing if the server exists, and ``destroy`` does
+nothing if it does not. Orders for different servers come from several threads at once. Orders for
+one server come in sequence, except those that interrupt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class DriverFailed(Exception):
 class HostFacts:
     """One host as its driver sees it; see the reference of the agents' protocol.
 
-    ``inventories`` has the total of each resource class, and optionally its other fields.
+    Each inventory has a ``total``, and optionally the other fields.
     """
 
     name: str
@@ -49,63 +49,68 @@ class Order:
 
 
 class OrderName:
-    """The kinds of orders, and what must be true once each was carried out.
+    """The kinds of orders, and the required state after each.
 
-    A driver that raises :class:`DriverFailed` leaves the server as it was before the order, if
-    that is possible. ``power_state`` in an order's body is the power state to reach: 1 running,
+    A driver that raises :class:`DriverFailed` must leave the server as it was before the order,
+    if possible. ``power_state`` in an order's body is the required power state: 1 running,
     3 paused, 4 shut down.
     """
 
     BUILD = "build"
-    """The server is on the host and runs."""
+    """The server is on the host, and is running."""
     DESTROY = "destroy"
-    """Nothing of the server is on the host, not even what it left when it moved."""
+    """Nothing of the server is left on the host, not even leftovers of a move."""
 
     STOP = "stop"
-    """It is shut down."""
+    """The server is shut down."""
     START = "start"
-    """It runs."""
+    """The server is running."""
     REBOOT = "reboot"
-    """It was restarted; ``how`` is ``soft`` or ``hard``. After a hard one it runs in any case."""
+    """The server was restarted; ``how`` is ``soft`` or ``hard``. After a hard reboot it is
+    running, whatever its power state was."""
     PAUSE = "pause"
-    """It does not run, and is in memory."""
+    """The server is not running, and stays in memory."""
     UNPAUSE = "unpause"
-    """It runs, from where it was."""
+    """The server is running, from where it was paused."""
     SUSPEND = "suspend"
-    """It does not run, and its memory is on disk."""
+    """The server is not running, and its memory is saved on disk."""
     RESUME = "resume"
-    """It runs, from where it was."""
+    """The server is running, from where it was suspended."""
     REBUILD = "rebuild"
-    """It runs on a fresh disk, made of the body's image."""
+    """The server is running on a new disk, made from the image given in the body."""
 
     DEPART = "depart"
-    """It is shut down, and its disks can be fetched by ``dest_host``."""
+    """The server is shut down, and ``dest_host`` can fetch its disks."""
     ARRIVE = "arrive"
-    """It is here with the disks from ``source_host``, with the body's flavor, powered as the
-    body says. What is on the source is left alone."""
+    """The server is on this host with the disks from ``source_host``, and has the flavor and the
+    power state given in the body. The source is left unchanged."""
     RETURN = "return"
-    """It is here as before ``depart``, with the body's flavor and power state."""
+    """The server is as before ``depart``, with the flavor and power state given in the body."""
     RESIZE = "resize"
-    """It is here with the body's flavor."""
+    """The server has the flavor given in the body."""
     EXPECT = "expect"
-    """The host is ready for the server to be sent by ``source_host``."""
+    """The host is ready to receive the server from ``source_host``."""
     SEND = "send"
-    """It runs on ``dest_host``, and nothing of it is here. If that fails, it runs here."""
+    """The server is running on ``dest_host``, and nothing of it is left on this host. After a
+    failure, it is running on this host."""
     EVACUATE = "evacuate"
-    """It is here, rebuilt or from shared disks, with the body's power state."""
+    """The server is on this host, rebuilt or using its shared disks, with the power state given
+    in the body."""
     SHELVE = "shelve"
-    """It is shut down here, and its image is where all hosts can fetch it."""
+    """The server is shut down on this host, and all hosts can fetch its image."""
     OFFLOAD = "offload"
-    """Nothing of it is here; its image stays."""
+    """Nothing of the server is left on this host. Its image is kept."""
     UNSHELVE = "unshelve"
-    """It runs here, from what was shelved here or from its image, which is kept. If the result
-    does not arrive in time, ``offload`` follows and another host gets the order."""
+    """The server is running on this host: it was started if it was shelved here, or else built
+    from its image. The image is kept. If the result does not arrive in time, ``offload`` follows
+    and another host gets the order."""
 
     ABORT = "abort"
-    """``send`` of that ``migration_id`` ends, or never starts, and the server stays. Raises
-    :class:`DriverFailed` if the server is gone."""
+    """The live migration ``migration_id`` is aborted, or never starts, and the server stays.
+    Raises :class:`DriverFailed` if the server has already moved."""
     HURRY = "hurry"
-    """``send`` of that ``migration_id`` ends soon, if necessary by pausing the server."""
+    """The live migration ``migration_id`` is forced to complete, if necessary by pausing the
+    server."""
 
     CHANGES = frozenset(
         {STOP, START, REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME, REBUILD}
@@ -113,24 +118,27 @@ class OrderName:
         | {SHELVE, OFFLOAD, UNSHELVE}
     )
     BESIDE = frozenset({ABORT, HURRY})
-    """These do not wait for the server's other orders: they concern the one that runs."""
+    """Orders that do not wait for the server's other orders, because they affect the running
+    one."""
 
 
 class Driver(Protocol):
     """Drives the hosts of one agent; :class:`OrderName` defines what each order means."""
 
     def hosts(self) -> Sequence[HostFacts]:
-        """All hosts, as they are now."""
+        """Return all hosts in their current state."""
 
     def servers(self) -> Mapping[str, Sequence[str]]:
-        """The ids of the servers that are on the hosts now, by host."""
+        """Return the ids of the servers that are now on each host."""
 
     def not_running(self) -> Mapping[str, Mapping[str, int]]:
-        """The power states of the servers that do not run, by host and id: 3 paused, 4 shut
-        down."""
+        """Return the power states of the servers that are not running, by host and server id.
+
+        3 means paused, and 4 shut down.
+        """
 
     def build(self, order: Order) -> None:
-        """Build the server. Raises :class:`DriverFailed`, leaving nothing behind."""
+        """Build the server. If it raises :class:`DriverFailed`, nothing of the server is left."""
 
     def destroy(self, order: Order) -> None:
         """Remove the server. Raises :class:`DriverFailed` if it is still there."""
@@ -143,4 +151,4 @@ class Driver(Protocol):
         :class:`DriverFailed`."""
 
     def close(self) -> None:
-        """Release all resources; no order follows."""
+        """Release all resources. No order follows."""

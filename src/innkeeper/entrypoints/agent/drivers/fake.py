@@ -1,7 +1,7 @@
 """A driver without machines: it only records servers and their power states.
 
-Always true: an order's effect is in a file before the order counts as carried out, so an agent
-that was killed still has its servers after a restart.
+Always true: the effect of an order is written to a file before the order is reported as done. So
+a killed agent still has its servers after a restart.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from innkeeper.entrypoints.agent.drivers.fake_state import PAUSED, RUNNING, SHUT
 
 NAME = "fake"
 FAIL_KEY = "fail-"
-"""Orders whose server has this and the order's kind as a metadata key fail. The value is the
-message."""
+"""An order fails if its server has a metadata key that consists of this prefix and the order's
+kind. The value is the message."""
 LOOK_S = 0.05
-"""How soon a migration notices that it was stopped or hurried."""
+"""How often a migration checks whether it is aborted or must complete."""
 POWER: Mapping[str, int] = {
     OrderName.STOP: SHUT_DOWN,
     OrderName.START: RUNNING,
@@ -34,11 +34,11 @@ POWER: Mapping[str, int] = {
     OrderName.DEPART: SHUT_DOWN,
     OrderName.SHELVE: SHUT_DOWN,
 }
-"""The power state of a server after each of these orders; it must be on the host."""
+"""The power state after each of these orders, for which the server must be on the host."""
 COMING = frozenset({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
 """Orders that bring a server to a host."""
 SLOW = COMING - {OrderName.EXPECT}
-"""Those that copy much data; sending does, too."""
+"""Orders that bring a server and copy much data. ``send`` copies much data too."""
 CPU_FACTS = {
     "arch": "x86_64",
     "model": "Made-up",
@@ -51,10 +51,10 @@ TRAITS = ("HW_CPU_X86_AVX2", "HW_CPU_X86_AESNI")
 
 @dataclass(frozen=True, slots=True)
 class FakeOptions:
-    """The number and size of the hosts, and how they behave.
+    """The number, size and behavior of the hosts.
 
-    ``zones`` are assigned to the hosts in turn. ``fail_builds_on`` is a shell pattern for names
-    of hosts.
+    ``zones`` are assigned to the hosts in turn. ``fail_builds_on`` is a shell pattern for the
+    names of hosts on which builds fail.
     """
 
     hosts: int = 1
@@ -81,7 +81,7 @@ class FakeDriver:
         self._names = [f"{options.host_prefix}{n}" for n in range(1, options.hosts + 1)]
         self._known = frozenset(self._names)
         self._state = FakeState(state_dir)
-        # Ids of migrations that must end soon.
+        # Ids of migrations that are forced to complete.
         self._hurried: set[str] = set()
         self._lock = threading.Lock()
 
@@ -109,7 +109,8 @@ class FakeDriver:
     def servers(self) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {name: [] for name in self._names}
         for host, server_id, _ in self._state.all():
-            # With fewer hosts than last time, the others' servers are kept for their return.
+            # If there are fewer hosts than before, the servers of the missing hosts are kept
+            # until these hosts return.
             if host in found:
                 found[host].append(server_id)
         return found
@@ -158,7 +159,7 @@ class FakeDriver:
             self._wait(min(LOOK_S, remaining_s))
             remaining_s -= LOOK_S
         _fail_if_requested(order)
-        # A server that is not there any more was sent before.
+        # A server that is no longer on the host was sent before.
         if not self._state.send(order.server_id, order.host, migration):
             raise DriverFailed("The migration was aborted.")
 

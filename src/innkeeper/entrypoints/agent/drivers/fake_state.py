@@ -1,7 +1,7 @@
 """The fake driver's state: which servers are on which hosts, and their power states.
 
-Always true: a change is in a file before the call returns. It is not flushed to the disk each
-time; a power failure may lose it.
+Always true: a change is written to a file before the call returns. The file is not flushed each
+time, so a power failure may lose changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class FakeState:
     """A file with a row for each server on each host."""
 
     def __init__(self, folder: Path) -> None:
-        # Reentrant: some steps consist of others.
+        # Reentrant, because ``send`` calls other methods that lock.
         self._lock = threading.RLock()
         path = folder / STATE_FILE
         # SQLite gives its other files the permissions of this one.
@@ -40,18 +40,18 @@ class FakeState:
         return self._rows.execute(sql, values)
 
     def all(self) -> list[tuple[str, str, int]]:
-        """Rows of host, server and power state."""
+        """Return all servers, as rows of (host, server id, power state)."""
         with self._lock:
             return self._run("SELECT host, id, power FROM servers ORDER BY id").fetchall()
 
     def put(self, server_id: str, host: str, power: int) -> None:
-        """Add a server to a host; an existing one stays as it is."""
+        """Add a server to a host; if it is already there, it stays unchanged."""
         sql = "INSERT OR IGNORE INTO servers (id, host, power) VALUES (?, ?, ?)"
         with self._lock:
             self._run(sql, server_id, host, power)
 
     def switch(self, server_id: str, host: str, power: int) -> bool:
-        """Set a server's power state; False if it is not there."""
+        """Set a server's power state; returns False if the server is not on the host."""
         sql = "UPDATE servers SET power = ? WHERE id = ? AND host = ?"
         with self._lock:
             return self._run(sql, power, server_id, host).rowcount == 1
@@ -62,7 +62,7 @@ class FakeState:
             self._run("DELETE FROM servers WHERE id = ? AND host = ?", server_id, host)
 
     def send(self, server_id: str, host: str, migration: str) -> bool:
-        """Remove a server that has migrated; False if its migration was stopped."""
+        """Remove a server that has migrated; returns False if its migration was aborted."""
         with self._lock:
             if self.is_stopped(migration):
                 return False
@@ -70,13 +70,13 @@ class FakeState:
             return True
 
     def is_stopped(self, migration: str) -> bool:
-        """Whether a migration was stopped."""
+        """Whether a migration was aborted."""
         with self._lock:
             found = self._run("SELECT 1 FROM stopped WHERE migration = ?", migration)
             return found.fetchone() is not None
 
     def stop(self, server_id: str, host: str, migration: str) -> bool:
-        """Stop a migration; False if its server has left."""
+        """Abort a migration; returns False if its server has already moved."""
         sql = "SELECT 1 FROM servers WHERE id = ? AND host = ?"
         with self._lock:
             if self._run(sql, server_id, host).fetchone() is None:

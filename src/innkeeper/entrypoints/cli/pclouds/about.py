@@ -1,4 +1,4 @@
-"""The shared part of the commands of host flavors and pclouds: arguments, and the API's client."""
+"""The shared part of the commands for host flavors and pclouds: arguments and the API client."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from innkeeper.entrypoints.cli.pclouds.projects import project_id
 Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
 """The headings and the rows of a list."""
 One = tuple[Sequence[str], Sequence[Any]]
-"""The fields and the values of one thing."""
+"""The names and the values of one row."""
 Arguments = Mapping[str, Mapping[str, Any]]
-"""What ``add_argument`` takes, by the argument's name."""
+"""The options of ``add_argument``, by the argument's name."""
 
 FLAVOR: Arguments = {"flavor": {"metavar": "FLAVOR", "help": "ID of the host flavor"}}
 PCLOUD: Arguments = {"pcloud": {"metavar": "PCLOUD", "help": "name or ID of the pcloud"}}
@@ -54,7 +54,7 @@ class ApiCommand(command.Command):
         return compute
 
     def pcloud_path(self, name: str, *more: str) -> tuple[str, ...]:
-        """The path of the pcloud of this name or ID, and of something below it."""
+        """Return the path of the pcloud with this name or ID, extended by ``more``."""
         return (PCLOUDS, pcloud_id(self.connection, name), *more)
 
     def project_id(self, name: str, *, may_be_gone: bool = False) -> str:
@@ -63,5 +63,5 @@ class ApiCommand(command.Command):
 
 
 def values_of(shown: Mapping[str, Any]) -> One:
-    """One thing, as a command shows it."""
+    """Return the names and the values to show."""
     return tuple(shown), tuple(shown.values())

@@ -1,7 +1,7 @@
-"""Calls of the Compute API: single requests, paged lists, names, and several items at once.
+"""Calls the Compute API: single requests, paged lists, look-ups by name, and several items.
 
-Always true: errors show the service's own message. A name that a user types is sent as one part
-of a path, whatever characters it has.
+Always true: errors show the service's own message. A name that a user types is sent as one
+segment of a path, whatever characters it has.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def call(
 
 
 def found(compute: Compute, path: Sequence[str]) -> Any:
-    """The decoded body, or ``None`` for a 404. Raises :class:`CommandError` otherwise."""
+    """Return the decoded body, or ``None`` for a 404. Raises other errors as in :func:`call`."""
     answer = _send(compute, "GET", path)
     if answer.status_code == NOT_FOUND:
         return None
@@ -92,10 +92,10 @@ def _raise_refusal(answer: Any) -> None:
 def rows(
     compute: Compute, path: Sequence[str], key: str, query: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a list; pages are read when they are needed.
+    """Yield the rows of a list, and read pages only when they are needed.
 
-    Only the parameters of the link to the next page are used: the token must not go to another
-    address, whatever the service writes in its links.
+    Of the link to the next page, only the query parameters are used. The token must not be sent
+    to another address, whatever the link says.
     """
     parameters = dict(query or {})
     seen: set[str | None] = set()
@@ -111,12 +111,12 @@ def rows(
 
 
 def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
-    """The pcloud with this id, or else the only one with this name.
+    """Return the pcloud with this id, or else the only pcloud with this name.
 
-    Any project can create a pcloud with any name and add other projects to it. So the pclouds of
-    the caller's own project come first, then those that an administrator sees. Another project's
-    are considered only if a command ``is_for_guests``. Raises :class:`CommandError` if there is
-    none, or if several of the same kind have the name.
+    Any project can create a pcloud with any name and add other projects to it. So pclouds of the
+    caller's own project take precedence, then pclouds that an administrator sees. Pclouds that
+    the caller's project may only use count only if the command ``is_for_guests``. Raises
+    :class:`CommandError` if no pcloud has the name, or if several of the same precedence have it.
     """
     compute = connection.compute
     if canonical_uuid(text) is not None:
@@ -145,7 +145,8 @@ def _own(connection: Any, name: str) -> list[dict[str, Any]]:
 
 
 def _of_others(compute: Compute, name: str, *, is_for_guests: bool) -> list[dict[str, Any]]:
-    # Without administrator rights, the service lists what the project may see, with few fields.
+    # Without administrator rights, the service lists the pclouds that the project may use, with
+    # few fields.
     query = {"name": name, "all_projects": "true"}
     seen = list(rows(compute, (PCLOUDS,), "pclouds", query))
     whole = [each for each in seen if is_whole(each)]
@@ -158,12 +159,12 @@ def is_whole(shown: Mapping[str, Any]) -> bool:
 
 
 def pcloud_id(connection: Any, text: str, *, is_for_guests: bool = False) -> str:
-    """The id of the pcloud with this name or id; see :func:`pcloud`."""
+    """Return the id of the pcloud with this name or id; see :func:`pcloud`."""
     return str(pcloud(connection, text, is_for_guests=is_for_guests)["id"])
 
 
 def own_project_id(connection: Any) -> str:
-    """The project of the login. Raises :class:`CommandError` if there is none."""
+    """Return the login's project. Raises :class:`CommandError` if the login has none."""
     own = connection.session.get_project_id()
     if own is None:
         raise osc_exceptions.CommandError("Name a project; the login is for none.")
@@ -173,7 +174,7 @@ def own_project_id(connection: Any) -> str:
 def each_of(
     names: Sequence[str], act: Callable[[str], Any], log: logging.Logger
 ) -> tuple[list[Any], int]:
-    """Apply ``act`` to each name, and log each that is refused.
+    """Apply ``act`` to each name, and log each refusal.
 
     Returns the answers and the number of refusals. With a single name, its
     :class:`CommandError` is raised instead.
@@ -190,18 +191,18 @@ def each_of(
 
 
 def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger) -> None:
-    """Like :func:`each_of`, but raises :class:`CommandError` at the end if any was refused."""
+    """Like :func:`each_of`, but raise :class:`CommandError` at the end if a name was refused."""
     _, refused = each_of(names, act, log)
     if refused:
         raise osc_exceptions.CommandError(f"{refused} of {len(names)} failed.")
 
 
 class PartialLister(command.Lister):
-    """A command that lists what it did, and fails if some items were ``refused``."""
+    """A command that lists its results, and fails if some items were ``refused``."""
 
     refused = 0
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Show what was done, even if some items were refused."""
+        """Show the results, even if some items were refused."""
         status: int = super().run(parsed_args)
         return status or int(self.refused > 0)

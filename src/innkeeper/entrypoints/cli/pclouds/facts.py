@@ -36,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             dest=word,
             type=_ratio,
             metavar="RATIO",
-            # An omitted option has no attribute: None is a valid value.
+            # An omitted option has no attribute, because None is a valid value.
             default=argparse.SUPPRESS,
             help=f"allocation ratio of its hosts' {what}",
         )
@@ -104,7 +104,7 @@ def _add_size(parser: argparse.ArgumentParser) -> None:
 
 
 def given(parsed_args: argparse.Namespace, present: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The given properties, named as in the API; ``present`` is the present size policy."""
+    """Return the given properties, named as in the API; ``present`` is the current size policy."""
     properties: dict[str, Any] = {}
     for name in RATIOS:
         if hasattr(parsed_args, name):
@@ -114,7 +114,7 @@ def given(parsed_args: argparse.Namespace, present: Mapping[str, Any] | None) ->
     size = {word: getattr(parsed_args, name) for name, word in SIZES.items()}
     size = {word: value for word, value in size.items() if value is not None}
     if size:
-        # The API takes a whole policy, while the options may change a single field.
+        # The API expects a whole policy, but the options may change a single field.
         size = {**({} if parsed_args.no_size_policy else present or {}), **size}
         if not all(word in size for word in NEEDED):
             raise osc_exceptions.CommandError(

@@ -81,7 +81,7 @@ class AddPcloudHosts(ApiCommand, PartialLister):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Allocate as many as possible, list them, and report each that failed."""
+        """Allocate as many hosts as possible, list them, and log each failure."""
         path = self.pcloud_path(parsed_args.pcloud, "hosts")
         hosts = [_requested(parsed_args, name) for name in parsed_args.hosts]
         body: dict[str, Any] = {"hosts": hosts} if len(hosts) > 1 else {"host": hosts[0]}

@@ -80,12 +80,12 @@ class ListPclouds(ApiCommand, command.Lister):
 
 
 class ShowPcloud(ApiCommand, command.ShowOne):
-    """Show a pcloud: all of it to its owner, its name to projects that may use it."""
+    """Show a pcloud; projects that may use it without owning it see few fields."""
 
     arguments = PCLOUD
 
     def take_action(self, parsed_args: argparse.Namespace) -> One:
-        """Show it, with a warning if only another project's pcloud has the name."""
+        """Show the pcloud, with a warning if another project owns it."""
         found = pcloud(self.connection, parsed_args.pcloud, is_for_guests=True)
         if not is_whole(found):
             self.log.warning("Pcloud %s is another project's.", found["id"])
@@ -114,7 +114,7 @@ class SetPcloud(ApiCommand):
         facts.add(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change it; omitted options of the size policy keep their values."""
+        """Change the pcloud; omitted options of the size policy keep their values."""
         present = pcloud(self.connection, parsed_args.pcloud)
         changes = facts.given(parsed_args, present.get("size_policy"))
         if parsed_args.name is not None:
@@ -168,15 +168,15 @@ class AddPcloudProject(ApiCommand):
 
 
 class RemovePcloudProject(ApiCommand):
-    """Let no new servers of a project be placed on a pcloud; existing ones stay."""
+    """Stop placing a project's new servers on a pcloud; its existing servers stay."""
 
     arguments: ClassVar[Arguments] = {**PCLOUD, **PROJECT}
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Remove it. A guest may name its own project to leave.
+        """Remove the project. A project that does not own the pcloud can remove itself.
 
-        A text that the pcloud lists is removed literally: the project may be gone, or its name
-        may have been stored instead of its id.
+        If the pcloud's list contains the text, that entry is removed without a look-up: the
+        project may be gone, or its name may have been stored instead of its id.
         """
         name = parsed_args.project
         own = own_id(self.connection, name)
@@ -201,19 +201,20 @@ class _Consent(ApiCommand):
 
 
 class AcceptPcloud(_Consent):
-    """Let the project's servers that name no pcloud be placed on one with auto placement."""
+    """Accept automatic placement on a pcloud, for the project's servers that name no pcloud."""
 
     method = "PUT"
 
 
 class DeclinePcloud(_Consent):
-    """Let only those of the project's new servers be placed on a pcloud that name it."""
+    """Decline automatic placement on a pcloud; new servers that name the pcloud can still use
+    it."""
 
     method = "DELETE"
 
 
 def _fields(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """A pcloud's fields, with tenants called projects, and in columns that can be formatted."""
+    """Return a pcloud's fields as formatted columns, with tenants renamed to projects."""
     words = {"tenants": "projects"}
     fields = {words.get(key, key): value for key, value in answer.items()}
     if "projects" in fields:

@@ -3,7 +3,7 @@
 Always true: the result is the id of a project that the Identity API or the caller's own token
 knows, or a text in the form of an id. Other texts never reach the service.
 
-May be false: that a project exists whose id the caller may not look up. A warning is logged.
+May be false: that the project exists, if the caller may not look it up. A warning is then logged.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ DOTS = frozenset({".", ".."})
 def project_id(
     connection: Any, text: str, log: logging.Logger, *, may_be_gone: bool = False
 ) -> str:
-    """The id of the project that ``text`` names.
+    """Return the id of the project with this id or name.
 
-    The caller's own project is read from the token. Others are looked up by id and then by name.
-    If the caller may not look them up, a text in the form of an id is used as it is, with a
-    warning. With ``may_be_gone``, an id unknown to the Identity API is used as well. Raises
-    :class:`CommandError` otherwise.
+    The caller's own project is read from the token. Other projects are looked up by id and then
+    by name. If the caller may not look them up, a text in the form of an id is used unchanged,
+    with a warning. With ``may_be_gone``, an id that the Identity API does not know is also used.
+    Raises :class:`CommandError` otherwise.
     """
     own = own_id(connection, text)
     if own is not None:
@@ -57,7 +57,7 @@ def project_id(
 
 
 def own_id(connection: Any, text: str) -> str | None:
-    """The id of the login's project, if ``text`` is its id or name."""
+    """Return the id of the login's project if ``text`` is its id or name, or else ``None``."""
     mine = connection.session.get_project_id()
     if mine is None:
         return None
@@ -71,7 +71,7 @@ def own_id(connection: Any, text: str) -> str | None:
 
 
 def _identity(connection: Any) -> Any:
-    """The Identity API, or ``None`` if this login has none."""
+    """Return the client of the Identity API, or ``None`` if the login has no such API."""
     if not isinstance(connection.session.auth, BaseIdentityPlugin):
         # A token with a fixed address: the SDK would call another API there.
         return None
@@ -81,9 +81,9 @@ def _identity(connection: Any) -> Any:
 
 
 def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
-    """The id, if a project has it, and whether the caller may look up ids."""
+    """Return the id if a project has it, and whether the caller may look up projects by id."""
     if text in DOTS or quote(text, safe="") != text:
-        # As part of a path it would address something else.
+        # In a path, such a text would address something else.
         return None, True
     try:
         return str(identity.get_project(text).id), True
@@ -94,7 +94,7 @@ def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
 
 
 def _by_name(identity: Any, text: str) -> tuple[str | None, bool]:
-    """The id of the only project with this name, and whether the caller may list projects."""
+    """Return the id of the only project of this name, and whether the caller may list projects."""
     try:
         found = [each.id for each in identity.projects(name=text) if each.name == text]
     except (exceptions.ForbiddenException, exceptions.NotFoundException, CatalogException):

@@ -48,7 +48,7 @@ SHOWN_DIGITS = 2
 
 
 class ListPcloudActions(ApiCommand, command.Lister):
-    """List the actions on a pcloud, the newest first; a deleted one is named by its ID."""
+    """List the actions on a pcloud, newest first; name a deleted pcloud by its ID."""
 
     arguments: ClassVar[Arguments] = {
         **PCLOUD,
@@ -57,7 +57,7 @@ class ListPcloudActions(ApiCommand, command.Lister):
     }
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List as many pages as are needed."""
+        """Read as many pages as are needed."""
         limit = parsed_args.limit
         if limit is not None and limit < 1:
             raise osc_exceptions.CommandError("--limit must be at least 1.")
@@ -69,7 +69,6 @@ class ListPcloudActions(ApiCommand, command.Lister):
 
 
 def _present_or_past_id(connection: Any, text: str) -> str:
-    """The id of a pcloud, which may have been deleted."""
     try:
         return pcloud_id(connection, text)
     except osc_exceptions.CommandError:
@@ -80,7 +79,7 @@ def _present_or_past_id(connection: Any, text: str) -> str:
 
 
 class ShowPcloudUsage(ApiCommand, command.Lister):
-    """Show the hours of whole hosts that projects had in a period, whether used or not."""
+    """Show the host hours of projects in a period, whether the hosts were used or not."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -132,7 +131,7 @@ def _sums(usages: Iterator[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
 
 
 class ShowPcloudQuota(ApiCommand, command.ShowOne):
-    """Show how many units of whole hosts a project may hold, and holds."""
+    """Show a project's quota and usage of whole hosts, in units."""
 
     arguments: ClassVar[Arguments] = {
         "project": {
@@ -151,7 +150,7 @@ class ShowPcloudQuota(ApiCommand, command.ShowOne):
 
 
 class SetPcloudQuota(ApiCommand):
-    """Set how many units of whole hosts a project may hold (administrators only)."""
+    """Set a project's quota of whole hosts, in units (administrators only)."""
 
     arguments: ClassVar[Arguments] = {
         **PROJECT,
@@ -164,7 +163,7 @@ class SetPcloudQuota(ApiCommand):
 
 
 class ResetPcloudQuota(ApiCommand):
-    """Reset a project's limit to the default (administrators only)."""
+    """Reset a project's quota of whole hosts to the default (administrators only)."""
 
     arguments = PROJECT
 

@@ -39,7 +39,7 @@ def decoded(name: str, path: str, answer: Mapping[str, Any], form: type[Form]) -
 
 
 def uuid_in(name: str, path: str, spelling: str) -> str:
-    """The canonical form of a uuid in a response to ``path``. Raises :class:`Invalid`."""
+    """Return the canonical form of a uuid in a response to ``path``. Raises :class:`Invalid`."""
     found = canonical_uuid(spelling)
     if found is None:
         raise Invalid(f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is no uuid.")
@@ -99,7 +99,7 @@ class Usages(msgspec.Struct, frozen=True):
 
 
 class Holders(msgspec.Struct, frozen=True):
-    """The consumers that hold of a provider, or the providers of which a consumer holds."""
+    """The allocations of a provider by consumer, or of a consumer by provider."""
 
     allocations: dict[str, Any]
 
@@ -109,7 +109,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """A consumer's allocations. Versions without consumer types omit the type."""
+    """A consumer's allocations. Microversions without consumer types omit the type."""
 
     allocations: dict[str, Line]
     project_id: Owner

@@ -1,8 +1,7 @@
 """Lists the differences between two pictures, one a line.
 
-Always true: everything that clients of the API see is compared, except what each service counts
-or decides by itself: generations, times, and names of classes and traits that only the target
-knows.
+Always true: everything that API clients see is compared, except generations, times, and names of
+resource classes and traits that only the target knows.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ def find(source: Picture, target: Picture, *, keeps_others: bool = False) -> Ite
 
 
 def _names(noun: str, source: Iterable[str], target: frozenset[str]) -> Iterator[str]:
-    # Standard names depend on the service's release; objections check those in use.
+    # Standard names depend on the service's release. The objections check those in use.
     for name in sorted(source):
         if name.startswith(CUSTOM) and name not in target:
             yield f"{noun} {name}: {ONLY_SOURCE}"
 
 
 def _quoted(text: str | None) -> str:
-    """Quote a name from a service: no line breaks and no terminal escapes."""
+    """Quote a name from a service, without line breaks and terminal escapes."""
     if text is None:
         return "none"
     if text.isprintable():
@@ -110,7 +109,7 @@ def _inventory(what: str, source: Inventory | None, target: Inventory | None) ->
 
 
 def _amounts(what: str, source: Amounts, target: Amounts) -> Iterator[str]:
-    """Compare amounts by class; a missing one counts as 0."""
+    """Compare amounts by class; a missing amount counts as 0."""
     for name in sorted(source.keys() | target.keys()):
         yield from _plain(f"{what} {name}", source.get(name, 0), target.get(name, 0))
 

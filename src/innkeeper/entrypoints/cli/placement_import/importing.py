@@ -1,7 +1,7 @@
 """The steps of an import: read both sides, check for objections, write, read again, compare.
 
-Always true: nothing is written before both sides were read and no objection was found. With
-``dry_run`` or ``verify_only`` nothing is written at all.
+Always true: writes start only after both sides were read and no objection was found. With
+``dry_run`` or ``verify_only``, nothing is written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlacementImport:
-    """One run. Findings go to ``output``, one a line; what went wrong goes to ``errors``."""
+    """One run. Differences and counts go to ``output``, and failures to ``errors``."""
 
     source: PlacementApi
     target: PlacementApi

@@ -74,7 +74,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _url(text: str) -> str:
-    # Paths are appended to it, and messages repeat it: it must not hold a login.
+    # Paths are appended to the URL, and messages repeat it, so it must not contain a login.
     if any(char in text for char in "?#@"):
         raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
     return http_url(text)

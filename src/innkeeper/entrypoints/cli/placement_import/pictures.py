@@ -1,8 +1,9 @@
 """The content of a Placement service, as read over its API.
 
 Always true: uuids are in canonical form, so that both sides can be compared. Generations are
-never compared; writes need them. A picture is not a consistent snapshot: the service may be in
-use while it is read.
+kept for writes, and are never compared.
+
+May be false: that a picture is consistent. The service may be in use while it is read.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ Tally = dict[tuple[str, str], int]
 class ProviderPicture:
     """One provider with its inventories, traits and aggregates.
 
-    ``spelling`` is its uuid as its service spells it; paths need that. ``usages`` is ``None`` if
-    it was not read.
+    ``spelling`` is the uuid as the service spells it, for use in paths. ``usages`` is ``None`` if
+    the usages were not read.
     """
 
     uuid: str
@@ -53,7 +54,7 @@ class ConsumerPicture:
     spelling: str = ""
 
     def amounts(self) -> Iterator[tuple[tuple[str, str], int]]:
-        """The amounts by provider and resource class."""
+        """Yield the amounts by provider and resource class."""
         for provider, amounts in self.holds.items():
             for name, amount in amounts.items():
                 yield (provider, name), amount
@@ -61,9 +62,9 @@ class ConsumerPicture:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Everything on one side. ``classes`` and ``traits`` are all names that it knows.
+    """The content of one side. ``classes`` and ``traits`` are all names that its service knows.
 
-    ``has_kinds`` tells whether its version has consumer types. ``totals`` are the usages by
+    ``has_kinds`` tells whether its microversion has consumer types. ``totals`` are the usages by
     project; ``None`` if they were not read.
     """
 
@@ -75,7 +76,7 @@ class Picture:
     totals: Mapping[str, Amounts] | None = None
 
     def levels(self) -> list[list[ProviderPicture]]:
-        """The providers by their depth in the trees, roots first.
+        """Return the providers by their depth in the trees, roots first.
 
         A provider whose parent is missing counts as a root.
         """
@@ -92,7 +93,7 @@ class Picture:
 
 
 def held(consumers: Iterable[ConsumerPicture]) -> Tally:
-    """The sums of what these consumers hold."""
+    """Return the sums of these consumers' allocations."""
     sums: Tally = {}
     for consumer in consumers:
         for key, amount in consumer.amounts():
@@ -106,7 +107,7 @@ RATIO = "allocation_ratio"
 
 
 def unlike(one: Inventory, other: Inventory) -> list[str]:
-    """The fields in which two inventories differ, up to the precision of database columns.
+    """Return the fields in which two inventories differ, within the precision of databases.
 
     Some databases store ratios in single precision: 1.1 may be read as 1.10000002384.
     """

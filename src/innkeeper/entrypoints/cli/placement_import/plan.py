@@ -1,7 +1,7 @@
 """Plans the writes that make the target equal to the source; pure, without network access.
 
-Always true: a plan has only what differs, so the plan for equal sides is empty. In its order, no
-step is refused because of something that a later step writes. In particular:
+Always true: a plan contains only differences, so the plan for equal sides is empty. The order of
+the steps ensures that the target accepts each one. In particular:
 
 - a name that another provider still has is freed before it is reused;
 - providers are created and moved from the roots down, so no step creates a loop;
@@ -33,7 +33,7 @@ Inventories = Mapping[str, Inventory]
 
 @dataclass(frozen=True, slots=True)
 class ProviderUpdate:
-    """What to set on a provider; ``None`` for what stays as it is."""
+    """Changes to one provider; ``None`` for parts that stay unchanged."""
 
     provider: str
     inventories: Inventories | None = None
@@ -61,7 +61,7 @@ class ImportPlan:
     removed_levels: Sequence[Sequence[ProviderPicture]]
 
     def counts(self) -> dict[str, int]:
-        """The number of writes of each kind."""
+        """Return the number of writes of each kind."""
         return {
             "resource classes": len(self.classes),
             "traits": len(self.traits),
@@ -80,7 +80,7 @@ class ImportPlan:
 
 
 def make(source: Picture, target: Picture, others: Others) -> ImportPlan:
-    """Plan the writes from ``target`` to ``source``; there must be no objection left."""
+    """Plan the writes that make ``target`` equal to ``source``, if there are no objections."""
     removed = {
         uuid: each
         for uuid, each in target.providers.items()
@@ -117,7 +117,7 @@ def _parked(
     removed: Mapping[str, ProviderPicture],
     target: Picture,
 ) -> list[ProviderPicture]:
-    """The target's providers whose names go to other providers."""
+    """Return the target's providers whose names other providers will get."""
     changed = {each.uuid: each for level in levels for each in level}
     new_owners = {each.name: uuid for uuid, each in changed.items()}
     losing = [
@@ -150,7 +150,6 @@ def _updates(
 def _consumers(
     source: Picture, target: Picture, others: Others
 ) -> tuple[list[ConsumerPicture], list[ConsumerPicture]]:
-    """The target's consumers to remove, and the source's consumers to write."""
     with_kinds = source.has_kinds and target.has_kinds
     dropped, written = [], []
     if others is Others.REMOVE:
@@ -160,7 +159,7 @@ def _consumers(
         if there is not None and hold_same(consumer, there, with_kinds=with_kinds):
             continue
         written.append(consumer)
-        # The API cannot clear a consumer's type: the consumer is removed and written again.
+        # The API cannot clear a consumer's type, so the consumer is removed and written again.
         if with_kinds and consumer.kind is None and there is not None and there.kind is not None:
             dropped.append(there)
     return dropped, written
@@ -172,7 +171,7 @@ def _inventories(
     dropped: Iterable[ConsumerPicture],
     written: Sequence[ConsumerPicture],
 ) -> tuple[dict[str, Inventories], dict[str, Inventories]]:
-    """The inventories to set before consumers are written, and those to set after it."""
+    """Return the inventories to set before consumers are written, and those to set afterwards."""
     gone = {each.uuid for each in dropped}
     staying = {uuid: each for uuid, each in target.consumers.items() if uuid not in gone}
     most = _most_held(staying, written)
@@ -188,10 +187,10 @@ def _inventories(
     for uuid, provider in source.providers.items():
         there = target.providers.get(uuid)
         present: Inventories = {} if there is None else there.inventories
-        # Consumers that stay untouched need the inventories that they hold.
+        # Consumers that only the target has need the inventories of their allocations.
         final = {**_only(present, held_by_others.get(uuid, ())), **provider.inventories}
         wide = {
-            # What is still held cannot be removed yet.
+            # An inventory that still has allocations cannot be removed yet.
             **_only(present, held_now.get(uuid, ())),
             **{
                 name: _opened(inventory, most.get((uuid, name), 0), amounts.get((uuid, name)))
@@ -217,7 +216,7 @@ def _only(inventories: Inventories, names: Iterable[str]) -> Inventories:
 
 
 def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[ConsumerPicture]) -> Tally:
-    """The most that can be held at any moment, in any order of the writes."""
+    """Return the largest possible usages at any moment, in any order of the writes."""
     after = {each.uuid: each for each in written}
     most = held(each for uuid, each in staying.items() if uuid not in after)
     for uuid, consumer in after.items():
@@ -229,17 +228,17 @@ def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[Consume
 
 
 def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inventory:
-    """An inventory with which all ``amounts`` can be written.
+    """Return an inventory that accepts allocations of all ``amounts``.
 
-    It is the final one unless that would refuse some of them, because the source's provider is
-    over capacity or its units were changed after it was allocated. Then it has room for exactly
-    what will be held. So no other client of the target finds capacity that does not exist, not
-    even after an interrupted import.
+    It is the final inventory, unless that would refuse some of the amounts. The source's provider
+    may be over capacity, or its units may have changed after the allocations. Then the inventory
+    has room for ``most``, and not for more. So other clients of the target never find capacity
+    that does not exist, not even after an interrupted import.
     """
     if not amounts:
         return final
-    # Stricter than our own rule, which accepts min_unit with any step: the target may be
-    # OpenStack's.
+    # This is stricter than our own rule, which accepts min_unit with any step, because the target
+    # may be OpenStack's.
     is_allowed = all(
         final.min_unit <= each <= final.max_unit and each % final.step_size == 0 for each in amounts
     )

@@ -1,10 +1,10 @@
-"""Reads everything that a Placement service holds, over its API.
+"""Reads the whole content of a Placement service over its API.
 
-Always true: the number of concurrent requests is bounded, and nothing is written.
+Always true: the number of concurrent requests is limited, and nothing is written.
 
-May be false: that the result is consistent, since the service may be in use. Consumers are read
-last, and what they hold of is read again if it was missing. What is still inconsistent after
-some rounds is left to the caller.
+May be false: that the result is consistent, because the service may be in use. Consumers are read
+last, and the providers of their allocations are read again if they were missing. Inconsistencies
+that remain after some rounds are left to the caller.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from innkeeper.entrypoints.cli.placement_import.pictures import (
 from innkeeper.terminal.progress import StepProgress
 
 ROUNDS_MAX = 4
-"""How often new or changed content is read again."""
+"""The maximum number of rounds, each of which reads what was new or missing before."""
 BATCH = 1000
-"""The number of requests queued for the threads at a time; all of them would need much memory."""
+"""The number of requests queued for the threads at a time, which limits their memory."""
 KINDS_SINCE = Version(1, 38)
 BEFORE_KINDS = Version(1, 37)
 UNTYPED = "unknown"
-"""The API's type of a consumer without a type."""
+"""The API's name for the missing type of a consumer."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -53,7 +53,7 @@ class Reader:
         self._progress = progress
 
     def read(self, *, with_usages: bool) -> Picture:
-        """Read everything; the usages that the service reports only if requested."""
+        """Read everything; usages are read only if requested."""
         classes = self._ask("/resource_classes", answers.Classes).resource_classes
         traits = self._ask("/traits", answers.TraitsAnswer).traits
         providers: dict[str, ProviderPicture] = {}
@@ -82,7 +82,6 @@ class Reader:
         return decoded(self._api.name, path, self._api.ask(path), form)
 
     def _rows_of(self, uuids: Iterable[str]) -> list[answers.ProviderAnswer]:
-        """The rows of providers that are new; deleted ones are skipped."""
         found: list[answers.ProviderAnswer] = []
         for uuid in uuids:
             try:
@@ -98,7 +97,7 @@ class Reader:
         *,
         with_usages: bool,
     ) -> set[str]:
-        """Add providers to those read so far; returns the consumers that hold of them."""
+        """Read providers into ``providers``; returns the consumers with allocations of them."""
 
         def read(row: answers.ProviderAnswer) -> tuple[ProviderPicture, list[str]] | None:
             return self._provider(row, with_usages=with_usages)
@@ -155,7 +154,7 @@ class Reader:
         return uuid_in(self._api.name, path, spelling)
 
     def _read_consumers(self, spellings: list[str], consumers: dict[str, ConsumerPicture]) -> None:
-        """Add consumers to those read so far; remove those that no longer hold anything."""
+        """Read consumers into ``consumers``, and remove those without allocations."""
         found = self.each("reading consumers", spellings, self.consumer)
         for spelling, consumer in zip(spellings, found, strict=True):
             if consumer is None:
@@ -164,7 +163,7 @@ class Reader:
                 consumers[consumer.uuid] = consumer
 
     def consumer(self, spelling: str) -> ConsumerPicture | None:
-        """Read one consumer; ``None`` if it holds nothing."""
+        """Read one consumer; returns ``None`` if it has no allocations."""
         path = f"/allocations/{quote(spelling, safe='')}"
         body = self._api.ask(path)
         if not decoded(self._api.name, path, body, answers.Holders).allocations:
@@ -197,7 +196,7 @@ class Reader:
     def each(
         self, title: str, items: Sequence[Item], act: Callable[[Item], Answer]
     ) -> list[Answer]:
-        """Apply ``act`` to all items in parallel, with the results in their order.
+        """Apply ``act`` to all items in parallel; returns the results in the items' order.
 
         Raises the first error.
         """
@@ -218,7 +217,7 @@ class Reader:
 
 
 def _unmatched(providers: Mapping[str, ProviderPicture], consumer: ConsumerPicture) -> set[str]:
-    """The providers without an inventory of what a consumer holds of them."""
+    """Return the providers that lack an inventory of one of the consumer's allocations."""
     return {
         uuid
         for (uuid, name), _ in consumer.amounts()
@@ -229,7 +228,7 @@ def _unmatched(providers: Mapping[str, ProviderPicture], consumer: ConsumerPictu
 def _missing(
     providers: Mapping[str, ProviderPicture], consumers: Mapping[str, ConsumerPicture]
 ) -> set[str]:
-    """Providers to read, or to read again: they are referred to, but missing or incomplete."""
+    """Return the providers to read (again): they are referred to, but missing or incomplete."""
     parents = {each.parent for each in providers.values() if each.parent is not None}
     missing = {uuid for uuid in parents if uuid not in providers}
     for consumer in consumers.values():

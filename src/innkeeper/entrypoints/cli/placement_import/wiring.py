@@ -22,7 +22,7 @@ from innkeeper.terminal.ending import run_command
 from innkeeper.terminal.progress import Bars, Lines, StepProgress
 
 PARTS_PER_LINE_MIN = 100
-"""A step with fewer parts gets lines at its start and its end only."""
+"""A step with fewer parts has lines only at its start and its end."""
 
 
 def run(options: Mapping[str, Any]) -> int:
@@ -38,7 +38,7 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def progress_on(stream: TextIO) -> StepProgress:
-    """Bars if the stream is a terminal, lines if it is a file or a pipe."""
+    """Return bars if the stream is a terminal, or lines if it is a file or a pipe."""
     if not stream.isatty():
         return Lines(stream, parts_min=PARTS_PER_LINE_MIN)
     return Bars(stream, MofNCompleteColumn(), TimeElapsedColumn())

@@ -1,8 +1,8 @@
 """Writes a plan to the target, over its API.
 
-Always true: every write names the generation of its plan, or is idempotent. After a conflict the
-target is read again. Of consumers, only the remaining differences are then written; inventories,
-traits and aggregates are overwritten. So an import can be interrupted and repeated at any point.
+Always true: every write sends a generation, or is idempotent. After a conflict, the target is read
+again. Consumers that are then as planned are skipped; inventories, traits and aggregates are
+overwritten. So an import can be interrupted and repeated at any point.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from innkeeper.entrypoints.cli.placement_import.reading import BEFORE_KINDS, Ite
 from innkeeper.terminal.progress import StepProgress
 
 TRIES_MAX = 8
-"""How often a write is tried while other clients write the same."""
+"""How often a write is tried if it conflicts with writes of other clients."""
 FIRST_WAIT_S = 0.05
 PARENT = "parent_provider_uuid"
 CONSUMERS_MAX = 100
@@ -54,14 +54,14 @@ class ConsumerWrite:
         return self.consumer.kind is not None and not self.removes
 
     def is_done(self, there: ConsumerPicture | None) -> bool:
-        """Whether nothing is left to write if the target has ``there``."""
+        """Whether nothing is left to write if the target's consumer is ``there``."""
         if self.removes:
             return there is None
         return there is not None and hold_same(self.consumer, there, with_kinds=self.needs_type)
 
 
 def chunks(writes: Iterable[ConsumerWrite], consumers_max: int) -> Iterator[list[ConsumerWrite]]:
-    """Split writes into those of one request each."""
+    """Split writes into chunks, one for each request."""
     chunk: list[ConsumerWrite] = []
     lines = 0
     for write in writes:
@@ -123,7 +123,7 @@ class PlanWriter:
         self._reader.each(f"writing {noun}", items, write)
 
     def _spelling_of(self, uuid: str) -> str:
-        """The target's spelling of a provider's uuid; it keeps ours for those we create."""
+        """Return the target's spelling of a uuid; new providers keep the source's spelling."""
         there = self._target.providers.get(uuid)
         return uuid if there is None else there.spelling
 
@@ -161,7 +161,7 @@ class PlanWriter:
             self._api.send("DELETE", self._path(provider.uuid))
 
     def _update(self, update: ProviderUpdate) -> None:
-        """Set what differs, in sequence: each write advances the generation."""
+        """Set the differences in sequence, because each write advances the generation."""
         uuid = update.provider
         if update.inventories is not None:
             inventories = {name: asdict(each) for name, each in update.inventories.items()}
@@ -204,8 +204,8 @@ class PlanWriter:
             refresh()
 
     def _write(self, noun: str, writes: Sequence[ConsumerWrite]) -> None:
-        # In sequence: parallel requests for the same provider, such as a pool of which all
-        # servers hold, would conflict with each other until one of them gives up.
+        # In sequence: parallel requests for the same provider, such as a pool that all servers
+        # use, would conflict with each other until one of them gives up.
         if not writes:
             return
         with self._progress.step(f"{self._api.name}: writing {noun}", len(writes)) as advance:
@@ -215,7 +215,7 @@ class PlanWriter:
                 for chunk in chunks(same, self._consumers_max):
                     self._write_chunk(chunk, version)
                     advance(len(chunk))
-        # The writes have advanced the generations of their providers.
+        # The writes have advanced generations, so the known ones are outdated.
         self._generations.clear()
         self._generations.clear()
 

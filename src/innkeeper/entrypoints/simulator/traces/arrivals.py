@@ -1,8 +1,8 @@
 """Arrival traces: letters for shapes, bars between batches, one line per 300 seconds.
 
-Besides ``NAME.txt`` with the arrivals there are ``NAME.c<second>.txt`` with the durations in the
-same order, ``*flav_map*.txt`` with the meaning of the letters, and ``*interval_map*.txt`` with
-the bins of the durations.
+In addition to ``NAME.txt`` with the arrivals, there are ``NAME.c<second>.txt`` with the durations
+in the same order, ``*flav_map*.txt`` with the meaning of the letters, and ``*interval_map*.txt``
+with the bins of the durations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from innkeeper.scheduling.simulation.workload import NEVER, ServerShape, Workloa
 
 MB_PER_GB = 1024
 LIFETIME_MIN_S = 150.0
-"""The lifetime for the bin of duration 0: half of a bin of 300 seconds."""
+"""The shortest lifetime, for the bin of duration 0: half of a bin of 300 seconds."""
 LINE = re.compile(r"(\d{1,15}) (\S.*)", re.ASCII)
 HEAD = re.compile(rb"\d+ (?:[A-Za-z]|\|)(?:,|\r?\n|$)")
 DURATIONS_NAME = re.compile(r".*\.c\d+\.txt")
@@ -36,7 +36,7 @@ def is_one(head: bytes) -> bool:
 
 
 def among(folder: Path) -> Path:
-    """The only arrival trace in a folder."""
+    """Return the only arrival trace in a folder. Raises :class:`Invalid`."""
     found = [
         path
         for path in sorted(folder.glob("*.txt"))
@@ -83,7 +83,6 @@ def load(path: Path) -> Workload:
 
 
 def _renamed(shape: ServerShape) -> ServerShape:
-    """The same shape, named by its amounts instead of its letter."""
     vcpus, memory_mb = shape.amounts["VCPU"], shape.amounts["MEMORY_MB"]
     return ServerShape(f"{vcpus}c{memory_mb / MB_PER_GB:g}g", shape.amounts)
 
@@ -147,7 +146,7 @@ def _shapes(path: Path) -> tuple[ServerShape, ...]:
 
 
 def _middles(path: Path) -> dict[int, float]:
-    """The middle of each bin, between the least and the greatest duration in it."""
+    """Return the middle of each bin, between its shortest and its longest duration."""
     bounds: dict[int, tuple[float, float]] = {}
     for number, text in lines_of(path):
         match = INTERVAL.fullmatch(text)
@@ -164,6 +163,6 @@ def _lifetime(line: _Line, text: str, middles: dict[int, float]) -> float:
     if match is None or int(match[2]) not in middles:
         raise line.error(f"U or C with a bin of the interval map, not {text!r}")
     if match[1] == "C":
-        # Censored: the server was still there when the trace ended.
+        # Censored: the server was still running when the trace ended.
         return NEVER
     return max(LIFETIME_MIN_S, middles[int(match[2])])

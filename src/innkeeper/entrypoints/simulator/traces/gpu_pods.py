@@ -1,8 +1,8 @@
 """The Alibaba GPU trace of 2023: a CSV file of pods with cores, memory and fractions of GPUs.
 
 Cores and GPUs are counted in thousandths. A pod's share of a GPU is taken from the sum of its
-host's GPUs: which GPU provides it is not simulated. So a host may appear to have room that no
-single GPU has. A pod that names GPU models requires the capability ``gpu_model``.
+host's GPUs. Single GPUs are not simulated, so a pod may be placed on a host on which no single
+GPU has enough left. A pod that names GPU models requires the capability ``gpu_model``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_one(header: tuple[str, ...]) -> bool:
 
 
 def load(path: Path) -> Workload:
-    """Read the pods. The lifetime of one that waited starts when it was scheduled."""
+    """Read the pods. The lifetime of a pod that had to wait starts when it was scheduled."""
     shapes: list[ServerShape] = []
     known: dict[tuple[object, ...], int] = {}
     created, left, codes = [], [], []

@@ -1,4 +1,4 @@
-"""The Azure trace for packing of 2020: an SQLite file with the tables ``vm`` and ``vmType``.
+"""The Azure trace for packing of 2020: a SQLite file with the tables ``vm`` and ``vmType``.
 
 Amounts are fractions of a machine. A type of server needs different fractions of different kinds
 of machines, so one kind is simulated at a time. Fractions become millionths of a host named
@@ -44,7 +44,7 @@ SERVERS = (
 
 
 def load(path: Path, machine: str | None) -> Workload:
-    """Read the servers for one kind of machine; by default the one that most servers fit."""
+    """Read the servers for one kind of machine; by default, the kind that most servers fit."""
     database = open_database(path)
     try:
         _check(path, database)
@@ -116,7 +116,7 @@ def _read(path: Path, database: sqlite3.Connection, kind: Any, note: str) -> Wor
             raise Invalid(f"{path.name} has more than {SERVERS_MAX} servers.")
     table = np.array(rows, dtype=float)
     types, owners = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
-    # Servers of one owner that start together were one request.
+    # Servers of one owner that start at the same time count as one request.
     is_new = np.ones(len(rows), dtype=np.int64)
     is_new[1:] = (np.diff(table[:, 0]) != 0) | (np.diff(owners) != 0)
     arrivals, leavings, columns = ordered(

@@ -33,7 +33,7 @@ def is_one(header: tuple[str, ...]) -> bool:
 
 
 def load(path: Path) -> Workload:
-    """Read the servers, in any order."""
+    """Read the servers; the rows may be in any order."""
     needs = _needs(path)
     shapes: dict[tuple[object, ...], int] = {}
     found: list[ServerShape] = []
@@ -54,7 +54,7 @@ def load(path: Path) -> Workload:
         total += counts[-1]
         if total > SERVERS_MAX:
             raise row.error(f"more than {SERVERS_MAX} servers")
-        # A row without a batch is its own batch.
+        # A row without a batch is a batch of its own.
         batch = row.text("batch") or len(batches)
         table.append(
             (
@@ -85,7 +85,7 @@ def load(path: Path) -> Workload:
 
 
 def _needs(path: Path) -> dict[str, str]:
-    """The columns with amounts, and their resource classes."""
+    """Return the columns with amounts, and their resource classes."""
     needs = {}
     for column in header_of(path):
         if column in USUAL:

@@ -1,17 +1,17 @@
 """Generates traces that resemble a real one: ``synthetic:DAYS`` or ``synthetic:DAYS:SEED``.
 
-``benchmarks.calibrate`` derived the numbers in ``calibration.toml`` from the arrival trace. These
-are drawn at random:
+``benchmarks.calibrate`` derived the numbers in ``calibration.toml`` from the arrival trace. The
+following is drawn at random:
 
 - the number of batches in each bin of five minutes, by the hour of the day, with the trace's
   spread;
 - the number of servers in each batch, and one shape for the batch, by its size;
 - the lifetime of a batch's first server, by its shape;
-- for each other server, whether it lives as long as the first, or a lifetime of its own.
+- for each other server of the batch, the first server's lifetime or a lifetime of its own.
 
-Not modeled are batches of several shapes, owners, and correlations between bins beyond the hour.
+Batches of several shapes, owners, and correlations between bins beyond the hour are not modeled.
 
-Always true: equal days, seed and numbers give the same trace.
+Always true: the same days, seed and numbers result in the same trace.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ Numbers = npt.NDArray[np.float64]
 class Calibration:
     """The numbers derived from the trace.
 
-    ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``. ``spread`` is of a
-    bin's batches relative to its hour's mean, ``lifetimes_s`` of a shape's servers that left.
-    ``stays`` are the shares of servers that did not leave. ``sizes`` are rows of minimum, maximum
-    and share of all batches. ``mixes`` are the shares of the shapes, by minimum batch size.
+    ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``. ``spread`` is the
+    number of batches in a bin, relative to the mean of its hour. ``lifetimes_s`` are the
+    lifetimes of servers that left, by shape. ``stays`` are the shares of servers that did not
+    leave, by shape. ``sizes`` are rows of (minimum, maximum, share of all batches). ``mixes`` are
+    the shares of the shapes, by minimum batch size.
     """
 
     levels: Numbers
@@ -65,7 +66,7 @@ class Calibration:
 
 @cache
 def calibration() -> Calibration:
-    """The numbers that the program ships."""
+    """Return the numbers that are shipped with the program."""
     return read(files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8"))
 
 
@@ -92,7 +93,7 @@ def read(text: str) -> Calibration:
 
 
 def make(text: str) -> Workload:
-    """Generate the trace that such a text describes."""
+    """Generate the trace that a text like ``synthetic:DAYS:SEED`` describes."""
     parts = text.removeprefix(PREFIX).split(":")
     if len(parts) > 2:  # noqa: PLR2004
         raise Invalid(f"A synthetic trace is {PREFIX}DAYS or {PREFIX}DAYS:SEED, not {text!r}.")
@@ -162,7 +163,7 @@ def _codes(
     numbers: Calibration, sizes: npt.NDArray[np.int64], drawn: Numbers
 ) -> npt.NDArray[np.int64]:
     codes = np.zeros(sizes.shape[0], dtype=np.int64)
-    # In ascending order: larger batches are drawn again.
+    # In ascending order, so that the mixes of larger batches replace those of smaller ones.
     for least in sorted(numbers.mixes):
         meant = sizes >= least
         codes[meant] = _pick(numbers.mixes[least], drawn[meant])

@@ -1,6 +1,6 @@
-"""Reads rows of text files; errors name the line.
+"""Reads rows of text files.
 
-Always true: these functions raise :class:`Invalid` with the file's name.
+Always true: errors are raised as :class:`Invalid`, and name the file and, where possible, the line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOTHING = frozenset({"", "nan", "null", "none"})
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file that are not blank, with their numbers."""
+    """Yield the lines of a text file that are not blank, with their numbers."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, start=1):
@@ -48,16 +48,16 @@ class TextRow:
     cells: dict[str, str]
 
     def error(self, what: str) -> Invalid:
-        """An error in this row."""
+        """Return an error that names this row."""
         return Invalid(f"{self.file}, line {self.line}: {what}.")
 
     def text(self, column: str) -> str | None:
-        """A cell's text; ``None`` if it is empty."""
+        """Return a cell's text, or ``None`` if it is empty."""
         found = self.cells.get(column, "").strip()
         return None if found.lower() in NOTHING else found
 
     def number(self, column: str, least: float = -NUMBER_MAX) -> float | None:
-        """A cell's number; ``None`` if it is empty."""
+        """Return a cell's number, or ``None`` if it is empty."""
         text = self.text(column)
         if text is None:
             return None
@@ -71,7 +71,7 @@ class TextRow:
         return found
 
     def whole(self, column: str, least: int = 0, default: int | None = None) -> int:
-        """A cell's whole number; ``default`` if it is empty."""
+        """Return a cell's whole number, or ``default`` if it is empty."""
         if default is not None and self.text(column) is None:
             return default
         found = self.needed(column, least)
@@ -80,7 +80,7 @@ class TextRow:
         return int(found)
 
     def needed(self, column: str, least: float = -NUMBER_MAX) -> float:
-        """A cell's number, which is required."""
+        """Return a cell's number. Raises :class:`Invalid` if it is empty."""
         found = self.number(column, least)
         if found is None:
             raise self.error(f"{column} is missing")
@@ -88,14 +88,14 @@ class TextRow:
 
 
 def header_of(path: Path) -> tuple[str, ...]:
-    """The names of a table's columns."""
+    """Return the names of a table's columns."""
     for _, line in lines_of(path):
         return tuple(cell.strip() for cell in next(csv.reader([line])))
     raise Invalid(f"{path.name} is empty.")
 
 
 def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
-    """The rows below a table's header, which must have the needed columns."""
+    """Yield the rows below a table's header, which must contain the needed columns."""
     header = header_of(path)
     missing = [name for name in needed if name not in header]
     if missing:
@@ -117,7 +117,7 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file."""
+    """Return the first bytes of a file."""
     try:
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
@@ -126,7 +126,7 @@ def head_of(path: Path) -> bytes:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open an SQLite file read-only."""
+    """Open a SQLite file read-only."""
     try:
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     except sqlite3.Error as error:
