@@ -42,7 +42,6 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     weighers = ", ".join(f"{name} {factor:g}" for name, factor in by.weighers)
     yield f"  weighers: {weighers or 'none'}"
     yield ""
-    yield ""
     yield f"Of {found.hosts} hosts, {found.candidates} passed all filters"
     yield from _tallies(found.tallies)
     if found.nearest:

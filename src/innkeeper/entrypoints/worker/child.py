@@ -21,7 +21,7 @@ STEADY_S = 60.0
 """After a program has run for this long, the pause before its restart is the shortest again."""
 LOOK_S = 0.2
 STOP_S = 10.0
-PULSE, INSTEAD_OF = "--pipe", "--instead-of"
+PULSE, INSTEAD_OF = "--pulse", "--instead-of"
 """Options of a supervised program: the pipe for its heartbeats, and how its predecessor ended."""
 DEAD, HUNG = "dead", "hung"
 READ_MAX = 65_536

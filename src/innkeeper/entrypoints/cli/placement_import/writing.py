@@ -217,7 +217,6 @@ class PlanWriter:
                     advance(len(chunk))
         # The writes have advanced generations, so the known ones are outdated.
         self._generations.clear()
-        self._generations.clear()
 
     def _write_chunk(self, chunk: Sequence[ConsumerWrite], version: Version) -> None:
         remaining = {write.consumer.uuid: write for write in chunk}
