@@ -186,7 +186,7 @@ class CandidateChecks:
         return str(pcloud["uuid"])
 
     def fail(self, order: WorkOrder) -> None:
-        """Report that an order failed; a server that is retried on another host may then be there."""
+        """Report that an order failed; its server may then be on the host of a retry."""
         before = self.seen
         self.operator.movers.settle(order, "No.")
         self.judge()

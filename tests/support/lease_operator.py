@@ -60,7 +60,7 @@ class LeaseOperator:
     # -- projects --------------------------------------------------------------------------
 
     def lease(
-        project: int | None = None,
+        self,
         *wanted: tuple[int, int],
         start: float = 0.0,
         end: float | None = None,

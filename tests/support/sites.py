@@ -146,8 +146,8 @@ class Site:
     def switch(
         self, token: str, uuid: str, name: str, state: str, at: int | None = None
     ) -> httpx.Response:
-        """Open or close a host."""
         """Enable or disable a host."""
+        path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
         return self.ask("PUT", path, token, at=at, json={"host": {"state": state}})
 
     def release(self, token: str, uuid: str, name: str, at: int | None = None) -> httpx.Response:
