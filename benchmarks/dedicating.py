@@ -1,7 +1,7 @@
-"""What pclouds add to a decision, for requests that name one and for those that do not.
+"""The cost of pclouds in a decision, for requests with and without one.
 
-Always true: all tables hold the same fleet and decide the same requests, some by turns, so that
-what the machine does beside falls on all alike.
+Always true: all tables hold the same fleet and decide the same requests in turns, so that
+other load of the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BLOCK = 50
 MY_AUTOMATIC = 3
 MINE = "mine"
 WISHES = ("none", "plain", "automatic", "named")
-"""No pclouds at all; pclouds, of which nothing is asked; half of them taking plain requests,
-three of those of the project that asks; and requests that name one."""
+"""No pclouds at all; pclouds, with plain requests; half of them taking plain requests, three of
+them those of the caller's project; and requests that name one."""
 
 
 def measure(decisions: int, repetitions: int) -> Iterator[Figure]:
-    """Medians by wish, and their shares of the one without pclouds."""
+    """Medians by kind, and their ratios to the one without pclouds."""
     took: dict[str, list[float]] = {wish: [] for wish in WISHES}
     for repetition in range(repetitions):
         tables = {wish: _table(wish) for wish in WISHES}
@@ -35,7 +35,7 @@ def measure(decisions: int, repetitions: int) -> Iterator[Figure]:
             _decide(wish, table, random.Random(repetition), WARM_UPS)
         for block in range(decisions // BLOCK):
             for wish, table in tables.items():
-                # Some in a row: a table that was just looked at is in the processor's cache.
+                # Several in a row, as the table is then in the processor's cache.
                 dice = random.Random(f"{repetition} {block}")
                 took[wish] += _decide(wish, table, dice, BLOCK)
     without = median(took["none"])

@@ -1,9 +1,9 @@
-"""What it costs to keep with each server why it is where it is.
+"""The cost of recording with each server why it was placed where it is.
 
-Decided and durable, inside this process: groups of boots as the decision thread carries them
-out, one group commit each, with all that is kept (``full``), with what is kept by default
-(``brief``) and with nothing (``off``). The kinds take turns on one database, so that what
-grows and what else the machine does is the same for all.
+Decided and committed inside this process: groups of boots as the decision thread carries them
+out, one group commit each, with the full record (``full``), with the default record
+(``brief``) and with none (``off``). The kinds take turns on one database, so that its growth
+and the load of the machine affect all alike.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WARM_UPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """So many rounds; in each, a group of boots of each kind."""
+    """The number of rounds, and of boots of each kind in a round."""
 
     hosts: int
     rounds: int
@@ -44,7 +44,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """The rates of boots with and without explanations, and what these cost."""
+    """The rates of boots with and without explanations, and the cost of these."""
     filled(directory, Fleet(plan.hosts, allocations=9 * plan.hosts))
     store = store_in(directory)
     try:
@@ -62,9 +62,9 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
 
 
 def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
-    """The seconds of each group, and those of the processor, by what was kept.
+    """The seconds of each group, and its processor time, by kind.
 
-    Both, since a disk that flushes slowly would hide what the processor does.
+    Both, since a disk that flushes slowly would hide the processor time.
     """
     executors = {wish: _executor(store, wish) for wish in WISHES}
     dice = random.Random(1)
@@ -72,7 +72,7 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     for turn in range(WARM_UPS + plan.rounds):
         for wish in dice.sample(WISHES, len(WISHES)):
             executor = executors[wish]
-            # What the others wrote is taken over first: that is not what is measured.
+            # Catch up with the other kinds' writes first: that is not measured.
             carry_out(store, executor, [_step(dice)])
             steps = [_step(dice) for _ in range(plan.group)]
             started_s, busy_since_s = time.perf_counter(), time.thread_time()

@@ -1,4 +1,4 @@
-"""The thread that searches: what it does for who waits, for who does not, and when it ends."""
+"""The search thread: answers, waiting clients, disconnects and the end of the service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTHING = FoundCandidates([], {})
 
 
 class Puzzler:
-    """A desk whose searches end only when nobody waits for them any more."""
+    """An executor whose searches end only when they are cancelled."""
 
     def __init__(self) -> None:
         self.is_searching = threading.Event()
@@ -64,20 +64,20 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def searcher() -> Puzzler:
-    """What searches."""
+    """The executor of the thread."""
     return Puzzler()
 
 
 @pytest.fixture
 def searching(cloud: Cloud, searcher: Puzzler) -> Iterator[SearchThread]:
-    """A thread that has begun."""
+    """A started search thread."""
     made = SearchThread(cloud.store, searcher, wiring.RandomIds())
     yield made
     made.stop()
 
 
 def told(found: FoundCandidates) -> str:
-    """Who makes an answer of what was found."""
+    """The thread that renders an answer."""
     assert found is NOTHING
     return threading.current_thread().name
 

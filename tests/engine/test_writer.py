@@ -1,4 +1,4 @@
-"""The writer thread answers everybody, whatever happens to it, and says when it has ended."""
+"""The writer thread answers every command, whatever fails, and reports its own end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WITHIN_S = 10.0
 ENDS_BY_ACCIDENT = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnhandledThreadExceptionWarning"
 )
-"""The thread's end shows on standard error, which is what pytest warns of."""
+"""The thread's end shows on standard error, which pytest reports as a warning."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture(autouse=True)
 def log_settings() -> Iterator[None]:
-    """Leave the log's settings as they were found."""
+    """Restore the log's settings."""
     before = structlog.get_config()
     yield
     structlog.configure(**before)
@@ -50,7 +50,7 @@ Ask = Callable[[Writer], Any]
 
 
 def answers(thread: Writer, *asks: Ask) -> list[Any]:
-    """What each of those who ask at the same moment is told; who is not told fails the test."""
+    """The answers to commands that are submitted at once; a missing one fails the test."""
 
     async def all_of_them() -> list[Any]:
         waiting = (asyncio.wait_for(ask(thread), WITHIN_S) for ask in asks)
@@ -74,7 +74,7 @@ def raising(error: BaseException) -> Ask:
 
 
 def waits_for_the_others(tx: Tx) -> str:
-    """Nothing: a step that others share a batch with."""
+    """No work: a command that shares a batch with others."""
     return "done"
 
 
@@ -85,7 +85,7 @@ def started(cloud: Cloud, executor: Any = None) -> Writer:
 
 
 class Unread:
-    """The stream of a log whose reader has gone."""
+    """The stream of a log whose reader is gone."""
 
     def __init__(self) -> None:
         reading, self._writing = os.pipe()
@@ -96,10 +96,10 @@ class Unread:
         return os.write(self._writing, text.encode())
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered."""
 
     def close(self) -> None:
-        """Let go of the pipe."""
+        """Close nothing."""
         os.close(self._writing)
 
 
@@ -130,7 +130,7 @@ def test_a_broken_log_stream_changes_no_answer(cloud: Cloud, unread: Any) -> Non
 
 @ENDS_BY_ACCIDENT
 def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unread: Any) -> None:
-    """Here by a log that does raise; nothing else in the thread is known to."""
+    """The log raises an error here; no other part of the thread is known to."""
     log_to(unread)
     thread = started(cloud)
     others = [written(waits_for_the_others) for _ in range(300)]
@@ -157,7 +157,7 @@ def test_a_command_may_raise_stop_iteration(cloud: Cloud) -> None:
 
 
 class OddDesk:
-    """Answers boots with something nobody can count."""
+    """Answers boots with a result that cannot be counted."""
 
     def begin(self, tx: Tx) -> None:
         """See ``Desk``."""
@@ -271,7 +271,7 @@ def test_a_service_is_failing_until_one_write_succeeds(cloud: Cloud) -> None:
 
 
 def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
-    """Who rings late, for a step that is done already, ends nothing."""
+    """A late notification of a step that is done already ends nothing."""
     thread = started(cloud)
     told: list[str] = []
 
@@ -302,7 +302,7 @@ def test_the_writer_waits_only_briefly_for_further_commands(cloud: Cloud) -> Non
         return time.perf_counter() - begun_s
 
     try:
-        # Far above what it waits at most, since the machine may be busy with other things.
+        # Far above the longest wait, since the machine may be busy.
         assert asyncio.run(twenty_and_then_one()) < 200 * writer.GATHER_MAX_S
     finally:
         thread.stop(WITHIN_S)

@@ -1,4 +1,4 @@
-"""What is installed is what was tested: pins without addresses, and every file on board."""
+"""The installed package is the tested one: pins without addresses, and all files included."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_every_file_is_shipped() -> None:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Tell whether a path below the package is meant by a pattern of the project file."""
+    """Tell whether a pattern of the project file matches a path below the package."""
     return PurePosixPath(path).match(pattern.removeprefix("**/"))
 
 

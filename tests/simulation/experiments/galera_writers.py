@@ -1,16 +1,16 @@
-"""What would happen if every node of a Galera cluster took claims.
+"""Measures what would happen if every node of a Galera cluster took claims.
 
     python -m tests.simulation.experiments.galera_writers --seconds 10
 
 Processes claim from a few providers, each through another node, without the rule that one node
-takes all writes. What they were told is compared with what is there afterwards. It is no test:
-it says how things are, and ``docs/explanation/galera.md`` keeps what it said.
+takes all writes. The acknowledgements are compared with the final state. It is no test: it
+describes Galera, and ``docs/explanation/galera.md`` quotes its output.
 
-Four ways of writing are tried. ``turns``: each transaction counts up the row of the queue
-first, as the service does. ``generations``: nothing but the generations of the providers.
-``blind``: a number is read and written back with one added, without any condition; with
-snapshot isolation (``--snapshot ON``, as is usual) that should lose nothing. ``alone``: the
-same, by way of one node only.
+There are four ways of writing. ``turns``: each transaction first advances the row of the
+queue, as the service does. ``generations``: only the generations of the providers. ``blind``: a
+number is read and written back plus one, without any condition; with snapshot isolation
+(``--snapshot ON``, the usual setting) no update should be lost. ``alone``: the same, through
+one node only.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Told = Counter[str]
 
 
 def main() -> None:
-    """Try every way, and print what became of it."""
+    """Try every way, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--per-node", type=int, default=2)
@@ -136,7 +136,7 @@ def _work(
     until_s = time.monotonic() + seconds
     isolation = "REPEATABLE READ" if way in BLIND else "READ COMMITTED"
     with _engine(port, database, isolation) as engine:
-        # Without what a backend has its engines do before each transaction.
+        # Without the statements that a backend runs before each transaction.
         store = Store(Mariadb(), Engines(reading=engine, writing=engine))
         with store.read() as tx:
             vcpu = names.class_ids(tx)["VCPU"]
@@ -172,7 +172,7 @@ def _once(tx: Tx, way: str, wanted: ConsumerClaim) -> None:
 def _check(
     nodes: list[Node], database: str, way: str, ids: list[ProviderId], told: Mapping[str, int]
 ) -> Told:
-    """What is there, beside what was told; the same on every node."""
+    """The final state, beside the acknowledgements; the same on every node."""
     seen = []
     for node in nodes:
         with _engine(node.port, database, "REPEATABLE READ") as engine, engine.begin() as tx:
@@ -194,7 +194,7 @@ def _count(tx: Tx, way: str, ids: list[ProviderId]) -> tuple[int, int, int]:
         return there, there, 0
     there = int(tx.execute(sa.select(sa.func.count()).select_from(allocations)).scalar_one())
     views = capacity.views(tx, ids)
-    # Each began at 1, when it was given its inventory.
+    # Each began at 1, when its inventory was set.
     moved = sum(view.generation - 1 for view in views.values())
     over = sum(max(view.used.values(), default=0) > TOTAL for view in views.values())
     return there, moved, over

@@ -1,4 +1,4 @@
-"""The requests of the simulation: each is sent once, and written down as an operation."""
+"""The requests of the simulation: each is sent once, and recorded as an operation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SAID_NO = range(400, 500)
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """What a client knows by an answer, or by none."""
+    """What a client knows from an answer, or from a missing one."""
     if HTTPStatus(200) <= answer.status < HTTPStatus(300):
         return Outcome.DONE
     if answer.status in SAID_NO or answer.status == NOT_SENT:
         return Outcome.REFUSED
-    # A service or a proxy that is unavailable may have been so after the commit.
+    # A service or a proxy may have become unavailable after the commit.
     return Outcome.UNKNOWN
 
 
@@ -39,7 +39,7 @@ class Asking:
         self._numbers = itertools.count(1)
 
     def claim(self, wishes: Sequence[Wish], project: str = "") -> Operation:
-        """Let consumers hold what is wished: one with PUT, several with POST."""
+        """Set the allocations of consumers: one with PUT, several with POST."""
         name = self._name()
         bodies = {each.consumer: _claim_body(each, name, project) for each in wishes}
         if len(wishes) == 1:
@@ -51,12 +51,12 @@ class Asking:
         return self._write(name, Kind.CLAIM, request, sent, wishes=tuple(wishes), project=project)
 
     def release(self, consumer: str) -> Operation:
-        """Let a consumer give back all that it holds."""
+        """Release all allocations of a consumer."""
         request = ("DELETE", f"/placement/allocations/{consumer}")
         return self._write(self._name(), Kind.RELEASE, request, subject=consumer)
 
     def resize(self, provider: str, seen: int, total: int) -> Operation:
-        """Change what a provider has."""
+        """Set a provider's total."""
         body = {"resource_provider_generation": seen, "total": total}
         request = ("PUT", f"{PROVIDERS}/{provider}/inventories/{UNIT}")
         more: dict[str, Any] = {"subject": provider, "seen": seen, "total": total}
@@ -75,29 +75,29 @@ class Asking:
         )
 
     def consumer(self, uuid: str) -> Operation:
-        """Read what a consumer holds, and whose write that is."""
+        """Read a consumer's allocations, and whose write they are."""
         return self._read(Kind.READ_CONSUMER, uuid, f"/placement/allocations/{uuid}")
 
     def usages(self, provider: str) -> Operation:
-        """Read how much of a provider is used."""
+        """Read a provider's usages."""
         return self._read(Kind.READ_USAGES, provider, f"{PROVIDERS}/{provider}/usages")
 
     def inventory(self, provider: str) -> Operation:
-        """Read what a provider has."""
+        """Read a provider's inventory."""
         return self._read(Kind.READ_INVENTORY, provider, f"{PROVIDERS}/{provider}/inventories")
 
     def given(self, provider: str) -> Operation:
-        """Read who holds what of a provider."""
+        """Read a provider's allocations."""
         return self._read(Kind.READ_GIVEN, provider, f"{PROVIDERS}/{provider}/allocations")
 
     def project(self, name: str) -> Operation:
-        """Read how much a project holds, anywhere."""
+        """Read a project's usage of all providers."""
         return self._read(
             Kind.READ_PROJECT, name, f"/placement/usages?project_id={name}&consumer_type=all"
         )
 
     def servers(self, found: Mapping[str, Any]) -> None:
-        """Write down what was found out about all servers."""
+        """Record the list of all servers."""
         now_s = time.monotonic()
         self._history.add(
             Operation(

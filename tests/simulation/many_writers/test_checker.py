@@ -1,4 +1,4 @@
-"""The checker itself: what may be true passes, and each thing that cannot be is found."""
+"""The checker itself: it accepts possible histories, and finds each kind of violation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORLD = World({HOT: 10, OTHER: 10}, frozenset({HOT}), SERVER)
 
 
 class Told:
-    """A history made by hand; each operation lasts from one whole second to another."""
+    """A history made by hand; each operation starts and ends at a whole second."""
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
@@ -29,7 +29,7 @@ class Told:
     def add(
         self, kind: Kind, begun: float, ended: float, outcome: Outcome = DONE, **more: Any
     ) -> str:
-        """Add one; gives its name."""
+        """Add an operation; gives its name."""
         name = more.pop("name", f"op-{next(self._numbers)}")
         self.operations.append(
             Operation(name, "client", "door", kind, begun, ended, outcome, **more)
@@ -59,28 +59,28 @@ class Told:
         generation: int | None = None,
         amounts: dict[str, int] | None = None,
     ) -> str:
-        """A look at a consumer; by default it is not there."""
+        """A read of a consumer; by default it does not exist."""
         found = {"writer": writer, "generation": generation, "amounts": amounts or {}}
         return self.add(Kind.READ_CONSUMER, begun, ended, subject=uuid, found=found)
 
     def usages(self, begun: float, ended: float, generation: int, used: int) -> str:
-        """A look at how much of the hot provider is used."""
+        """A read of the hot provider's usages."""
         found = {"generation": generation, "used": used}
         return self.add(Kind.READ_USAGES, begun, ended, subject=HOT, found=found)
 
     def given(self, begun: float, ended: float, generation: int, **held: tuple[int, int]) -> str:
-        """A look at who holds what of the hot provider."""
+        """A read of the hot provider's allocations."""
         used = sum(units for _, units in held.values())
         found = {"generation": generation, "held": held, "used": used}
         return self.add(Kind.READ_GIVEN, begun, ended, subject=HOT, found=found)
 
     def inventory(self, begun: float, ended: float, generation: int, total: int) -> str:
-        """A look at what the hot provider has."""
+        """A read of the hot provider's inventory."""
         found = {"generation": generation, "total": total}
         return self.add(Kind.READ_INVENTORY, begun, ended, subject=HOT, found=found)
 
     def problems(self) -> Sequence[str]:
-        """What the checker finds."""
+        """The checker's findings."""
         return check(sorted(self.operations, key=lambda each: each.begun_s), WORLD)
 
 
@@ -94,7 +94,7 @@ def wish(seen: int | None, units: int, consumer: str = ANN, provider: str = HOT)
 
 
 def demand(told: Told, *words: str) -> None:
-    """There is one problem, and it is told in these words."""
+    """Check that there is exactly one problem, with this text."""
     (problem,) = told.problems()
     for each in words:
         assert each in problem
@@ -153,7 +153,7 @@ def test_without_an_answer_it_happens_once_or_never(told: Told) -> None:
     told.claim(1, 2, wish(None, 3), outcome=UNKNOWN)
     told.consumer(3, 4, ANN)
     assert told.problems() == []
-    # Late, and then for good.
+    # It takes effect late, and then stays.
     told.consumer(5, 6, ANN, "op-1", 1, {HOT: 3})
     told.consumer(7, 8, ANN, "op-1", 1, {HOT: 3})
     assert told.problems() == []

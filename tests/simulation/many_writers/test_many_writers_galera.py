@@ -1,6 +1,6 @@
-"""Many writers on three Galera nodes, which die, stop and are cut off from each other.
+"""Many writers on three Galera nodes, which are killed, paused and isolated.
 
-The services are three behind one proxy.
+Three services run behind one proxy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def cluster() -> Iterator[Galera]:
 
 
 def harms_of(cluster: Galera) -> list[Harm]:
-    """What can happen to each of the nodes; two of them are always whole."""
+    """The faults of each node; two nodes are always healthy."""
 
     def revive(node: Node) -> None:
         cluster.restart(node)
