@@ -1,4 +1,4 @@
-"""Steps of administrators and of owners of pclouds, among which dice choose."""
+"""Random steps of administrators and of pclouds' owners."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GONE = "90000000-0000-4000-8000-000000000009"
 
 
 class Steps:
-    """Five hosts of two agents, two host flavors and three projects; every step is judged."""
+    """Five hosts of two agents, two host flavors and three projects; every step is checked."""
 
     def __init__(self, movers: Movers, seed: int) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
@@ -49,7 +49,7 @@ class Steps:
 
     @property
     def seen(self) -> World:
-        """What there is."""
+        """The rows after the last step."""
         return self.checks.seen
 
     # -- what the dice decide --------------------------------------------------------------
@@ -61,7 +61,7 @@ class Steps:
         return self.dice.random() < 0.5
 
     def do_one(self, acts: Mapping[Callable[[], Any], int]) -> None:
-        """Do one of these, which are as likely as they say."""
+        """Do one of these, with their relative frequencies."""
         (act,) = self.dice.choices(list(acts), list(acts.values()))
         act()
 
@@ -77,7 +77,7 @@ class Steps:
         return uuid, found["name"], self.seen.hosts[host_id]["name"]
 
     def server(self) -> ServerId | None:
-        """One of the servers, mostly one that is somewhere."""
+        """One of the servers, mostly one with a host."""
         there = [e["uuid"] for e in self.seen.servers.values() if e["host"] is not None]
         uuids = list(self.seen.servers) if self.rarely() else there
         return ServerId(self.dice.choice(uuids)) if uuids else None
@@ -86,7 +86,7 @@ class Steps:
         return self.dice.choice(RATIOS)
 
     def guest(self, named: Any) -> str:
-        """A project, which is more often than not one that may use a pcloud."""
+        """A project, usually one that may use a pcloud."""
         found = self.seen.pcloud(named) if isinstance(named, str) else None
         let_in = sorted(self.seen.projects.get(found["id"], ())) if found else []
         return str(self.dice.choice([*PROJECTS, *let_in, *let_in, *let_in]))
@@ -129,7 +129,7 @@ class Steps:
         self.attempt(lambda: self.operator.pool(flavor, host, by_aggregate=by))
 
     def flavor_of(self, host: str) -> str:
-        """The flavor of a host, or, where that is not what is wanted, any."""
+        """The flavor of a host, or, in rare cases, any."""
         pooled = self.seen.pooled.get(self.seen.by_name(host)["id"])
         if pooled is None or self.rarely():
             return self.dice.choice(FLAVORS)
@@ -187,7 +187,7 @@ class Steps:
             self.checks.own[host]["VCPU"] = ratio
         told = reported(host, inventories={"VCPU": line})
         if self.rarely():
-            # A class can be gone for a while, and come back.
+            # A class can disappear for a while, and return.
             rest = {k: each for k, each in told.inventories.items() if k != "MEMORY_MB"}
             told = replace(told, inventories=rest)
         self.attempt(lambda: self.movers.report(told))
@@ -213,7 +213,7 @@ class Steps:
         )
 
     def own_act(self, uuid: str, work: Callable[..., Any], *given: Any) -> None:
-        """Do something to a pcloud as its owner."""
+        """Change a pcloud as its owner."""
         self.attempt(
             lambda: self.operator.act(
                 uuid, lambda tx, pcloud, context: work(tx, pcloud, *given, context)
@@ -242,12 +242,12 @@ class Steps:
         }
         some = self.dice.sample(sorted(facts), 2)
         uuid = self.pcloud() if self.rarely() else self.member()[0]
-        # One host at a time as well, so that others come in between.
+        # One host at a time too, so that other steps come in between.
         work = partial(pclouds.update, at_once=1) if self.often() else pclouds.update
         self.own_act(uuid, work, {key: facts[key] for key in some})
 
     def switch_automatic(self) -> None:
-        """Alone: a change of ratios has the hosts read anew, whatever was forgotten."""
+        """Alone: a change of ratios rereads the hosts, which would hide a missed update."""
         uuid = self.member()[0]
         pcloud = self.seen.pcloud(uuid)
         is_automatic = pcloud is None or not pcloud["is_automatic"]
@@ -332,7 +332,7 @@ class Steps:
         self.own_act(self.pcloud(), work, self.dice.choice(PROJECTS))
 
     def accept(self) -> None:
-        """Have a project, mostly a guest, say whether it is to be taken in unasked."""
+        """Have a project, mostly a guest, accept or refuse automatic placement."""
         uuid = self.pcloud() if self.rarely() else self.member()[0]
         project = self.dice.choice(PROJECTS) if self.rarely() else self.mere_guest(uuid)
         found = self.seen.pcloud(uuid)
@@ -349,7 +349,7 @@ class Steps:
         )
 
     def mere_guest(self, uuid: str) -> str:
-        """A project that may use a pcloud and does not own it; let in now, if there is none."""
+        """A project that may use a pcloud and does not own it; authorized now, if there is none."""
         found = self.seen.pcloud(uuid)
         owner = None if found is None else found["project_id"]
         others = [each for each in PROJECTS if each != owner]
@@ -360,7 +360,7 @@ class Steps:
         return project
 
     def give_away(self) -> None:
-        """Give a pcloud to a project that has just so much room for it, or not quite."""
+        """Transfer a pcloud to a project with exactly enough quota for it, or not quite enough."""
         uuid = self.member()[0]
         pcloud = self.seen.pcloud(uuid)
         owner = None if pcloud is None else pcloud["project_id"]
