@@ -51,7 +51,7 @@ def listed(amounts: dict[str, Any], of: str = BIG) -> dict[str, Any]:
 
 
 def asked_at(version: str, body: dict[str, Any]) -> dict[str, Any]:
-    """A body with what its version asks for besides."""
+    """A body with the fields that its version requires."""
     minor = int(version.partition(".")[2])
     more = {"consumer_generation": None} if minor >= 28 else {}
     kind = {"consumer_type": "INSTANCE"} if minor >= 38 else {}
@@ -129,7 +129,7 @@ REFUSED: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("version", ["1.12", "1.27", "1.28", "1.37", "1.39"])
 def test_refused_amounts(pair: Pair, version: str) -> None:
-    # Each is somebody else's: a refused first write may leave a trace in the original.
+    # Each has a consumer of its own: a rejected first write may leave a trace in the original.
     minor = int(version.partition(".")[2])
     everything: tuple[Any, ...] = (*REFUSED, [], "x", None)
     asks = [

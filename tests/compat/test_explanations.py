@@ -1,4 +1,4 @@
-"""What the stock ``openstack`` command tells of decisions, to users and to administrators."""
+"""The explanations of the stock ``openstack`` command, for users and for administrators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program does about the administrator's login, start after start."""
+"""The administrator's login at the first and at later starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def login(service: Started, user: str = "admin", password: str | None = None) -> int:
-    """Log in with the file's password or another one, and give the status."""
+    """Log in with the file's password or another one; gives the status."""
     auth = yaml.safe_load(service.login_file.read_text())["clouds"]["innkeeper"]["auth"]
     who = {"name": user, "password": password or auth["password"], "domain": {"id": "default"}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": who}}}}
@@ -41,7 +41,7 @@ def test_from_the_first_start_to_a_new_password(tmp_path: Path) -> None:
 
     with started(tmp_path) as service:
         assert "first start" not in "".join(service.told)
-        # The port is another one, and the file says so; nothing else has changed.
+        # The file has the new port; nothing else has changed.
         assert login(service) == 201
         second = yaml.safe_load(service.login_file.read_text())
         auth = second["clouds"]["innkeeper"]["auth"]

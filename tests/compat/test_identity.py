@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command looks after users, projects, roles and tokens."""
+"""The stock ``openstack`` command manages users, projects, roles and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of an external Keystone: another Innkeeper plays its part, over real HTTP."""
+"""Tokens of an external Keystone: another Innkeeper stands for it, over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Browsers are told the same about origins (CORS) by the original and by ours."""
+"""The answers about origins (CORS) are those of the original."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Original,
 
 
 def told(response: httpx.Response) -> dict[str, Any]:
-    """All that a browser goes by."""
+    """All headers that matter to a browser."""
     headers = {k: v for k, v in response.headers.items() if k.startswith("access-control-")}
     varies = {each.strip().lower() for each in response.headers.get("vary", "").split(",")}
     has_id = "x-openstack-request-id" in response.headers

@@ -1,4 +1,4 @@
-"""A running Placement is brought over: the real original, a real service, the real program."""
+"""The import of a running Placement: the real original, a real service, the real program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
     status, told, warned = bring(filled.url, at(target))
     assert (status, told) == (0, EVERYTHING), warned
 
-    # Looked at by other eyes than the program's own.
+    # Checked with a client that is not the program's own.
     shrunk, odd, card = named("shrunk"), named("odd"), named("rechner-ä1-card")
     for uuid in (shrunk, odd, card, named("shared pool ✓")):
         for noun in ("inventories", "usages", "traits", "aggregates", "allocations"):
@@ -53,7 +53,7 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
 
 
 def plain(shown: Any) -> Any:
-    """Without order, and without what each service counts by itself."""
+    """Without order, and without the generations, which each service counts by itself."""
     if isinstance(shown, list):
         return sorted(shown)
     kept = (each for each in shown.items() if "generation" not in each[0])
@@ -148,7 +148,7 @@ def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, br
         theirs.call("PUT", f"/resource_providers/{uuid}", {"name": name})
     theirs.hold("0-1", {other: {"VCPU": 2, "MEMORY_MB": 1024}}, is_new=False)
     theirs.hold("1-1", {host: {"VCPU": 2, "MEMORY_MB": 1024}}, is_new=False)
-    # Parent and child change places.
+    # Parent and child are exchanged.
     numa, card = named("rechner-ä2-numa"), named("rechner-ä2-card")
     for uuid, name, parent in (
         (card, "rechner-ä2-card", named("rechner-ä2")),
@@ -156,7 +156,7 @@ def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, br
     ):
         body = {"name": name, "parent_provider_uuid": parent}
         theirs.call("PUT", f"/resource_providers/{uuid}", body)
-    # A host is given up, a new one gets its name, and a class of inventory goes.
+    # A host is removed, a new one gets its name, and a class of inventory is removed.
     for server in range(6):
         theirs.call("DELETE", f"/allocations/{named('consumer', f'shrunk-{server}')}")
     theirs.call("DELETE", f"/resource_providers/{named('shrunk')}")
@@ -181,5 +181,5 @@ def test_between_two_of_ours_and_back_to_the_original(
         assert bring(at(target), following.url)[0] == 0
         status, told, warned = bring(following.url, source.url)
         assert (status, told) == (0, EVERYTHING), warned
-        # Whatever way it took.
+        # By whichever route it came.
         assert bring(filled.url, source.url, "--verify-only")[:2] == (0, told)

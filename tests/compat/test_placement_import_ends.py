@@ -1,4 +1,4 @@
-"""An import that is cut off and goes on, that nobody reads, or that cannot be."""
+"""Imports that are interrupted and resumed, that lose their reader, or that cannot start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_killed_import_continues(
 
 
 def test_it_can_be_interrupted(target: Running) -> None:
-    # It cannot come to its end before it hears: the original never answers.
+    # It cannot finish before the signal: the original never answers.
     with socket.create_server(("127.0.0.1", 0)) as original:
         from_url = "http://{}:{}".format(*original.getsockname())
         with begun(from_url, at(target)) as program:
@@ -73,7 +73,7 @@ def test_unknown_names_are_reported_before_the_first_write(
 ) -> None:
     theirs = of_original(source)
     host = theirs.provider("host", {"VCPU": {"total": 1}})
-    # The original's next release, as far as this goes.
+    # Stands for the original's next release.
     with sqlite3.connect(tmp_path / "original" / "placement.db") as database:
         for name in ("HW_OF_THE_FUTURE", "HW_OF_THE_FAR_FUTURE"):
             row = (name, "2030-01-01 00:00:00.000000")

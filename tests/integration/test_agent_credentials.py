@@ -1,5 +1,4 @@
-"""Agents that prove who they are, each by a credential of its own: none of them can do anything
-in the place of another."""
+"""Agents with credentials of their own: none of them can act for another agent."""
 
 from __future__ import annotations
 
@@ -137,7 +136,7 @@ def test_no_agent_can_act_for_another(
 def test_results_for_another_agents_orders_are_ignored(
     service: Running, racks: dict[str, Rack], mine: str, other: str
 ) -> None:
-    """Told under one's own name they are like those of orders that never were."""
+    """With the agent's own id, they are treated as results of unknown orders."""
     one, two = racks[mine], racks[other]
     theirs = good(orders(two))["orders"][0]["id"]
     before = rows(service)
@@ -168,7 +167,7 @@ def test_reports_about_another_agents_servers_are_ignored(
 
 
 def test_a_silent_agents_hosts_move_to_the_named_agent(tmp_path: Path) -> None:
-    """Without patterns nobody takes over what another agent has, however silent that one is."""
+    """Without patterns no agent takes over another's hosts, however long that one is silent."""
     with running(tmp_path, service_down_time_s=0.05) as service:
         east = rack(service, "east")
         west = rack(service, "west")
@@ -293,7 +292,7 @@ def test_credentials_that_cannot_be_issued(service: Running, wrong: dict[str, An
 
 
 def test_a_program_with_a_credential_in_a_file(tmp_path: Path) -> None:
-    """Issued on the service's machine; rotated while the agent runs, which reads it again."""
+    """Issued on the service's machine; rotated while the agent runs, which rereads it."""
     data, file = tmp_path / "data", tmp_path / "agent.credential"
 
     def issue(*options: str) -> None:
@@ -326,7 +325,7 @@ def _refused(service: Running, credential: str) -> int:
 
 
 def test_agents_log_in_while_keystone_is_down(tmp_path: Path) -> None:
-    """Agents do not depend on it: their credentials are this service's own."""
+    """Agents do not depend on Keystone: their credentials are this service's own."""
     keystone = {
         "keystone_url": "http://127.0.0.1:9/v3",
         "keystone_user": "innkeeper",

@@ -1,4 +1,4 @@
-"""A real service and real agents: hosts appear, die, come back, and keep their servers."""
+"""A real service and real agents: hosts appear, go down, return, and keep their servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_hosts_appear_go_down_and_come_back_with_their_servers(tmp_path: Path) -
         killed.kill()
         killed.wait(WITHIN_S)
         eventually(lambda: states(service), DOWN)
-        # Nobody is chosen that does not answer.
+        # A host that is down is not chosen.
         refused = boot(service)
         eventually(lambda: status(service, refused), "ERROR")
         with agent(service.url, state, "--hosts", "2", "--name", "rack"):
@@ -158,7 +158,7 @@ def test_an_agent_takes_a_new_token_from_its_file(tmp_path: Path) -> None:
         (user,) = told("/identity/v3/users?name=innkeeper-agent")["users"]
         with agent(service.url, tmp_path / "agent", "--token-file", str(token_file)):
             eventually(state, ["up"])
-            # All its tokens are void from now on.
+            # From now on all its tokens are void.
             service.call(
                 "PATCH",
                 f"/identity/v3/users/{user['id']}",
@@ -190,7 +190,7 @@ def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> N
                 asked.result(1.0)
             service.service.engine.wakeups.stop()
             assert asked.result(WITHIN_S).json() == {"orders": []}
-        # Who comes now is not kept waiting either.
+        # A new request does not wait either.
         answer = service.call("POST", path, json={}, timeout=WITHIN_S)
         assert answer.json() == {"orders": []}
 

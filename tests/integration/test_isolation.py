@@ -1,8 +1,8 @@
-"""Two projects with one of each thing: neither sees, lists, counts, changes or infers what the
+"""Two projects with one of each resource: neither can see, list, count, change or infer what the
 other one has.
 
-A stranger's thing must look like one that does not exist: for each question there is a twin
-that names nothing at all, and the answers may differ in the name only.
+Another project's resource must look like one that does not exist: each request has a twin
+with an unknown name, and the answers may differ only in the name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEASES = "/reservation/v1/leases"
 PATCH = {"content-type": "application/openstack-images-v2.1-json-patch"}
 RENAMED = [{"op": "replace", "path": "/name", "value": "mine"}]
 NAME_LENGTH_MIN = 6
-"""Shorter words are in every text."""
+"""Shorter words occur in every text."""
 PLAN_KEY = "c286696d887c9aa0611bbb3e2025a45b"
 Sides = tuple[Parties, Party, str, dict[str, str]]
 
@@ -49,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
 
 @pytest.fixture(params=["amber looks at birch", "birch looks at amber"])
 def sides(request: pytest.FixtureRequest, made: Parties) -> Sides:
-    """Who looks, the word in the names of the others' things, and those things."""
+    """The caller, the word in the names of the other project's resources, and their ids."""
     prefix = "birch "
     if request.param == "amber looks at birch":
         things = {
@@ -137,7 +137,7 @@ def ids_of(entry: tuple[str, str, Any]) -> str:
 
 
 def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, str]) -> Any:
-    """Send a request that names these things; gives its status and its text without them."""
+    """Send a request with these ids; gives its status and its text without them."""
     method, path, body = entry
     path = path.format_map(ids)
     if isinstance(body, bytes):
@@ -214,7 +214,7 @@ def test_lists_leave_out_other_projects_resources(sides: Sides, path: str) -> No
     assert answer.status_code == 200, answer.text
     found = answer.text
     for asked in parse_qs(path.partition("?")[2].format_map(named)).values():
-        # The link to the next page, or to this one, says again what was asked.
+        # The link to the next page, or to this one, repeats the query.
         for form in (asked[0], quote_plus(asked[0])):
             found = found.replace(form, "")
     for secret in (word, theirs["server_id"], theirs["image_id"], theirs["group_id"]):
@@ -312,7 +312,7 @@ WISHES: tuple[dict[str, Any], ...] = (
 
 
 def put_in(wish: Any, ids: dict[str, str]) -> Any:
-    """The wish, with these ids in it."""
+    """The request with these ids in it."""
     if isinstance(wish, dict):
         return {name: put_in(value, ids) for name, value in wish.items()}
     if isinstance(wish, list):
@@ -340,7 +340,7 @@ def test_a_boot_neither_uses_nor_reveals_other_projects_resources(
 
 
 def test_names_may_be_the_same_in_both(sides: Sides) -> None:
-    """Whether a name is taken tells nothing about strangers."""
+    """A taken name reveals nothing about other projects."""
     made, who, word, theirs = sides
     keypair = {"name": theirs["name"], "type": "ssh", "public_key": PUBLIC_KEY}
     good(made.ask(who, "POST", f"{COMPUTE}/os-keypairs", json={"keypair": keypair}))
@@ -417,7 +417,7 @@ def test_only_administrators_see_names_of_hosts(sides: Sides) -> None:
 
 def tells_no_host(made: Parties, text: str) -> None:
     for name, uuid in hosts_of(made).items():
-        # The uuid is what the ids of hosts are made of that projects see.
+        # The ids of hosts that projects see are derived from the uuid.
         assert name not in text and uuid not in text
 
 
@@ -451,7 +451,7 @@ def test_a_host_id_is_per_project_and_cannot_be_guessed(sides: Sides) -> None:
     action = good(made.ask(who, "GET", f"{path}/os-instance-actions/{request}"))
     events = {each["hostId"] for each in action["instanceAction"]["events"]}
     assert before in events <= {hashed(project, uuid) for uuid in hosts.values()}
-    # Whatever the host is called, it is the same one.
+    # Renaming the host keeps its id.
     provider = f"/placement/resource_providers/{hosts[home]}"
     for name in ("renamed", home):
         good(made.ask(made.admin, "PUT", provider, json={"name": name}))

@@ -1,4 +1,4 @@
-"""Clients that do not behave, over plain sockets: the service goes on for the others."""
+"""Misbehaving clients, over plain sockets: the service still answers the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POSTS = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with little patience."""
+    """A service with short timeouts."""
     folder = tmp_path_factory.mktemp("listening")
     with running(folder, client_timeout_s=TIMEOUT_S) as started:
         yield started
@@ -36,7 +36,7 @@ def connected(service: Running) -> socket.socket:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """All that comes until the service hangs up."""
+    """All bytes until the service closes the connection."""
     answer = b""
     while piece := connection.recv(PIECE):
         answer += piece
@@ -171,7 +171,7 @@ def test_a_client_that_disconnects_in_a_body_is_not_an_error(
     more = "openstack-api-version: placement 1.39\r\ncontent-length: 100\r\n"
     with connected(service) as connection:
         connection.sendall(head("PUT /placement/traits/CUSTOM_GONE", more) + b"{")
-        # The service has begun to read it.
+        # The service has begun to read the body.
         time.sleep(TIMEOUT_S / 4)
     counted = 'path="/traits/{name}",status="400"'
     deadline_s = time.monotonic() + 10

@@ -1,4 +1,4 @@
-"""Build plans over HTTP: who bring the same entry make one server; no answer names a host."""
+"""Build plans over HTTP: each entry boots one server, and no answer names a host."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TOKEN = "ann:lab"
 
 
 def ask(service: Running, method: str, path: str, token: str = "admin", **more: Any) -> Any:
-    """Ask the Compute API."""
+    """Call the Compute API."""
     return service.call(method, f"/compute/v2.1{path}", token, headers=VERSIONS, **more)
 
 
 def hosts_in(service: Running) -> list[str]:
-    """Report two hosts, make a flavor, and give what is to stay secret of the hosts."""
+    """Report two hosts, create a flavor, and give the secrets of the hosts."""
     body: dict[str, Any] = {"agent": {"name": "rack", "driver": "fake"}}
     agent = ask(service, "POST", "/os-agents", json=body).json()["agent"]["id"]
     totals = {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 999}}
@@ -48,7 +48,7 @@ def test_one_of_many_requests_with_an_entry_boots_its_server(tmp_path: Path) -> 
         sealed = b"".join(base64.urlsafe_b64decode(each["blob"] + "==") for each in weights)
         for each in secrets:
             assert each not in made.text and each.encode() not in sealed
-        # All brought several times at once, and each of them makes one server.
+        # Each entry is sent several times at once, and boots one server.
         brought = [each["blob"] for each in weights[:3]] * BRINGERS
 
         def bring(entry: str) -> Any:

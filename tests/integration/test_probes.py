@@ -1,4 +1,4 @@
-"""What balancers and monitors ask."""
+"""The probes of load balancers and monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service records what it decides, and the program decides it again from the files."""
+"""A service records its decisions, and the program replays them from the files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTS = [
 
 
 def furnish(service: Running) -> None:
-    """Some hosts, and shapes of which one fits nowhere."""
+    """Some hosts, and flavors of which one fits nowhere."""
     agent = service.call(
         "POST", "/compute/v2.1/os-agents", json={"agent": {"name": "rack", "driver": "fake"}}
     ).json()["agent"]["id"]
@@ -66,7 +66,7 @@ def test_every_recorded_decision_is_reproduced(
         wishes = [("small", 1), ("large", 2), ("vast", 1), ("small", 3)] * 3
         with ThreadPoolExecutor(4) as clients:
             list(clients.map(lambda wish: boot(service, *wish), wishes))
-    # Who decides does not wait for files: some may have been left out, but hardly all.
+    # Decisions do not wait for the files: some may be missing, but few.
     files = files_in(tmp_path)
     assert files
     for each in files:

@@ -1,4 +1,4 @@
-"""Runs of tests whose workers die, which are killed, and which ignore signals."""
+"""Test runs with workers that die, that are killed, and that ignore signals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
 def command(folder: Path, files: Mapping[str, str], *options: str) -> list[str]:
-    """What runs these tests with the settings of all tests here."""
+    """The command that runs these tests with the settings of all tests."""
     folder.mkdir()
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(dedent(text))
@@ -41,7 +41,7 @@ def command(folder: Path, files: Mapping[str, str], *options: str) -> list[str]:
 
 @contextmanager
 def begun(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run in the background, which is killed with all that it left if it does not end."""
+    """A run in the background; kills it with all its children if it does not end."""
     kept = {name: value for name, value in os.environ.items() if name[:7] != "PYTEST_"}
     environ = {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     with log.open("wb") as output:
@@ -62,7 +62,7 @@ def until(is_so: Callable[[], bool], log: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there, and is not one that has ended and was not waited for."""
+    """Whether a process exists, and is not a zombie."""
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except FileNotFoundError:
@@ -153,7 +153,7 @@ UNDISTURBED = """
     def test_programs_get_defaults():
         told = subprocess.run(["cat", "/proc/self/status"], capture_output=True, text=True)
         lines = dict(line.split(":") for line in told.stdout.splitlines())
-        # Two more are the C library's own: no program can change what is done about them.
+        # Two more belong to the C library: programs cannot change how they are handled.
         ours = sum(1 << (each - 1) for each in signal.valid_signals())
         assert [int(lines[each], 16) & ours for each in ("SigIgn", "SigBlk")] == [0, 0]
 
@@ -235,7 +235,7 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(tmp_path: 
         for folder in (killed, living):
             until((folder / "ready").exists, log)
         dead_folder, dead = made_by(killed)
-        # The worker first: it would end the server and the service when its run is gone.
+        # The worker first: it would stop the server and the service when its run is gone.
         os.kill(dead[-1], signal.SIGKILL)
         started[killed].kill()
         started[killed].wait()

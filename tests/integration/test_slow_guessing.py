@@ -1,4 +1,4 @@
-"""Logging in with wrong passwords, over HTTP, by a clock that the test moves."""
+"""Logins with wrong passwords, over HTTP, with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FREE = 3
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """Stands still until the test advances it."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC).replace(tzinfo=None)
@@ -37,7 +37,7 @@ class Clock:
 
 @contextmanager
 def clocked(folder: Path, **settings: Any) -> Iterator[tuple[Running, Clock]]:
-    """A service with a user "ann", and the clock by which it counts attempts."""
+    """A service with a user "ann", and the clock that counts its attempts."""
     wanted = {"auth": "builtin", "login_failures_free": FREE, **settings}
     with running(folder, **wanted) as service:
         clock = Clock()
@@ -64,7 +64,7 @@ def attempt(service: Running, password: str, source: str = "", **user: Any) -> A
 
 
 def statuses(service: Running, count: int, **more: Any) -> list[int]:
-    """What so many wrong passwords are answered with."""
+    """The statuses of this many wrong passwords."""
     return [attempt(service, "wrong", **more).status_code for _ in range(count)]
 
 
