@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from innkeeper.main import main
 from innkeeper.store.tables.metadata import METADATA
 from tests.support import agents
-from tests.support.pcloud_actors import HOST_FACTS, admin_token, good
+from tests.support.isolated_projects import HOST_FACTS, admin_token, good
 from tests.support.running import Running, running
 
 COMPUTE = "/compute/v2.1"

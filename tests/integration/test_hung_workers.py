@@ -23,7 +23,7 @@ TIMEOUT_S = 2.0
 LONG_S = 2.5 * TIMEOUT_S
 BUSY_S = 10.0
 LISTENING = "0A"
-ENDLESS = "tests.support.endless"
+ENDLESS = "tests.support.hanging_filter"
 
 
 @contextmanager

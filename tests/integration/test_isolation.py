@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
-from tests.support.pcloud_actors import (
+from tests.support.isolated_projects import (
     MARK,
     PUBLIC_KEY,
     Parties,

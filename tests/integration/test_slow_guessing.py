@@ -14,7 +14,7 @@ import pytest
 
 from innkeeper.domain.errors import Unavailable
 from innkeeper.entrypoints.api.passwords import WAITING_FROM_ONE_MAX, WAITING_MAX
-from tests.support.pcloud_actors import PASSWORD, admin_token
+from tests.support.isolated_projects import PASSWORD, admin_token
 from tests.support.running import Running, running
 
 TOKENS = "/identity/v3/auth/tokens"

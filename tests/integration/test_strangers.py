@@ -17,7 +17,7 @@ from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.systems.identity.roles import names_with_implied
-from tests.support.pcloud_actors import MARK, Parties, Party, lost, parties
+from tests.support.isolated_projects import MARK, Parties, Party, lost, parties
 
 PLACEHOLDER = re.compile(r"\{([^}]*)\}")
 REFUSED = (401, 403, 404)

@@ -158,7 +158,7 @@ class Movers:
         found = [each for each in found if kind in (None, each.kind)]
         return sorted(found, key=lambda each: each.id)
 
-    def told(self) -> list[tuple[str, str]]:
+    def pending_orders(self) -> list[tuple[str, str]]:
         """The kinds and hosts of the pending orders."""
         return [(each.kind, each.host) for each in self.waiting()]
 

@@ -49,7 +49,7 @@ BLIND = ("blind", "alone")
 SESSION = {"wsrep_sync_wait": "7", "innodb_snapshot_isolation": "ON"}
 counter = sa.table("blind_counter", sa.column("id"), sa.column("number"))
 READ = sa.select(counter.c.number)
-Told = Counter[str]
+Acknowledged = Counter[str]
 
 
 def main() -> None:
@@ -73,11 +73,11 @@ def main() -> None:
         cluster.close()
 
 
-def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Told:
+def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Acknowledged:
     url = cluster.fresh()
     ids = _prepare(url)
     database = url.rpartition("/")[2]
-    queue: multiprocessing.Queue[Told] = multiprocessing.Queue()
+    queue: multiprocessing.Queue[Acknowledged] = multiprocessing.Queue()
     nodes = cluster.nodes[:1] * len(cluster.nodes) if way == "alone" else cluster.nodes
     workers = [
         multiprocessing.Process(
@@ -87,7 +87,7 @@ def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Told:
     ]
     for each in workers:
         each.start()
-    told: Told = sum((queue.get() for _ in workers), Counter())
+    told: Acknowledged = sum((queue.get() for _ in workers), Counter())
     for each in workers:
         each.join()
     told.update(_check(cluster.nodes, database, way, ids, told))
@@ -123,7 +123,7 @@ def _engine(port: int, database: str, isolation: str) -> Iterator[sa.Engine]:
 
 
 def _work(
-    queue: multiprocessing.Queue[Told],
+    queue: multiprocessing.Queue[Acknowledged],
     port: int,
     database: str,
     way: str,
@@ -132,7 +132,7 @@ def _work(
     number: int,
 ) -> None:
     dice = random.Random(number)  # noqa: S311 - to be repeated, not to be secret
-    told: Told = Counter()
+    told: Acknowledged = Counter()
     until_s = time.monotonic() + seconds
     isolation = "REPEATABLE READ" if way in BLIND else "READ COMMITTED"
     with _engine(port, database, isolation) as engine:
@@ -171,7 +171,7 @@ def _once(tx: Tx, way: str, wanted: ConsumerClaim) -> None:
 
 def _check(
     nodes: list[Node], database: str, way: str, ids: list[ProviderId], told: Mapping[str, int]
-) -> Told:
+) -> Acknowledged:
     """The final state, beside the acknowledgements; the same on every node."""
     seen = []
     for node in nodes:

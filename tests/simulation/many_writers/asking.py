@@ -9,7 +9,14 @@ from http import HTTPStatus
 from typing import Any
 
 from tests.simulation.many_writers.doors import LOST, NOT_SENT, Answer, Door
-from tests.simulation.many_writers.history import UNIT, History, Kind, Operation, Outcome, Wish
+from tests.simulation.many_writers.history import (
+    UNIT,
+    ConsumerUpdate,
+    History,
+    Kind,
+    Operation,
+    Outcome,
+)
 from tests.simulation.many_writers.registers import ABSENT
 
 FLAVOR = "tiny"
@@ -38,17 +45,17 @@ class Asking:
         self._history = history
         self._numbers = itertools.count(1)
 
-    def claim(self, wishes: Sequence[Wish], project: str = "") -> Operation:
+    def claim(self, updates: Sequence[ConsumerUpdate], project: str = "") -> Operation:
         """Set the allocations of consumers: one with PUT, several with POST."""
         name = self._name()
-        bodies = {each.consumer: _claim_body(each, name, project) for each in wishes}
-        if len(wishes) == 1:
-            request = ("PUT", f"/placement/allocations/{wishes[0].consumer}")
-            sent: Any = bodies[wishes[0].consumer]
+        bodies = {each.consumer: _claim_body(each, name, project) for each in updates}
+        if len(updates) == 1:
+            request = ("PUT", f"/placement/allocations/{updates[0].consumer}")
+            sent: Any = bodies[updates[0].consumer]
         else:
             request = ("POST", "/placement/allocations")
             sent = bodies
-        return self._write(name, Kind.CLAIM, request, sent, wishes=tuple(wishes), project=project)
+        return self._write(name, Kind.CLAIM, request, sent, updates=tuple(updates), project=project)
 
     def release(self, consumer: str) -> Operation:
         """Release all allocations of a consumer."""
@@ -151,13 +158,13 @@ class Asking:
         return operation
 
 
-def _claim_body(wish: Wish, name: str, project: str) -> dict[str, Any]:
-    lines = {each: {"resources": {UNIT: units}} for each, units in wish.amounts.items()}
+def _claim_body(update: ConsumerUpdate, name: str, project: str) -> dict[str, Any]:
+    lines = {each: {"resources": {UNIT: units}} for each, units in update.amounts.items()}
     return {
         "allocations": lines,
         "project_id": project or "simulation",
         "user_id": name,
-        "consumer_generation": wish.seen,
+        "consumer_generation": update.seen,
         "consumer_type": "INSTANCE",
     }
 

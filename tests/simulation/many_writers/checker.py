@@ -115,17 +115,17 @@ def _acts(operations: Sequence[Operation], witnessed: Mapping[str, float]) -> di
     found: dict[str, list[Act]] = {}
     where: dict[str, set[str]] = {}
     for each in operations:
-        for wish in each.wishes:
-            found.setdefault(wish.consumer, [])
-            for provider in wish.amounts:
-                where.setdefault(provider, set()).add(wish.consumer)
+        for update in each.updates:
+            found.setdefault(update.consumer, [])
+            for provider in update.amounts:
+                where.setdefault(provider, set()).add(update.consumer)
     for each in operations:
         if each.kind is Kind.READ_GIVEN and each.outcome is Outcome.DONE:
             for consumer in where.get(each.subject, ()):
                 found[consumer].append(_glimpse(each, each.found["held"].get(consumer)))
         elif each.kind is Kind.CLAIM and each.outcome is not Outcome.REFUSED:
-            for act, wish in zip(_writes(each, witnessed), each.wishes, strict=True):
-                found[wish.consumer].append(act)
+            for act, update in zip(_writes(each, witnessed), each.updates, strict=True):
+                found[update.consumer].append(act)
         elif each.subject in found:
             found[each.subject] += _alone(each)
     return found
@@ -134,8 +134,8 @@ def _acts(operations: Sequence[Operation], witnessed: Mapping[str, float]) -> di
 def _writes(each: Operation, witnessed: Mapping[str, float]) -> Iterator[Act]:
     is_done = each.outcome is Outcome.DONE
     end_s = each.ended_s if is_done else witnessed.get(each.name, NEVER)
-    for wish in each.wishes:
-        yield Act(each.name, "write", each.begun_s, end_s, seen=wish.seen, amounts=wish.amounts)
+    for update in each.updates:
+        yield Act(each.name, "write", each.begun_s, end_s, seen=update.seen, amounts=update.amounts)
 
 
 def _alone(each: Operation) -> list[Act]:
@@ -187,7 +187,9 @@ def _projects(operations: Sequence[Operation]) -> Iterator[str]:
     there_s: dict[str, float] = {}
     for each in operations:
         if each.kind is Kind.CLAIM and each.project:
-            sums.setdefault(each.project, set()).add(_sum(wish.amounts for wish in each.wishes))
+            sums.setdefault(each.project, set()).add(
+                _sum(update.amounts for update in each.updates)
+            )
             if each.outcome is Outcome.DONE:
                 known_s = there_s.get(each.project, NEVER)
                 there_s[each.project] = min(each.ended_s, known_s)

@@ -49,7 +49,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ConsumerUpdate:
     """The requested allocations of one consumer; without amounts they are to be deleted.
 
     ``seen`` is the expected generation, ``None`` if the consumer must not exist.
@@ -83,7 +83,7 @@ class Operation:
     status: int = 0
     """The answer's status; 0 if there was no answer."""
     subject: str = ""
-    wishes: tuple[Wish, ...] = ()
+    updates: tuple[ConsumerUpdate, ...] = ()
     project: str = ""
     seen: int | None = None
     total: int = 0
@@ -135,6 +135,6 @@ def read(path: Path) -> list[Operation]:
         if "kind" not in line:
             continue
         line["kind"], line["outcome"] = Kind(line["kind"]), Outcome(line["outcome"])
-        line["wishes"] = tuple(Wish(**each) for each in line["wishes"])
+        line["wishes"] = tuple(ConsumerUpdate(**each) for each in line["wishes"])
         found.append(Operation(**line))
     return found

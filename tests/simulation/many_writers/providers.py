@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.simulation.many_writers.history import Kind, Operation, Outcome, Wish
+from tests.simulation.many_writers.history import ConsumerUpdate, Kind, Operation, Outcome
 
 FIRST = 1
 """The generation of a provider whose inventory was set once, without further writes."""
@@ -179,8 +179,8 @@ def gather(
     held_once = _held_once(operations)
     for each in operations:
         if each.kind is Kind.CLAIM:
-            named = {uuid for wish in each.wishes for uuid in wish.amounts}
-            was = {uuid for wish in each.wishes for uuid in _held_before(held_once, wish)}
+            named = {uuid for update in each.updates for uuid in update.amounts}
+            was = {uuid for update in each.updates for uuid in _held_before(held_once, update)}
             for uuid in named:
                 made[uuid].claims.append(each)
             for uuid in was - named:
@@ -212,11 +212,11 @@ def _held_once(operations: Iterable[Operation]) -> HeldOnce:
     found: dict[tuple[str, int], set[str]] = {}
     for each in operations:
         if each.kind is Kind.CLAIM and each.outcome is not Outcome.REFUSED:
-            for wish in each.wishes:
-                key = (wish.consumer, wish.generation)
-                found.setdefault(key, set()).update(wish.amounts)
+            for update in each.updates:
+                key = (update.consumer, update.generation)
+                found.setdefault(key, set()).update(update.amounts)
     return found
 
 
-def _held_before(held_once: HeldOnce, wish: Wish) -> set[str]:
-    return set() if wish.seen is None else held_once.get((wish.consumer, wish.seen), set())
+def _held_before(held_once: HeldOnce, update: ConsumerUpdate) -> set[str]:
+    return set() if update.seen is None else held_once.get((update.consumer, update.seen), set())

@@ -16,7 +16,7 @@ from random import Random
 
 from tests.simulation.many_writers.asking import Asking
 from tests.simulation.many_writers.doors import Door
-from tests.simulation.many_writers.history import History, Kind, Operation, Outcome, Wish
+from tests.simulation.many_writers.history import ConsumerUpdate, History, Kind, Operation, Outcome
 
 OWN = 2
 """Consumers that each writer has of its own at the same time."""
@@ -158,7 +158,7 @@ class Writer(Client):
 
     def _note(self, done: Operation) -> Operation:
         """Remember the generations of a claim's consumers."""
-        for each in done.wishes:
+        for each in done.updates:
             if done.outcome is Outcome.DONE:
                 self._known[each.consumer] = each.generation if each.amounts else None
             else:
@@ -170,7 +170,7 @@ class Writer(Client):
         if not self._look(consumer):
             return None
         seen = self._known[consumer]
-        done = self._note(self.asking.claim([Wish(consumer, seen, self._amounts())]))
+        done = self._note(self.asking.claim([ConsumerUpdate(consumer, seen, self._amounts())]))
         if seen is None and done.outcome is Outcome.UNKNOWN:
             self._give_up(consumer)
         return done
@@ -188,8 +188,11 @@ class Writer(Client):
         if seen is None:
             return None
         successor = self._new_consumer()
-        wishes = [Wish(consumer, seen, {}), Wish(successor, None, self._amounts())]
-        done = self._note(self.asking.claim(wishes))
+        updates = [
+            ConsumerUpdate(consumer, seen, {}),
+            ConsumerUpdate(successor, None, self._amounts()),
+        ]
+        done = self._note(self.asking.claim(updates))
         if done.outcome is Outcome.DONE:
             self._give_up(consumer, successor)
         elif done.outcome is Outcome.UNKNOWN:
@@ -198,13 +201,13 @@ class Writer(Client):
 
     def _claim_shared(self) -> Operation | None:
         many = self.dice.sample(SHARED, self.dice.choice((1, 1, 2)))
-        wishes: list[Wish] = []
+        updates: list[ConsumerUpdate] = []
         for each in many:
             found = self.asking.consumer(each)
             if found.outcome is not Outcome.DONE:
                 return found
-            wishes.append(Wish(each, found.found["generation"], self._amounts()))
-        return self.asking.claim(wishes)
+            updates.append(ConsumerUpdate(each, found.found["generation"], self._amounts()))
+        return self.asking.claim(updates)
 
     def _move_pair(self) -> Operation | None:
         """Move units between two consumers, and from provider to provider.
@@ -215,11 +218,11 @@ class Writer(Client):
         if not all([self._look(each) for each in self._pair]):
             return None
         first = self.dice.randint(1, PAIR_UNITS - 1)
-        wishes = [
-            Wish(each, self._known[each], {self.dice.choice(self.places.all): units})
+        updates = [
+            ConsumerUpdate(each, self._known[each], {self.dice.choice(self.places.all): units})
             for each, units in zip(self._pair, (first, PAIR_UNITS - first), strict=True)
         ]
-        return self._note(self.asking.claim(wishes, self._project))
+        return self._note(self.asking.claim(updates, self._project))
 
     def _release_own(self) -> Operation | None:
         consumer = self.dice.choice(self._own)
@@ -255,5 +258,10 @@ class Writer(Client):
 def all_consumers(operations: Sequence[Operation]) -> list[str]:
     """All consumers of all claims."""
     return sorted(
-        {wish.consumer for each in operations if each.kind is Kind.CLAIM for wish in each.wishes}
+        {
+            update.consumer
+            for each in operations
+            if each.kind is Kind.CLAIM
+            for update in each.updates
+        }
     )

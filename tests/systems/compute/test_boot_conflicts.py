@@ -19,8 +19,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers.servers import finish_deletes
-from tests.support.behind import boot_behind
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
+from tests.support.outdated_snapshot import boot_outdated
 
 
 @pytest.fixture
@@ -59,21 +59,21 @@ def held(cloud: Cloud) -> dict[str, int]:
 
 def test_a_claim_that_came_too_late_looks_again_and_succeeds(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a"))
-    assert faults(boot_behind(far, on(far, "a"))) == [None]
+    assert faults(boot_outdated(far, on(far, "a"))) == [None]
     assert held(near)["a"] == 2
     far.judge()
 
 
 def test_a_claim_that_came_too_late_finds_another_host(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a", 4), on(near, "b", 4))
-    assert faults(boot_behind(far, far.request(4))) == [None]
+    assert faults(boot_outdated(far, far.request(4))) == [None]
     assert held(near) == {"a": 4, "b": 4, "c": 4}
     far.judge()
 
 
 def test_a_claim_that_came_too_late_for_the_last_room_is_told_so(near: Cloud, far: Cloud) -> None:
     near.boot(near.request(12))
-    (fault,) = faults(boot_behind(far, far.request()))
+    (fault,) = faults(boot_outdated(far, far.request()))
     assert fault is not None
     assert "CapacityFilter removed 3" in fault
     far.judge()
@@ -85,7 +85,7 @@ def test_claims_behind_one_that_came_too_late_are_not_taken_for_proven(
     """The first claim is planned at a generation that is gone; the second one, behind it, at
     the very generation that the other process made, without having seen what it took."""
     near.boot(on(near, "a", 4))
-    outcomes = boot_behind(far, on(far, "a", 2), on(far, "a", 2))
+    outcomes = boot_outdated(far, on(far, "a", 2), on(far, "a", 2))
     assert held(near)["a"] == 4, "the host was sold twice"
     assert all(fault and "CapacityFilter" in fault for fault in faults(outcomes))
     far.judge()
@@ -99,7 +99,7 @@ def test_no_number_of_moves_makes_stale_claims_look_proven(
     near.boot(*(on(near, "a") for _ in range(taken)))
     for _ in range(moves - taken):
         near.report(reported("a", disk_gb=200 + near.ids.seed()))
-    outcomes = boot_behind(far, *(on(far, "a") for _ in range(4)))
+    outcomes = boot_outdated(far, *(on(far, "a") for _ in range(4)))
     assert faults(outcomes).count(None) == 4 - taken
     assert held(near)["a"] == 4
     far.judge()
@@ -107,7 +107,7 @@ def test_no_number_of_moves_makes_stale_claims_look_proven(
 
 def test_claims_that_had_nothing_to_do_with_a_late_one_stand(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a"))
-    outcomes = boot_behind(far, on(far, "b"), on(far, "a"), on(far, "c"), on(far, "a"))
+    outcomes = boot_outdated(far, on(far, "b"), on(far, "a"), on(far, "c"), on(far, "a"))
     assert faults(outcomes) == [None] * 4
     assert held(near) == {"a": 3, "b": 1, "c": 1}
     far.judge()
@@ -124,7 +124,7 @@ def test_a_host_that_moves_to_another_row_keeps_its_orders(near: Cloud, far: Clo
     near.write(forget_first)
     near.boot(on(near, "b"))
     placed, beaten = on(far, late), on(far, "b")
-    assert faults(boot_behind(far, placed, beaten)) == [None, None]
+    assert faults(boot_outdated(far, placed, beaten)) == [None, None]
     server = far.read(lambda tx: servers.by_uuid(tx, placed.server_ids[0]))
     assert server is not None
     assert server.host == late
@@ -164,7 +164,7 @@ def test_retries_have_an_end(near: Cloud, far: Cloud, attempts_max: int) -> None
         deaf.load(tx)
     near.boot(on(near, "a"))
     requests = on(far, "a"), on(far, "b"), on(far, "a")
-    outcomes = boot_behind(far, *requests, follower=deaf, attempts_max=attempts_max)
+    outcomes = boot_outdated(far, *requests, follower=deaf, attempts_max=attempts_max)
     assert [isinstance(each, ConcurrentUpdate) for each in outcomes] == [True, False, True]
     assert deaf.asked == attempts_max - 1
     assert held(near) == {"a": 1, "b": 1, "c": 0}

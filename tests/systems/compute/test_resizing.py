@@ -80,7 +80,7 @@ def test_a_reverted_resize_is_as_if_it_had_never_been(movers: Movers) -> None:
     assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.server(uuid).flavor_id == "small"
     assert movers.server(uuid).power_state == Power.RUNNING
-    assert movers.told() == []
+    assert movers.pending_orders() == []
 
 
 def test_down_a_size_the_larger_one_counts_until_it_is_confirmed(movers: Movers) -> None:
@@ -175,7 +175,7 @@ def reverted_without_the_destination(movers: Movers) -> tuple[ServerId, Migratio
 
 def test_a_silent_destination_does_not_stop_a_revert_and_keeps_its_amounts(movers: Movers) -> None:
     uuid, migration = reverted_without_the_destination(movers)
-    assert movers.told() == [("destroy", "b1"), ("return", "a1")]
+    assert movers.pending_orders() == [("destroy", "b1"), ("return", "a1")]
     movers.tell("return", uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.migration(uuid).status == MigrationStatus.REVERTING
@@ -219,7 +219,7 @@ def test_word_of_an_earlier_revert_is_not_taken_for_that_of_a_later_one(
     (order,) = [each for each in movers.waiting("destroy") if each.host == "b1"]
     movers.settle(order, fault)
     assert movers.state(uuid) == ("VERIFY_RESIZE", Task.RESIZE_REVERTING, "a1")
-    assert movers.told() == [("destroy", "a2")]
+    assert movers.pending_orders() == [("destroy", "a2")]
     assert movers.held(first.uuid) == ({} if fault is None else {"b1": SMALL_TAKES})
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
@@ -291,7 +291,7 @@ def test_a_resize_on_the_same_host_holds_both_sizes_there(tmp_path: Path) -> Non
     movers.resize(uuid)
     movers.tell("resize", uuid)
     movers.act(resizing.confirm, uuid)
-    assert movers.told() == []
+    assert movers.pending_orders() == []
     assert movers.migration(uuid).status == MigrationStatus.CONFIRMED
     assert movers.held(uuid) == {"a1": BIG_TAKES}
     movers.close()

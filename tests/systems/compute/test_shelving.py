@@ -116,7 +116,7 @@ def test_a_host_that_does_not_let_go_keeps_the_server(movers: Movers) -> None:
     movers.wait()
     movers.sweep()
     # What is to be destroyed has no time limit.
-    assert movers.told() == [("offload", "a1")]
+    assert movers.pending_orders() == [("offload", "a1")]
     movers.tell("offload", uuid, "It is busy.")
     assert movers.state(uuid) == ("SHELVED", None, "a1")
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -134,7 +134,7 @@ def test_a_server_that_does_not_start_is_shelved_again(movers: Movers, is_late: 
         # It may have been started all the same.
         assert movers.state(uuid) == ("SHELVED_OFFLOADED", Task.SHELVING_OFFLOADING, "b1")
         assert movers.held(uuid) == {"b1": SMALL_TAKES}
-        assert movers.told() == [("offload", "b1")]
+        assert movers.pending_orders() == [("offload", "b1")]
         movers.finish()
     else:
         movers.tell("unshelve", uuid, "No image.")

@@ -23,7 +23,7 @@ from innkeeper.scheduling.weighers import (
 )
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
 from innkeeper.snapshot.columns import HostTable
-from tests.support.choosing import in_aggregates, say, weights_by, with_servers
+from tests.support.host_facts import in_aggregates, say, weights_by, with_servers
 from tests.support.tables import NOW_S, asking, host, pipeline_of, plan, table_of
 
 WHOLE = slice(None)

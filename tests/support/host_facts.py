@@ -16,7 +16,7 @@ WHOLE = slice(None)
 HALF = 2**64
 
 
-def left_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
+def passed_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
     """The hosts that pass a filter; a call for some rows must give the same."""
     mask = chooser.mask(table, spec, WHOLE)
     some = np.arange(table.host_count)[::-2]

@@ -9,7 +9,7 @@ from innkeeper.domain.errors import Busy
 from innkeeper.store.transactions import Store, Tx
 
 
-class Losing(Store):
+class FailingCommits(Store):
     """A store that rejects every commit at its very end."""
 
     def __init__(self, store: Store) -> None:

@@ -7,14 +7,14 @@ from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 
-def told_since(tx: Tx, last: Bookmark = BEGINNING) -> list[tuple[ProviderId, int]]:
+def changes_since(tx: Tx, last: Bookmark = BEGINNING) -> list[tuple[ProviderId, int]]:
     """The providers that changed after a row, in order, with the reported generation."""
     rows = changes.after(tx, last)
     assert rows is not None, "the feed was cut"
     return [(each.provider_id, each.generation) for each in rows]
 
 
-def bookmark_before(tx: Tx, number: int) -> Bookmark:
+def bookmark_at(tx: Tx, number: int) -> Bookmark:
     """The bookmark of a reader that has read all rows before this one of a feed without gaps."""
     rows = changes.after(tx, BEGINNING)
     assert rows is not None, "the feed was cut"
