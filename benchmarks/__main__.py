@@ -198,7 +198,7 @@ def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
     searched = (found, searching.MACHINES, extent.searching.host_counts)
     makers: Mapping[str, Callable[[], Sequence[str]]] = {
         "deciding": lambda: [report.deciding(found, deciding.cases(extent.decided_hosts))],
-        "dedicating": lambda: [report.dedicating(found, dedicating.WISHES)],
+        "dedicating": lambda: [report.dedicating(found, dedicating.KINDS)],
         "explanations": lambda: [report.explaining(found, extent.explaining.hosts)],
         "loading": lambda: [report.loading(found, extent.loaded_hosts)],
         "serving": lambda: _of_boots(found, "boot", extent.serving),

@@ -59,8 +59,8 @@ def versions() -> Iterator[str]:
     for program, package, place in PROGRAMS:
         with suppress(Missing), _or_missing():
             found = packages.find(program, package, beside=place)
-            told = subprocess.check_output([found, "--version"], text=True)
-            yield " ".join(told.partition(" for ")[0].split())
+            reported = subprocess.check_output([found, "--version"], text=True)
+            yield " ".join(reported.partition(" for ")[0].split())
 
 
 @contextmanager

@@ -35,9 +35,9 @@ class Client:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def call(self, method: str, path: str, body: Any = None, *, is_told: bool = True) -> Any:
+    def call(self, method: str, path: str, body: Any = None, *, is_printed: bool = True) -> Any:
         """Send one request; the answer must be a success."""
-        if is_told:
+        if is_printed:
             print(f"  {method} {path}" + (f"  {json.dumps(body)}" if body else ""))
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=WITHIN_S)
         headers = {"x-auth-token": ADMIN, "openstack-api-version": "compute 2.74"}
@@ -56,14 +56,14 @@ class Client:
     def servers(self) -> list[Any]:
         """All servers, with all their fields."""
         path = "/compute/v2.1/servers/detail"
-        found: list[Any] = self.call("GET", path, is_told=False)["servers"]
+        found: list[Any] = self.call("GET", path, is_printed=False)["servers"]
         return found
 
     def host_count(self) -> int:
         """The number of hosts; none while the service does not answer."""
         path = "/compute/v2.1/os-hypervisors"
         try:
-            return len(self.call("GET", path, is_told=False)["hypervisors"])
+            return len(self.call("GET", path, is_printed=False)["hypervisors"])
         except OSError:
             return 0
 
@@ -101,13 +101,13 @@ def tell(client: Client) -> None:
     )
 
     say("Where would the next one go, and why? Asking claims nothing:")
-    told = explain(client, "small")
-    print(f"  {told['hosts']} hosts; these are the best:")
+    reported = explain(client, "small")
+    print(f"  {reported['hosts']} hosts; these are the best:")
     show(
         ("host", "weight", "made of"),
         [
             (each["host"], f"{each['weight']:.2f}", parts(each["parts"]))
-            for each in told["best"][:3]
+            for each in reported["best"][:3]
         ],
     )
 
@@ -125,7 +125,7 @@ def tell(client: Client) -> None:
     say("Deleted, all of them; every unit is free again:")
     for each in client.servers():
         path = f"/compute/v2.1/servers/{each['id']}"
-        client.call("DELETE", path, is_told=each is huge)
+        client.call("DELETE", path, is_printed=each is huge)
     wait_until(lambda: not client.servers())
     used = client.call("GET", "/compute/v2.1/os-hypervisors/statistics")
     left = used["hypervisor_statistics"]

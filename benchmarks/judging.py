@@ -112,4 +112,4 @@ def _differences(
             yield f"The {kind.word} {uuid} was acknowledged, and holds {found.get(uuid)}."
     extra = len(found.keys() - known)
     if extra:
-        yield f"{extra} {kind.word}s are there that nobody was told of."
+        yield f"{extra} {kind.word}s exist without an acknowledgement."

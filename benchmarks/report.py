@@ -80,16 +80,16 @@ def deciding(found: Found, cases: Iterable[Case]) -> str:
     return _table(names, rows)
 
 
-def dedicating(found: Found, wishes: Iterable[str]) -> str:
+def dedicating(found: Found, variants: Iterable[str]) -> str:
     """Decisions with and without pclouds."""
     rows = [
         (
-            DEDICATED[wish],
-            _of(found, f"dedicated.{wish}.median", ".0f"),
-            _of(found, f"dedicated.{wish}.p99", ".0f"),
-            _of(found, f"dedicated.{wish}.share", ".3f"),
+            DEDICATED[wanted],
+            _of(found, f"dedicated.{wanted}.median", ".0f"),
+            _of(found, f"dedicated.{wanted}.p99", ".0f"),
+            _of(found, f"dedicated.{wanted}.share", ".3f"),
         )
-        for wish in wishes
+        for wanted in variants
     ]
     return _table(("pclouds", "median us", "p99 us", "time beside none"), rows)
 
@@ -111,12 +111,12 @@ def explaining(found: Found, hosts: int) -> str:
     """Boots with and without recorded decisions."""
     rows = [
         (
-            wish,
-            _of(found, f"explanations.{hosts}.{wish}.rate", ",.0f"),
-            _of(found, f"explanations.{hosts}.{wish}.busy", ".0f"),
-            _of(found, f"explanations.{hosts}.{wish}.share", ".3f"),
+            wanted,
+            _of(found, f"explanations.{hosts}.{wanted}.rate", ",.0f"),
+            _of(found, f"explanations.{hosts}.{wanted}.busy", ".0f"),
+            _of(found, f"explanations.{hosts}.{wanted}.share", ".3f"),
         )
-        for wish in ("off", "brief", "full")
+        for wanted in ("off", "brief", "full")
     ]
     return _table(
         ("`explain_decisions`", "boots/s", "processor, us per boot", "time beside off"), rows
@@ -259,8 +259,8 @@ def targets(found: Found) -> Iterable[str]:
     for name, most in TOGETHER_MAX_MS.items():
         yield from _at_most(found, name % TOGETHER_AT, most)
     yield from _at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
-    for wish in ("plain", "named"):
-        yield from _at_most(found, f"dedicated.{wish}.share", DEDICATED_MAX)
+    for wanted in ("plain", "named"):
+        yield from _at_most(found, f"dedicated.{wanted}.share", DEDICATED_MAX)
     for name, most in LOAD_MAX.items():
         yield from _at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]

@@ -170,8 +170,8 @@ def _commits(service: Started) -> tuple[float, float]:
     """The number of commits of all processes, and of the steps in them."""
     with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
-    told = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
-    return float(told[f"{STEPS}_count"]), float(told[f"{STEPS}_sum"])
+    reported = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
+    return float(reported[f"{STEPS}_count"]), float(reported[f"{STEPS}_sum"])
 
 
 def repeated(log: Path, begin: int = 0) -> int:

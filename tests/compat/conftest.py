@@ -41,7 +41,7 @@ def bring(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(from_url: str, to_url: str, *more: str) -> tuple[int, str, str]:
         capsys.readouterr()
         status = main([*words(from_url, to_url), *more])
-        told = capsys.readouterr()
-        return status, told.out, told.err
+        reported = capsys.readouterr()
+        return status, reported.out, reported.err
 
     return run

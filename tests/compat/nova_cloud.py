@@ -98,7 +98,7 @@ class Nova:
         migration.db_sync(database="api")
         self.context = context.get_admin_context()
         self.settings = settings
-        self.told: dict[str, Any] = {}
+        self.reported: dict[str, Any] = {}
         self.limit: int = CONF.scheduler.max_placement_results
         self._headers = headers
 
@@ -113,8 +113,8 @@ class Nova:
 
     def note(self, name: str, answer: Any) -> Any:
         """Keep an answer, to be compared with those of other services."""
-        assert name not in self.told, name
-        self.told[name] = plain(answer)
+        assert name not in self.reported, name
+        self.reported[name] = plain(answer)
         return answer
 
     def tree(self, host: str) -> tuple[Any, ProviderTree]:

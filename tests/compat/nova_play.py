@@ -27,12 +27,12 @@ SCENES = (
 )
 
 
-def main(settings: Path, told: Path, roles: str) -> None:
+def main(settings: Path, reported: Path, roles: str) -> None:
     """Play the scenes; with roles in a header, for services without authentication."""
     nova = Nova(settings, {"x-roles": roles} if roles else {})
     for scene in SCENES:
         scene(nova)
-    told.write_text(json.dumps(nova.told, indent=1), encoding="utf-8")
+    reported.write_text(json.dumps(nova.reported, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -97,15 +97,15 @@ def hosts_and_servers(nova: Nova) -> None:
     owner = {"project_id": PROJECT, "user_id": USER}
     server = objects.Instance(nova.context, uuid=uuid("placed"), **owner, **where)
     server.create()
-    status, told = _manage(nova, "placement", "audit", "--verbose")
-    assert status == 0, told
+    status, reported = _manage(nova, "placement", "audit", "--verbose")
+    assert status == 0, reported
     # A server that Nova has forgotten, whose claim remains.
     server.destroy()
-    status, told = _manage(nova, "placement", "audit", "--verbose")
-    assert status == ORPHANS_FOUND, told
-    assert uuid("placed") in told
-    status, told = _manage(nova, "placement", "audit", "--delete")
-    assert status == ORPHANS_DELETED, told
+    status, reported = _manage(nova, "placement", "audit", "--verbose")
+    assert status == ORPHANS_FOUND, reported
+    assert uuid("placed") in reported
+    status, reported = _manage(nova, "placement", "audit", "--delete")
+    assert status == ORPHANS_DELETED, reported
     left = nova.client().get_allocs_for_consumer(nova.context, uuid("placed"))
     assert left["allocations"] == {}
 

@@ -44,7 +44,7 @@ class Started:
     data_dir: Path
     program: Forked
     copies: Copies
-    told: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
     """The service's log lines so far."""
 
     @property
@@ -109,7 +109,7 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
     # Without a home: a developer's own settings must not matter.
     copies = Copies(environment(HOME=str(data_dir)))
     service = Started("", data_dir, program, copies)
-    reader = threading.Thread(target=_read, args=(said, lines, service.told), daemon=True)
+    reader = threading.Thread(target=_read, args=(said, lines, service.reported), daemon=True)
     reader.start()
     try:
         service.url = _address(lines, program)
@@ -123,9 +123,9 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
         said.close()
 
 
-def _read(source: IO[str], lines: queue.Queue[str], told: list[str]) -> None:
+def _read(source: IO[str], lines: queue.Queue[str], reported: list[str]) -> None:
     for line in source:
-        told.append(line)
+        reported.append(line)
         lines.put(line)
 
 

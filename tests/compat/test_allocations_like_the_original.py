@@ -58,7 +58,7 @@ def asked_at(version: str, body: dict[str, Any]) -> dict[str, Any]:
     return {**body, **OWNER, **more, **kind}
 
 
-def test_a_life_in_every_form(pair: Pair) -> None:
+def test_the_life_cycle_at_every_version(pair: Pair) -> None:
     two = held({"VCPU": 2})
     for minor in CHANGED_IN:
         version = f"1.{minor}"
@@ -163,7 +163,7 @@ def test_refused_lines(pair: Pair) -> None:
     )
 
 
-def test_who_holds(pair: Pair) -> None:
+def test_consumers_owners(pair: Pair) -> None:
     path = f"/allocations/{uuid(4100)}"
     one = asked_at("1.39", {"allocations": held({"VCPU": 1})})
     asks = [Ask("PUT", path, one)]

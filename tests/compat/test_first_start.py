@@ -32,15 +32,15 @@ def test_from_the_first_start_to_a_new_password(tmp_path: Path) -> None:
     with started(tmp_path) as service:
         first = service.login_file.read_text()
         assert login(service) == 201
-        told = "".join(service.told)
+        reported = "".join(service.reported)
     password = yaml.safe_load(first)["clouds"]["innkeeper"]["auth"]["password"]
-    assert "first start" in told
-    assert password not in told
+    assert "first start" in reported
+    assert password not in reported
     for path in (tmp_path / "clouds.yaml", tmp_path / "innkeeper.sqlite3"):
         assert stat.S_IMODE(path.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
 
     with started(tmp_path) as service:
-        assert "first start" not in "".join(service.told)
+        assert "first start" not in "".join(service.reported)
         # The file has the new port; nothing else has changed.
         assert login(service) == 201
         second = yaml.safe_load(service.login_file.read_text())

@@ -64,7 +64,7 @@ def test_an_aggregate_is_created_and_deleted(service: Started) -> None:
     assert service.ask("aggregate", "list") == []
 
 
-def test_placement_knows_the_hosts_of_an_aggregate(service: Started) -> None:
+def test_an_aggregates_hosts_are_mirrored_in_placement(service: Started) -> None:
     made = service.ask("aggregate", "create", "known")
     service.do("aggregate", "add", "host", "known", "host-2")
     listed = service.ask("resource", "provider", "list", "--member-of", made["uuid"])
@@ -117,7 +117,7 @@ def test_a_server_group_is_created_and_deleted(service: Started) -> None:
     assert service.ask("server", "group", "list") == []
 
 
-def test_servers_are_apart_or_not_there(service: Started) -> None:
+def test_anti_affinity_rejects_a_server_without_a_free_host(service: Started) -> None:
     group = service.ask("server", "group", "create", "--policy", "anti-affinity", "apart")
     hint = ("--hint", f"group={group['id']}")
     made = [boot(service, f"apart-{n}", *hint) for n in range(len(HOSTS))]

@@ -45,10 +45,10 @@ def played(folder: Path, placement: Mapping[str, str], roles: str = "") -> dict[
     lines = []
     for section, options in sections.items():
         lines += [f"[{section}]", *(f"{name} = {value}" for name, value in options.items())]
-    settings, told = folder / "nova.conf", folder / "told.json"
+    settings, reported = folder / "nova.conf", folder / "told.json"
     settings.write_text("\n".join(lines) + "\n", encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.compat.nova_play", str(settings), str(told), roles],
+        [sys.executable, "-m", "tests.compat.nova_play", str(settings), str(reported), roles],
         cwd=ROOT,
         env=environment(HOME=str(folder), PYTHONPATH=str(ROOT)),
         capture_output=True,
@@ -57,7 +57,7 @@ def played(folder: Path, placement: Mapping[str, str], roles: str = "") -> dict[
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    answers: dict[str, Any] = json.loads(told.read_text(encoding="utf-8"))
+    answers: dict[str, Any] = json.loads(reported.read_text(encoding="utf-8"))
     return answers
 
 

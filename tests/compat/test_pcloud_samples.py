@@ -87,8 +87,8 @@ class Story:
         program, *words = shlex.split(INNER.sub(inner, command))
         assert program == PROGRAM, f"Another program's command: {command}"
         outcome = self._service.run(*words, login=login)
-        told = [*outcome.output.splitlines(), *outcome.errors.splitlines()]
-        lines = [self._normal.form(each.rstrip()) for each in told if each.strip()]
+        reported = [*outcome.output.splitlines(), *outcome.errors.splitlines()]
+        lines = [self._normal.form(each.rstrip()) for each in reported if each.strip()]
         return "".join(f"{each}\n" for each in (PROMPT + command, *lines))
 
 
@@ -121,9 +121,9 @@ def test_values_that_differ_per_run_keep_their_place() -> None:
     normal = Normal("http://127.0.0.1:41234")
     first, second = "01a203ca-9d2c-7db2-ac68-4655a4b0494d", "01a203ca97627176af5babf30978bb31"
     text = f"| {first} | {second} | 2026-11-22T15:05:39.445048 |"
-    told = normal.form(text)
-    assert len(told) == len(text)
-    assert told == (
+    reported = normal.form(text)
+    assert len(reported) == len(text)
+    assert reported == (
         "| 00000000-0000-0000-0000-000000000001 | 00000000000000000000000000000002 "
         "| 2030-01-31T12:00:00.000000 |"
     )

@@ -229,8 +229,8 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
     assert "1 of 2 failed" in refused
     before = machine_of(service, "door")
     service.do(*change, "--disable", "door", login=alice)
-    told = service.ask("pcloud", "host", "replace", "web", "door", login=alice)
-    assert (told["name"], told["state"]) == ("door", "disabled")
+    reported = service.ask("pcloud", "host", "replace", "web", "door", login=alice)
+    assert (reported["name"], reported["state"]) == ("door", "disabled")
     assert machine_of(service, "door") != before
     refused = service.refuses("pcloud", "host", "replace", "web", "left", login=alice)
     assert "enabled and in order" in refused

@@ -18,14 +18,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: Run) -> None:
     theirs, ours = of_original(filled), of_ours(target)
 
-    status, told, _ = bring(filled.url, at(target), "--dry-run")
+    status, reported, _ = bring(filled.url, at(target), "--dry-run")
     assert status == 1
-    assert "providers made, renamed or moved: 12\n" in told
-    assert "consumers written: 19\n" in told
+    assert "providers made, renamed or moved: 12\n" in reported
+    assert "consumers written: 19\n" in reported
     assert generations(ours) == {}
 
-    status, told, warned = bring(filled.url, at(target))
-    assert (status, told) == (0, EVERYTHING), warned
+    status, reported, warned = bring(filled.url, at(target))
+    assert (status, reported) == (0, EVERYTHING), warned
 
     # Checked with a client that is not the program's own.
     shrunk, odd, card = named("shrunk"), named("odd"), named("rechner-ä1-card")
@@ -44,8 +44,8 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
     )
 
     before = generations(ours)
-    assert bring(filled.url, at(target))[:2] == (0, told)
-    assert bring(filled.url, at(target), "--verify-only")[:2] == (0, told)
+    assert bring(filled.url, at(target))[:2] == (0, reported)
+    assert bring(filled.url, at(target), "--verify-only")[:2] == (0, reported)
     status, counted, _ = bring(filled.url, at(target), "--dry-run")
     assert status == 0
     assert {line.rpartition(": ")[2] for line in counted.splitlines()} == {"0"}
@@ -92,7 +92,7 @@ def test_each_kind_of_difference_is_found_and_mended(
     ours.call("DELETE", f"/allocations/{gone}")
     extra = ours.hold("extra", {other_host: {"VCPU": 1}})
 
-    status, told, _ = bring(filled.url, at(target), "--verify-only")
+    status, reported, _ = bring(filled.url, at(target), "--verify-only")
     assert status == 1
     usage = f"provider {pool}: usage of DISK_GB: 123 in the source, 114 in the target"
     expected = [
@@ -116,24 +116,24 @@ def test_each_kind_of_difference_is_found_and_mended(
         usage,
         'project "theirs": usage of VCPU: 0 in the source, 2 in the target',
     ]
-    lines = told.splitlines()
-    assert [line for line in expected if line not in lines] == [], told
+    lines = reported.splitlines()
+    assert [line for line in expected if line not in lines] == [], reported
     assert lines[-1] == f"{len(lines) - 1} differences"
 
     before = generations(ours)
-    status, told, warned = bring(filled.url, at(target))
-    assert (status, told) == (2, "")
+    status, reported, warned = bring(filled.url, at(target))
+    assert (status, reported) == (2, "")
     assert f"providers that the source has not: 1 ({stranger})" in warned
     assert f"consumers that the source has not: 1 ({extra})" in warned
     assert generations(ours) == before
 
-    status, told, warned = bring(filled.url, at(target), "--others", "keep")
-    assert (status, told) == (0, EVERYTHING), warned
+    status, reported, warned = bring(filled.url, at(target), "--others", "keep")
+    assert (status, reported) == (0, EVERYTHING), warned
     assert stranger in generations(ours)
     assert bring(filled.url, at(target), "--verify-only")[0] == 1
 
-    status, told, warned = bring(filled.url, at(target), "--others", "remove")
-    assert (status, told) == (0, EVERYTHING), warned
+    status, reported, warned = bring(filled.url, at(target), "--others", "remove")
+    assert (status, reported) == (0, EVERYTHING), warned
     assert stranger not in generations(ours)
 
 
@@ -169,8 +169,8 @@ def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, br
     status, _, warned = bring(source.url, at(target))
     assert status == 2
     assert "--others remove" in warned
-    status, told, warned = bring(source.url, at(target), "--others", "remove")
-    assert (status, told) == (0, "equal: 12 providers, 13 consumers\n"), warned
+    status, reported, warned = bring(source.url, at(target), "--others", "remove")
+    assert (status, reported) == (0, "equal: 12 providers, 13 consumers\n"), warned
 
 
 def test_between_two_of_ours_and_back_to_the_original(
@@ -179,7 +179,7 @@ def test_between_two_of_ours_and_back_to_the_original(
     assert bring(filled.url, at(target))[0] == 0
     with running(tmp_path / "next", apis=("placement",), placement_prefix="") as following:
         assert bring(at(target), following.url)[0] == 0
-        status, told, warned = bring(following.url, source.url)
-        assert (status, told) == (0, EVERYTHING), warned
+        status, reported, warned = bring(following.url, source.url)
+        assert (status, reported) == (0, EVERYTHING), warned
         # By whichever route it came.
-        assert bring(filled.url, source.url, "--verify-only")[:2] == (0, told)
+        assert bring(filled.url, source.url, "--verify-only")[:2] == (0, reported)

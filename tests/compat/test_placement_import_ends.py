@@ -79,8 +79,8 @@ def test_unknown_names_are_reported_before_the_first_write(
             row = (name, "2030-01-01 00:00:00.000000")
             database.execute("insert into traits (name, created_at) values (?, ?)", row)
     theirs.set(host, "traits", ["HW_OF_THE_FUTURE"])
-    status, told, warned = bring(source.url, at(target))
-    assert (status, told) == (2, "")
+    status, reported, warned = bring(source.url, at(target))
+    assert (status, reported) == (2, "")
     assert "does not know the trait HW_OF_THE_FUTURE" in warned
     assert host in warned
     assert "FAR_FUTURE" not in warned

@@ -39,7 +39,7 @@ def made(number: int, name: str | None = None, **more: Any) -> Ask:
     return Ask("POST", PROVIDERS, body)
 
 
-def test_a_life_in_every_form(pair: Pair) -> None:
+def test_the_life_cycle_at_every_version(pair: Pair) -> None:
     for minor in CHANGED_IN:
         version = f"1.{minor}"
         number = 100 + minor

@@ -115,9 +115,9 @@ def test_a_live_migration_is_watched_and_stopped(
         number, uuid = under_way(service)
         # With a number the stock command calls a wrong path; with a uuid it searches the
         # list.
-        told = service.ask("server", "migration", "show", "watched", uuid)
-        assert told["Status"] == "running"
-        assert (told["Source Node"], told["Dest Node"]) == ("slow-1", "slow-2")
+        reported = service.ask("server", "migration", "show", "watched", uuid)
+        assert reported["Status"] == "running"
+        assert (reported["Source Node"], reported["Dest Node"]) == ("slow-1", "slow-2")
         service.do("server", "migration", "abort", "watched", number)
         assert becomes(service, "watched", "ACTIVE")[HOST] == "slow-1"
         service.do(*to_other)
@@ -139,7 +139,7 @@ def under_way(service: Started) -> tuple[str, str]:
     raise AssertionError("No migration began to run.")
 
 
-def test_servers_are_saved_from_a_lost_host(service: Started) -> None:
+def test_servers_are_evacuated_from_a_lost_host(service: Started) -> None:
     made = service.ask("server", "create", *BOOT, "saved")
     lost = made[HOST]
     assert "still in use" in service.refuses("server", "evacuate", "saved")

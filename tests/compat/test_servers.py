@@ -116,7 +116,7 @@ def test_a_server_without_a_valid_host_has_a_fault(service: Started) -> None:
     service.do("server", "delete", "--wait", "whale")
 
 
-def test_older_versions_still_speak(service: Started) -> None:
+def test_older_versions_are_supported(service: Started) -> None:
     for version in ("2.1", "2.74"):
         boot = ("--os-compute-api-version", version)
         name = f"at-{version.replace('.', '-')}"

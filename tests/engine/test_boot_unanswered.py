@@ -82,9 +82,9 @@ def test_every_unacknowledged_boot_of_a_batch_finds_its_servers(
     turn_deaf(cloud, doubt())
     placed, nowhere, some = cloud.request(3), cloud.request(6), cloud.request(1, 9)
     answers = cloud.boot(placed, nowhere, some)
-    told = [each for each in answers if isinstance(each, Booted)]
-    assert [len(each.server_ids) for each in told] == [3, 6, 5], "and no more than were made"
-    first, second, third = (each.fault for each in told)
+    output = [each for each in answers if isinstance(each, Booted)]
+    assert [len(each.server_ids) for each in output] == [3, 6, 5], "and no more than were made"
+    first, second, third = (each.fault for each in output)
     assert first is None and third is None
     assert second is not None and second.startswith("No valid host")
     assert statuses(cloud, nowhere) == [Status.ERROR] * 6

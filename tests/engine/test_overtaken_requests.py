@@ -153,15 +153,15 @@ def test_an_overtaken_request_is_retried(
 
 
 @pytest.mark.parametrize("request_of", REQUESTS)
-def test_after_the_last_attempt_the_client_is_told_to_retry(
+def test_after_the_last_attempt_the_client_gets_409(
     operator: PcloudOperator, request_of: Callable[..., tuple[Asking, Any]]
 ) -> None:
     before = operator.world()
     ask, answer = request_of(operator, ATTEMPTS_MAX)
     assert answer.status_code == 409
     assert ask.engine.attempts == ATTEMPTS_MAX
-    (told,) = {each for each in texts(answer.json()) if each == WHOLE_HOSTS.answer}
-    assert "Repeat the request" in told
+    (output,) = {each for each in texts(answer.json()) if each == WHOLE_HOSTS.answer}
+    assert "Repeat the request" in output
     assert operator.world().members == before.members
 
 

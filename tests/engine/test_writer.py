@@ -122,10 +122,10 @@ def log_to(stream: Any) -> None:
 def test_a_broken_log_stream_changes_no_answer(cloud: Cloud, unread: Any) -> None:
     log_to(LosingStream(unread))
     boom = ZeroDivisionError()
-    told = answers(
+    answered = answers(
         started(cloud), raising(boom), *[written(waits_for_the_others) for _ in range(3)]
     )
-    assert told == [boom, "done", "done", "done"]
+    assert answered == [boom, "done", "done", "done"]
 
 
 @ENDS_BY_ACCIDENT
@@ -134,8 +134,8 @@ def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unrea
     log_to(unread)
     thread = started(cloud)
     others = [written(waits_for_the_others) for _ in range(300)]
-    told = answers(thread, raising(ZeroDivisionError()), *others)
-    assert {type(each) for each in told} == {Unavailable}
+    answered = answers(thread, raising(ZeroDivisionError()), *others)
+    assert {type(each) for each in answered} == {Unavailable}
     assert not thread.is_alive
     assert [type(each) for each in answers(thread, written(waits_for_the_others))] == [Unavailable]
 
@@ -143,17 +143,17 @@ def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unrea
 @ENDS_BY_ACCIDENT
 def test_a_command_that_kills_the_thread_refuses_the_waiting_ones(cloud: Cloud) -> None:
     thread = started(cloud)
-    told = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
-    assert [type(each) for each in told] == [Unavailable, Unavailable]
+    answered = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
+    assert [type(each) for each in answered] == [Unavailable, Unavailable]
     assert not thread.is_alive
 
 
 def test_a_command_may_raise_stop_iteration(cloud: Cloud) -> None:
     with capture_logs():
-        told = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
-    assert isinstance(told[0], RuntimeError)
-    assert isinstance(told[0].__cause__, StopIteration)
-    assert told[1] == "done"
+        answered = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
+    assert isinstance(answered[0], RuntimeError)
+    assert isinstance(answered[0].__cause__, StopIteration)
+    assert answered[1] == "done"
 
 
 class OddDesk:
@@ -180,19 +180,19 @@ class OddDesk:
 def test_a_failing_metric_changes_no_answer(cloud: Cloud) -> None:
     request = cloud.request()
     with capture_logs() as logs:
-        told = answers(
+        answered = answers(
             started(cloud, OddDesk()),
             lambda thread: thread.submit(Boot(request)),
             written(waits_for_the_others),
         )
-    assert told == [request, "done"]
+    assert answered == [request, "done"]
     assert [each["event"] for each in logs] == ["commit_uncounted"]
 
 
 def test_waiting_commands_finish_before_the_thread_stops(cloud: Cloud) -> None:
     thread = started(cloud)
-    told = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
-    assert told == ["done"] * 600
+    answered = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
+    assert answered == ["done"] * 600
     assert not thread.is_alive
 
 
@@ -208,8 +208,8 @@ def test_items_of_one_work_are_refused_one_by_one(cloud: Cloud) -> None:
         return [Conflict(f"{item} is odd.") if item % 2 else None for item in items]
 
     other = written(waits_for_the_others)
-    told = answers(started(cloud), *[joined(work, item) for item in range(4)], other)
-    assert [type(each) for each in told] == [type(None), Conflict, type(None), Conflict, str]
+    answered = answers(started(cloud), *[joined(work, item) for item in range(4)], other)
+    assert [type(each) for each in answered] == [type(None), Conflict, type(None), Conflict, str]
     assert sorted(item for items in seen for item in items) == [0, 1, 2, 3]
 
 
@@ -236,8 +236,8 @@ def test_an_item_that_fails_shared_work_fails_alone(cloud: Cloud) -> None:
         return [None] * len(items)
 
     with capture_logs():
-        told = answers(started(cloud), *[joined(work, item) for item in range(1, 6)])
-    assert [type(each) for each in told if each] == [ZeroDivisionError]
+        answered = answers(started(cloud), *[joined(work, item) for item in range(1, 6)])
+    assert [type(each) for each in answered if each] == [ZeroDivisionError]
     with cloud.store.read() as tx:
         (name,) = tx.exec_driver_sql("SELECT name FROM agents").scalars()
     parts = [int(part) for part in str(name).split()[1:]]
@@ -273,11 +273,11 @@ def test_a_service_is_failing_until_one_write_succeeds(cloud: Cloud) -> None:
 def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
     """A late notification of a step that is done already ends nothing."""
     thread = started(cloud)
-    told: list[str] = []
+    answered: list[str] = []
 
     def writes() -> None:
         for _ in range(100):
-            told.append(thread.submit_and_wait(Write(waits_for_the_others), WITHIN_S))
+            answered.append(thread.submit_and_wait(Write(waits_for_the_others), WITHIN_S))
 
     writers = [threading.Thread(target=writes) for _ in range(4)]
     for each in writers:
@@ -285,7 +285,7 @@ def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
     for each in writers:
         each.join()
     try:
-        assert told == ["done"] * 400
+        assert answered == ["done"] * 400
         assert thread.is_alive
     finally:
         thread.stop(WITHIN_S)

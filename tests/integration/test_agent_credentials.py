@@ -104,12 +104,12 @@ def test_no_agent_can_act_for_another(
     theirs = good(orders(two))["orders"]
     assert [each["kind"] for each in theirs] == ["build"]
     before = rows(service)
-    told = [{"order_id": theirs[0]["id"], "ok": True}]
+    output = [{"order_id": theirs[0]["id"], "ok": True}]
     tries = {
         "show": one.ask("GET", f"/{two.id}"),
         "heartbeat": one.ask("POST", f"/{two.id}/heartbeat"),
         "work": orders(one, two.id),
-        "results": one.ask("POST", f"/{two.id}/results", json={"results": told}),
+        "results": one.ask("POST", f"/{two.id}/results", json={"results": output}),
         "hosts": one.report(f"{other}-1", agent_id=two.id),
         "another name": one.register(other),
         "a name of nobody": one.register("north"),
@@ -142,8 +142,8 @@ def test_results_for_another_agents_orders_are_ignored(
     before = rows(service)
     results = [{"order_id": theirs, "ok": False}, {"order_id": 2**40, "ok": False}]
     body = {"results": results}
-    told = good(one.ask("POST", f"/{one.id}/results", json=body))["results"]
-    assert [each["is_news"] for each in told] == [False, False]
+    output = good(one.ask("POST", f"/{one.id}/results", json=body))["results"]
+    assert [each["is_news"] for each in output] == [False, False]
     assert rows(service) == before
 
 
@@ -350,6 +350,6 @@ def test_a_wrong_command_line_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: list[str]
 ) -> None:
     assert main(["agent-credential", *wrong, "--data-dir", str(tmp_path)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("innkeeper: ")
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("innkeeper: ")

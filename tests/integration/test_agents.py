@@ -85,7 +85,7 @@ def test_a_failed_build_has_a_fault_and_a_deleted_server_disappears(tmp_path: Pa
         server_id = boot(service)
         eventually(lambda: status(service, server_id), "ERROR")
         shown = service.call("GET", f"/compute/v2.1/servers/{server_id}").json()["server"]
-        assert "fail, as the agent was told" in shown["fault"]["details"]
+        assert "fail, as the agent was reported" in shown["fault"]["details"]
         assert "as the agent was told" not in shown["fault"]["message"]
         service.call("DELETE", f"/compute/v2.1/servers/{server_id}")
         eventually(lambda: status(service, server_id), "gone")
@@ -149,13 +149,13 @@ def test_an_agent_takes_a_new_token_from_its_file(tmp_path: Path) -> None:
         )
         admin = made.headers["x-subject-token"]
 
-        def told(path: str) -> Any:
+        def reported(path: str) -> Any:
             return service.call("GET", path, token=admin).json()
 
         def state() -> list[str]:
-            return [each["state"] for each in told("/compute/v2.1/os-services")["services"]]
+            return [each["state"] for each in reported("/compute/v2.1/os-services")["services"]]
 
-        (user,) = told("/identity/v3/users?name=innkeeper-agent")["users"]
+        (user,) = reported("/identity/v3/users?name=innkeeper-agent")["users"]
         with agent(service.url, tmp_path / "agent", "--token-file", str(token_file)):
             eventually(state, ["up"])
             # From now on all its tokens are void.
@@ -195,7 +195,7 @@ def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> N
         assert answer.json() == {"orders": []}
 
 
-def test_an_agent_waits_for_a_service_that_is_not_there_yet(tmp_path: Path) -> None:
+def test_an_agent_waits_for_its_service(tmp_path: Path) -> None:
     program = start("http://127.0.0.1:9", tmp_path / "agent", "--name", "one")
     eventually((tmp_path / "agent" / "fake.sqlite3").exists, True)
     with pytest.raises(subprocess.TimeoutExpired):

@@ -40,8 +40,8 @@ class Proxy:
             line.connect(str(self._admin))
             line.sendall(command.encode() + b"\n")
             line.shutdown(socket.SHUT_WR)
-            told = b"".join(iter(lambda: line.recv(4096), b""))
-        return told.decode().strip()
+            reported = b"".join(iter(lambda: line.recv(4096), b""))
+        return reported.decode().strip()
 
     def states(self) -> dict[str, str]:
         """Its view of the services' states."""
@@ -92,7 +92,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, lis
         yield proxy, services, administrator(folder, services[0])
 
 
-def test_the_file_is_taken_as_it_is() -> None:
+def test_the_example_configuration_is_valid() -> None:
     program = packages.find("haproxy", "haproxy")
     done = subprocess.run(
         [program, "-c", "-f", str(SETTINGS)], capture_output=True, text=True, check=False

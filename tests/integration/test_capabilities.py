@@ -47,7 +47,7 @@ def test_a_host_whose_agent_is_silent_for_three_periods_is_not_chosen(tmp_path: 
         assert not _placed(service, "plain")
 
 
-def test_the_first_boot_after_a_restart_knows_what_hosts_are_capable_of(tmp_path: Path) -> None:
+def test_the_first_boot_after_a_restart_uses_stored_capabilities(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         _agent(service)
         _flavors(service)
@@ -65,8 +65,8 @@ def _agent(service: Running) -> str:
 
 
 def _report(service: Running, agent: str) -> None:
-    told = service.call("PUT", f"/compute/v2.1/os-agents/{agent}/hosts", json={"hosts": [HOST]})
-    assert told.status_code == 200, told.text
+    output = service.call("PUT", f"/compute/v2.1/os-agents/{agent}/hosts", json={"hosts": [HOST]})
+    assert output.status_code == 200, output.text
 
 
 def _flavors(service: Running) -> None:

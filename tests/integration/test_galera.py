@@ -169,7 +169,9 @@ def test_a_node_that_is_cut_off_takes_no_writes(nodes: Galera, shared: Callable[
             assert cursor.fetchone() == (count,)
 
 
-def test_a_node_that_is_not_synced_is_left(nodes: Galera, shared: Callable[[], Store]) -> None:
+def test_processes_leave_a_node_that_is_not_synced(
+    nodes: Galera, shared: Callable[[], Store]
+) -> None:
     store = shared()
     writer = writer_of(nodes, store)
     set_desynced(writer, "ON")
@@ -185,7 +187,7 @@ def set_desynced(node: Node, value: str) -> None:
         cursor.execute(f"SET GLOBAL wsrep_desync = {value}")
 
 
-def test_a_node_that_hangs_is_left(nodes: Galera, shared: Callable[[], Store]) -> None:
+def test_processes_leave_a_hung_node(nodes: Galera, shared: Callable[[], Store]) -> None:
     store = shared()
     writer = writer_of(nodes, store)
     writer.pause()
@@ -198,7 +200,7 @@ def test_a_node_that_hangs_is_left(nodes: Galera, shared: Callable[[], Store]) -
     assert goes_on(store)
 
 
-def test_a_story_is_true_in_a_cluster(nodes: Galera, tmp_path: Path) -> None:
+def test_a_scenario_passes_on_a_cluster(nodes: Galera, tmp_path: Path) -> None:
     story = next(each for each in read(STORIES_FOLDER) if each.path.match(STORY))
     with running(tmp_path, database_url=nodes.fresh(), **story.settings) as service:
         tell(story, service)

@@ -55,8 +55,8 @@ def hung(service: Started) -> list[str]:
 def replaced(service: Started) -> int:
     """The metric of killed workers."""
     name = 'innkeeper_workers_replaced_total{why="hung"} '
-    told = anew(service, "GET", "/metrics").text.splitlines()
-    return sum(int(float(line.removeprefix(name))) for line in told if line.startswith(name))
+    output = anew(service, "GET", "/metrics").text.splitlines()
+    return sum(int(float(line.removeprefix(name))) for line in output if line.startswith(name))
 
 
 def suspend(pids: Sequence[int]) -> None:
@@ -115,7 +115,9 @@ def server() -> Iterator[Postgresql]:
     made.close()
 
 
-def test_workers_that_wait_for_their_database_are_left(tmp_path: Path, server: Postgresql) -> None:
+def test_workers_that_wait_for_their_database_are_not_replaced(
+    tmp_path: Path, server: Postgresql
+) -> None:
     given = {"auth": "none", "database_url": server.fresh(), "busy_timeout_s": str(BUSY_S)}
     with two_workers(tmp_path, given) as (service, before):
         statuses: list[int] = []

@@ -147,11 +147,11 @@ def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, 
         answer = made.ask(who, method, path, json=body, headers=PATCH)
     else:
         answer = made.ask(who, method, path, **({"json": body} if body else {}))
-    told = answer.text
+    reported = answer.text
     for word in sorted(ids.values(), key=len, reverse=True):
-        told = told.replace(word, "ID") if len(word) >= NAME_LENGTH_MIN else told
+        reported = reported.replace(word, "ID") if len(word) >= NAME_LENGTH_MIN else reported
     request_id = answer.headers["x-openstack-request-id"]
-    return answer.status_code, told.replace(request_id, "REQUEST")
+    return answer.status_code, reported.replace(request_id, "REQUEST")
 
 
 @pytest.mark.parametrize("entry", EVERYTHING, ids=ids_of)
@@ -159,9 +159,9 @@ def test_another_projects_resource_looks_absent(sides: Sides, entry: tuple[str, 
     made, who, _, theirs = sides
     before = made.rows()
     nothings = dict.fromkeys(theirs, NOBODYS) | {"migration_id": "999999"}
-    status, told = send(made, who, entry, theirs)
-    assert status == 404, told
-    assert (status, told) == send(made, who, entry, nothings)
+    status, reported = send(made, who, entry, theirs)
+    assert status == 404, reported
+    assert (status, reported) == send(made, who, entry, nothings)
     assert {n: r for n, r in lost(before, made.rows()).items() if n not in BUSY} == {}
 
 
@@ -253,10 +253,12 @@ REFUSED_LISTS = (
 @pytest.mark.parametrize("path", REFUSED_LISTS)
 def test_requests_about_other_projects_are_refused_alike(sides: Sides, path: str) -> None:
     made, who, word, theirs = sides
-    status, told = send(made, who, ("GET", path, None), theirs)
-    assert status == 403, told
-    assert word not in told
-    assert (status, told) == send(made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS))
+    status, reported = send(made, who, ("GET", path, None), theirs)
+    assert status == 403, reported
+    assert word not in reported
+    assert (status, reported) == send(
+        made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS)
+    )
 
 
 MARKERS = (
@@ -284,10 +286,10 @@ def test_another_projects_resource_is_no_marker(sides: Sides, path: str) -> None
     asked = send(made, who, ("GET", path, None), theirs | own)
     nothings = dict.fromkeys(theirs, NOBODYS) | own
     path = path.replace(f"{MARK}-flavor", NOBODYS)
-    status, told = send(made, who, ("GET", path, None), nothings)
+    status, reported = send(made, who, ("GET", path, None), nothings)
     assert (asked[0], asked[1].replace(f"{MARK}-flavor", "ID")) == (
         status,
-        told.replace(NOBODYS, "ID"),
+        reported.replace(NOBODYS, "ID"),
     )
 
 
@@ -311,30 +313,30 @@ WISHES: tuple[dict[str, Any], ...] = (
 )
 
 
-def put_in(wish: Any, ids: dict[str, str]) -> Any:
+def put_in(wanted: Any, ids: dict[str, str]) -> Any:
     """The request with these ids in it."""
-    if isinstance(wish, dict):
-        return {name: put_in(value, ids) for name, value in wish.items()}
-    if isinstance(wish, list):
-        return [put_in(each, ids) for each in wish]
-    return str(wish).format_map(ids)
+    if isinstance(wanted, dict):
+        return {name: put_in(value, ids) for name, value in wanted.items()}
+    if isinstance(wanted, list):
+        return [put_in(each, ids) for each in wanted]
+    return str(wanted).format_map(ids)
 
 
 BOOTING = ("servers", "os-explain", "zones/select")
 
 
 @pytest.mark.parametrize("path", [f"{COMPUTE}/{each}" for each in BOOTING])
-@pytest.mark.parametrize("wish", WISHES, ids=str)
+@pytest.mark.parametrize("wanted", WISHES, ids=str)
 def test_a_boot_neither_uses_nor_reveals_other_projects_resources(
-    sides: Sides, path: str, wish: dict[str, Any]
+    sides: Sides, path: str, wanted: dict[str, Any]
 ) -> None:
     made, who, word, theirs = sides
     theirs = {"flavor_id": f"{MARK}-flavor", **theirs}
-    if "flavorRef" in wish and who is made.amber:
+    if "flavorRef" in wanted and who is made.amber:
         return
-    asked = send(made, who, ("POST", path, boot(**put_in(wish, theirs))), theirs)
+    asked = send(made, who, ("POST", path, boot(**put_in(wanted, theirs))), theirs)
     nothings = dict.fromkeys(theirs, NOBODYS)
-    assert asked == send(made, who, ("POST", path, boot(**put_in(wish, nothings))), nothings)
+    assert asked == send(made, who, ("POST", path, boot(**put_in(wanted, nothings))), nothings)
     assert 400 <= asked[0] < 500
     assert word not in asked[1]
 
@@ -389,10 +391,12 @@ def test_a_login_to_another_users_project_is_refused(sides: Sides) -> None:
             "scope": {"project": {"id": theirs["project_id"]}},
         }
     }
-    told = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
+    reported = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
     body["auth"]["scope"] = {"project": {"id": "f" * 32}}
     twin = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
-    assert (told.status_code, told.text) == (twin.status_code, twin.text) == (401, twin.text)
+    assert (
+        (reported.status_code, reported.text) == (twin.status_code, twin.text) == (401, twin.text)
+    )
 
 
 def test_only_administrators_see_names_of_hosts(sides: Sides) -> None:

@@ -68,7 +68,7 @@ def test_a_head_without_end_is_refused(service: Running, begin: bytes) -> None:
     assert is_alive(service)
 
 
-def test_a_head_that_is_whole_and_too_large_is_refused(service: Running) -> None:
+def test_a_complete_head_that_is_too_large_is_refused(service: Running) -> None:
     sent = head("GET /healthz", f"x-a: {'a' * HEAD_BYTES_MAX}\r\n")
     answer = said(service, sent)
     assert answer.startswith(b"HTTP/1.1 431 ")
@@ -150,7 +150,7 @@ def test_half_an_image_is_not_waited_for(service: Running) -> None:
 @pytest.mark.parametrize(
     "host", ["x:99999", "a:b:c", "x:-1", "[::1", "[x]", "a b", "a/b", "a@b", '"', "x:", ""]
 )
-def test_a_host_that_is_none_is_refused(service: Running, host: str, token: str) -> None:
+def test_an_invalid_host_header_is_refused(service: Running, host: str, token: str) -> None:
     for path in ("/compute/v2.1/servers", "/compute/v2.1", "/compute/v2.1/nowhere"):
         sent = head(f"GET {path}", "connection: close\r\n", host)
         answer = said(service, sent.replace(b": admin", b": " + token.encode()))

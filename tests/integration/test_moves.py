@@ -120,8 +120,8 @@ def test_a_server_is_sent_while_it_runs(tmp_path: Path, end: str) -> None:
         path = f"{SERVERS}/{server_id}/migrations"
 
         def stage() -> list[str]:
-            told = service.call("GET", path, headers=NEWEST).json()["migrations"]
-            return [each["status"] for each in told]
+            reported = service.call("GET", path, headers=NEWEST).json()["migrations"]
+            return [each["status"] for each in reported]
 
         if end == "alone":
             becomes(service, server_id, "ACTIVE", "right-1")

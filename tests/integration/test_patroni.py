@@ -47,7 +47,7 @@ def test_a_service_survives_the_death_of_the_primary(servers: Patroni, tmp_path:
     servers.wait_whole()
 
 
-def test_a_primary_that_hangs_is_left_and_reads_and_writes_go_on(servers: Patroni) -> None:
+def test_processes_leave_a_hung_primary(servers: Patroni) -> None:
     backend = Postgresql()
     engines = backend.engines(servers.fresh(), readers_max=1, busy_timeout_s=BUSY_S)
     store = Store(backend, engines)

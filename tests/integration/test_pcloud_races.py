@@ -103,26 +103,26 @@ def test_no_server_is_where_its_pcloud_is_no_more(at: Site) -> None:
     at.add_pool("one", 1)
     first, second = at.pcloud(RED), at.pcloud(GREEN)
     assert at.allocate(RED, first, "a", "one", state="enabled").status_code == CREATED
-    told: Counter[tuple[str, int]] = Counter()
+    reported: Counter[tuple[str, int]] = Counter()
     for _ in range(ROUNDS):
         begin = threading.Barrier(3)
 
         def leave(begin: threading.Barrier = begin) -> None:
             begin.wait()
             at.switch(RED, first, "a", "disabled")
-            told["release", at.release(RED, first, "a").status_code] += 1
+            reported["release", at.release(RED, first, "a").status_code] += 1
 
         def rent(begin: threading.Barrier = begin) -> None:
             begin.wait()
             for _ in range(BOOTS):
-                told["boot", at.boot(RED, first).status_code] += 1
+                reported["boot", at.boot(RED, first).status_code] += 1
 
         def take(begin: threading.Barrier = begin) -> None:
             begin.wait()
             for _ in range(BOOTS):
                 answer = at.allocate(GREEN, second, "b", "one", state="enabled")
-                told["take", answer.status_code] += 1
-                told["boot", at.boot(GREEN, second).status_code] += 1
+                reported["take", answer.status_code] += 1
+                reported["boot", at.boot(GREEN, second).status_code] += 1
 
         with ThreadPoolExecutor(3) as pool:
             for each in [pool.submit(work) for work in (leave, rent, take)]:
@@ -133,8 +133,8 @@ def test_no_server_is_where_its_pcloud_is_no_more(at: Site) -> None:
             homes = {seen.hosts[host_id]["name"] for host_id in members(seen, uuid)}
             assert server["host"] is None or server["host"] in homes
         begin_anew(at, first, second)
-    assert told["release", CONFLICT] + told["release", NO_CONTENT] == ROUNDS, told
-    assert told["boot", ACCEPTED] == 2 * BOOTS * ROUNDS, told
+    assert reported["release", CONFLICT] + reported["release", NO_CONTENT] == ROUNDS, reported
+    assert reported["boot", ACCEPTED] == 2 * BOOTS * ROUNDS, reported
 
 
 def begin_anew(at: Site, first: str, second: str) -> None:

@@ -55,7 +55,7 @@ def names(count: int = TAKEN) -> list[str]:
     return [f"host-{number:02}" for number in range(count)]
 
 
-def told(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
+def reported(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
     """An answer's status, its hosts' names, and the number of missing hosts."""
     body = answer.json()
     return answer.status_code, [each["name"] for each in body["hosts"]], body["failures"]
@@ -108,7 +108,7 @@ def test_two_requests_with_one_token_take_turns(at: Site) -> None:
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(many, at, uuid, "twice", "try-1") for _ in range(2)]
         first, second = (each.result() for each in asked)
-    assert told(first) == (CREATED, names(), [])
+    assert reported(first) == (CREATED, names(), [])
     assert second.json() == first.json()
     assert [each["name"] for each in at.world().members_of(uuid)] == names()
 
@@ -125,7 +125,7 @@ def test_a_repeated_request_continues_after_a_crash(at: Site) -> None:
                 is_lost = lost(asked)
                 at.start(0)
         count = len(at.world().members_of(uuid))
-        assert told(many(at, uuid, "again", token)) == (CREATED, names(), [])
+        assert reported(many(at, uuid, "again", token)) == (CREATED, names(), [])
         assert [each["name"] for each in at.world().members_of(uuid)] == names()
         if is_lost and 0 < count < TAKEN:
             return
@@ -141,7 +141,7 @@ def give_back(at: Site, uuid: str) -> None:
 def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
     at.add_pool("ratios", SETTLED)
     uuid = at.pcloud(RED)
-    assert told(many(at, uuid, "ratios", count=SETTLED))[0] == CREATED
+    assert reported(many(at, uuid, "ratios", count=SETTLED))[0] == CREATED
 
     def change(ratio: float) -> httpx.Response:
         body = {"pcloud": {"cpu_allocation_ratio": ratio}}

@@ -27,10 +27,10 @@ def hosts_in(service: Running) -> list[str]:
     agent = ask(service, "POST", "/os-agents", json=body).json()["agent"]["id"]
     totals = {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 999}}
     body = {"hosts": [{"name": name, "inventories": totals} for name in NAMES]}
-    told = ask(service, "PUT", f"/os-agents/{agent}/hosts", json=body).json()["hosts"]
+    reported = ask(service, "PUT", f"/os-agents/{agent}/hosts", json=body).json()["hosts"]
     body = {"flavor": {"name": "v1", "id": "v1", "ram": 64, "vcpus": 1, "disk": 1}}
     assert ask(service, "POST", "/flavors", json=body).is_success
-    return [NAMES[0], agent, *(each["provider_uuid"] for each in told)]
+    return [NAMES[0], agent, *(each["provider_uuid"] for each in reported)]
 
 
 def server(**more: Any) -> dict[str, Any]:
@@ -63,5 +63,5 @@ def test_one_of_many_requests_with_an_entry_boots_its_server(tmp_path: Path) -> 
         ids = {each["id"] for each in listed}
         assert {each.json()["server"]["id"] for each in answers if each.is_success} == ids
         for entry in weights[:3]:
-            told = {bring(entry["blob"]).json()["conflictingRequest"]["message"]}
-            assert any(each in next(iter(told)) for each in ids)
+            reported = {bring(entry["blob"]).json()["conflictingRequest"]["message"]}
+            assert any(each in next(iter(reported)) for each in ids)

@@ -114,10 +114,10 @@ def test_a_lost_worker_fails_the_run_within_a_minute(
             pytest.fail(f"it stands still: {log.read_text()}")
         child = int((folder / "child").read_text())
         assert not is_alive(child)
-    told = log.read_text()
-    assert status == pytest.ExitCode.TESTS_FAILED, told
-    assert re.search(r"worker 'gw\d' crashed while running '.*::test_that_kills_its_wo", told)
-    assert "sleep" in told.split("Tests had left running: ")[1]
+    reported = log.read_text()
+    assert status == pytest.ExitCode.TESTS_FAILED, reported
+    assert re.search(r"worker 'gw\d' crashed while running '.*::test_that_kills_its_wo", reported)
+    assert "sleep" in reported.split("Tests had left running: ")[1]
 
 
 DIES_EARLY = """
@@ -131,7 +131,7 @@ DIES_EARLY = """
 """
 
 
-def test_so_does_one_that_is_lost_before_the_first_test(tmp_path: Path) -> None:
+def test_a_worker_lost_before_the_first_test_fails_the_run(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with begun(command(tmp_path / "few", {"a": SHORT, "b": DIES_EARLY}, *TWO_WORKERS), log) as run:
         assert run.wait(MINUTE_S) == pytest.ExitCode.TESTS_FAILED, log.read_text()
@@ -259,10 +259,10 @@ def test_a_process_with_the_pid_of_an_older_one_is_left_alone(tmp_path: Path) ->
             started = int(stat.rpartition(")")[2].split()[runs.STARTED])
             listed = f"{meant.pid} {started}\n{other.pid} {started - 1}\n{other.pid}"
             (folder / runs.LISTED).write_text(listed)
-            (told,) = runs.sweep([tmp_path])
+            (reported,) = runs.sweep([tmp_path])
             assert meant.wait(0) == -signal.SIGTERM
             assert other.poll() is None
-            assert f"sleep ({meant.pid})" in told
+            assert f"sleep ({meant.pid})" in reported
             assert not folder.exists()
             assert runs.sweep([tmp_path]) == []
         finally:

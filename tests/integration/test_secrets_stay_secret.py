@@ -84,7 +84,7 @@ class Asking:
     def __init__(self, url: str) -> None:
         self.http = httpx.Client(base_url=url, trust_env=False, timeout=30.0, verify=NOBODY)
         self.secrets: set[str] = {*PASSWORDS, *PLAN_KEYS}
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def ask(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
         """Send a request."""
@@ -94,7 +94,7 @@ class Asking:
             headers.setdefault("x-auth-token", token)
         answer = self.http.request(method, path, headers=headers, **more)
         if answer.status_code >= 400:
-            self.told.append(f"{answer.headers} {answer.text}")
+            self.reported.append(f"{answer.headers} {answer.text}")
         if "x-subject-token" in answer.headers and answer.is_success:
             self.secrets.add(answer.headers["x-subject-token"])
         return answer
@@ -249,7 +249,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], dict[str, 
             password = clouds["clouds"]["innkeeper"]["auth"]["password"]
             project = {"project": {"name": "admin", "domain": {"id": "default"}}}
             admin = asking.log_in("admin", password, scope=project)
-            assert admin, asking.told
+            assert admin, asking.reported
             asking.secrets.add((folder / "data" / "agent.token").read_text().strip())
             identity_requests(asking, admin)
             compute_requests(asking, admin)
@@ -260,7 +260,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], dict[str, 
         asking.secrets |= keys_at_rest(folder / "data")
         texts = {
             "log": log.read_text(),
-            "refusals": "\n".join(asking.told),
+            "refusals": "\n".join(asking.reported),
             "metrics": metrics,
             "openapi": openapi,
             "traces": b"".join(traces.taken).decode("latin-1"),  # type: ignore[attr-defined]
@@ -273,8 +273,10 @@ def test_no_output_holds_a_secret(seen: tuple[set[str], dict[str, str]], where: 
     secrets, texts = seen
     assert len(texts[where]) > 1000, "there is something to look through"
     assert len(secrets) > 20
-    told = {secret for secret in secrets if len(secret) >= LENGTH_MIN and secret in texts[where]}
-    assert told == set()
+    reported = {
+        secret for secret in secrets if len(secret) >= LENGTH_MIN and secret in texts[where]
+    }
+    assert reported == set()
     assert "$argon2" not in texts[where]
 
 

@@ -102,9 +102,9 @@ def test_switches(cloud: Cloud) -> None:
     ):
         cloud.act(server, action, wanted)
         cloud.becomes(server, status)
-    told = cloud.ask("GET", f"{SERVERS}/{server}/os-instance-actions")["instanceActions"]
-    assert len(told) == 9
-    assert {each["message"] for each in told} == {None}
+    reported = cloud.ask("GET", f"{SERVERS}/{server}/os-instance-actions")["instanceActions"]
+    assert len(reported) == 9
+    assert {each["message"] for each in reported} == {None}
 
 
 def test_what_the_agent_cannot_do(cloud: Cloud) -> None:
@@ -169,7 +169,7 @@ def test_a_server_is_shelved(cloud: Cloud) -> None:
     assert cloud.held(server) == {"host-2": 1}
 
 
-def test_saved_from_a_lost_host(cloud: Cloud) -> None:
+def test_evacuation_from_a_lost_host(cloud: Cloud) -> None:
     server = cloud.boot("saved")
     lost = cloud.show(server)[HOST]
     services = cloud.ask("GET", f"/compute/v2.1/os-services?host={lost}")["services"]

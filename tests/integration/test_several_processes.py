@@ -339,8 +339,8 @@ def test_periodic_tasks_run_in_one_process_at_a_time(cloud: Cloud) -> None:
 def turns(service: Started) -> int:
     """How often a process has run the task of late orders."""
     name = 'innkeeper_periodic_turns_total{task="late_orders"} '
-    told = service.http.get("/metrics").text.splitlines()
-    return sum(int(float(line.removeprefix(name))) for line in told if line.startswith(name))
+    output = service.http.get("/metrics").text.splitlines()
+    return sum(int(float(line.removeprefix(name))) for line in output if line.startswith(name))
 
 
 def eventually(is_so: Callable[[], bool], within_s: float) -> None:

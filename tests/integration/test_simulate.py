@@ -167,7 +167,7 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("package", "told"),
+    ("package", "reported"),
     [
         ("raise ImportError('no such symbol\\nand much more')\n", "ImportError: no such symbol)"),
         ("raise RuntimeError('made for another machine.')\n", "RuntimeError: made for another"),
@@ -178,7 +178,7 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
     ],
 )
 def test_a_broken_matplotlib_is_reported_before_the_replay(
-    tmp_path: Path, package: str, told: str
+    tmp_path: Path, package: str, reported: str
 ) -> None:
     (tmp_path / "matplotlib").mkdir()
     (tmp_path / "matplotlib" / "__init__.py").write_text(package, encoding="utf-8")
@@ -189,12 +189,12 @@ def test_a_broken_matplotlib_is_reported_before_the_replay(
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("innkeeper simulate: Plots and the page need matplotlib, which is there")
-    assert told in line
+    assert reported in line
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["--hosts", "5x64c", "--trace", "nowhere.csv"], "Cannot read nowhere.csv"),
         (["--hosts", "64z", "--trace", "synthetic:1"], "A shape is numbers with"),
@@ -217,10 +217,10 @@ def test_a_broken_matplotlib_is_reported_before_the_replay(
         (["--trace", "synthetic:1"], "--hosts"),
     ],
 )
-def test_errors_are_reported_in_one_line(arguments: list[str], told: str) -> None:
+def test_errors_are_reported_in_one_line(arguments: list[str], reported: str) -> None:
     done = simulate(*arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 

@@ -86,19 +86,20 @@ def test_after_a_few_wrong_passwords_one_has_to_wait(pair: tuple[Running, Clock]
 
 def test_known_and_unknown_names_are_throttled_alike(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
-    told = {}
+    reported = {}
     for name in ("ann", "nobody"):
-        told[name] = [
+        reported[name] = [
             attempt(service, "wrong", name=name, domain={"id": "default"}) for _ in range(FREE + 1)
         ]
     seen = {
-        name: [(each.status_code, each.text) for each in answers] for name, answers in told.items()
+        name: [(each.status_code, each.text) for each in answers]
+        for name, answers in reported.items()
     }
     assert seen["ann"] == seen["nobody"]
     assert seen["ann"][-1][0] == 429
 
 
-def test_by_id_or_by_name_it_is_one_user(pair: tuple[Running, Clock]) -> None:
+def test_logins_by_id_and_by_name_count_together(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     user_id = attempt(service, PASSWORD).json()["token"]["user"]["id"]
     assert statuses(service, FREE, id=user_id) == [401] * FREE
@@ -128,7 +129,7 @@ def test_all_processes_of_a_database_count_together(tmp_path: Path) -> None:
         assert attempt(second, PASSWORD).status_code == 429
 
 
-def test_many_at_the_same_time_are_counted_one_by_one(pair: tuple[Running, Clock]) -> None:
+def test_concurrent_attempts_are_all_counted(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: attempt(service, "wrong").status_code, range(12)))

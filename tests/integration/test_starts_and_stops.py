@@ -180,11 +180,9 @@ def test_an_agent_continues_when_its_log_has_no_reader(tmp_path: Path) -> None:
     "words",
     [("admin-password",), ("encryption-key", "show"), ("agent-credential", "host-1"), ("audit",)],
 )
-def test_a_look_at_a_wrong_place_makes_nothing_there(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_read_only_command_creates_no_files(words: tuple[str, ...], tmp_path: Path) -> None:
     there = tmp_path / "mistyped"
-    told = ended(*words, "--data-dir", str(there))
-    assert told.returncode == 2
-    assert told.stderr == f"innkeeper: There is no database at {there / 'innkeeper.sqlite3'}.\n"
+    reported = ended(*words, "--data-dir", str(there))
+    assert reported.returncode == 2
+    assert reported.stderr == f"innkeeper: There is no database at {there / 'innkeeper.sqlite3'}.\n"
     assert not there.exists()

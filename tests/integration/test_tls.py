@@ -174,8 +174,8 @@ def test_a_certificate_that_cannot_be_used_stops_the_start(
     file.write_text("".join(f'{name} = "{text}"\n' for name, text in settings.items()))
     command = ["serve", "--port", "0", "--auth", "none", "--config", str(file)]
     assert main([*command, "--data-dir", str(tmp_path / "data")]) == 2
-    told = capsys.readouterr().err
-    assert "innkeeper: Cannot " in told and "Traceback" not in told
+    reported = capsys.readouterr().err
+    assert "innkeeper: Cannot " in reported and "Traceback" not in reported
 
 
 @pytest.mark.parametrize(

@@ -111,16 +111,16 @@ def test_workers_are_replaced_and_count_together(tmp_path: Path) -> None:
         for _ in range(ASKED):
             assert anew(service, "GET", "/compute/v2.1/os-aggregates").status_code == 200
         # Any worker answers, with the counts of the killed one.
-        told = [anew(service, "GET", "/metrics").text for _ in range(4)]
-        assert {count(each, "/v2.1/os-aggregates", "GET") for each in told} == {ASKED}
-        assert count(told[0], "/v2.1/flavors", "POST") >= len(acknowledged)
+        reported = [anew(service, "GET", "/metrics").text for _ in range(4)]
+        assert {count(each, "/v2.1/os-aggregates", "GET") for each in reported} == {ASKED}
+        assert count(reported[0], "/v2.1/flavors", "POST") >= len(acknowledged)
         assert service.stop() == 0
 
 
-def count(told: str, path: str, method: str) -> int:
+def count(reported: str, path: str, method: str) -> int:
     """How many requests a service reports as successful."""
     begin = "innkeeper_request_seconds_count{"
-    lines = [each for each in told.splitlines() if each.startswith(begin)]
+    lines = [each for each in reported.splitlines() if each.startswith(begin)]
     wanted = (f'path="{path}"', f'method="{method}"', 'status="200"')
     found = [each for each in lines if all(part in each for part in wanted)]
     return sum(int(float(each.rpartition(" ")[2])) for each in found)
@@ -171,5 +171,5 @@ def refused_beside(service: Started, folder: Path) -> tuple[int, str]:
         timeout=WITHIN_S,
         check=False,
     )
-    told = other.stderr.replace(port, "PORT")
-    return other.returncode, told
+    reported = other.stderr.replace(port, "PORT")
+    return other.returncode, reported

@@ -218,8 +218,8 @@ def test_reshapers(services: Sequence[Running]) -> None:
             return False
         found[target]["inventories"]["VGPU"] = has
         seen = ask(service, "GET", f"/allocations/{server}").json()["consumer_generation"]
-        wishes = {server: holding({target: {"VGPU": 2}}, seen)}
-        body = {"inventories": found, "allocations": wishes}
+        requests = {server: holding({target: {"VGPU": 2}}, seen)}
+        body = {"inventories": found, "allocations": requests}
         answer = ask(service, "POST", "/reshaper", body)
         if answer.status_code == HTTPStatus.NO_CONTENT:
             return True

@@ -41,7 +41,7 @@ def test_what_was_acknowledged_and_is_there_is_no_problem(filled: Store) -> None
 
 
 def test_what_is_there_and_was_not_acknowledged_is_found(filled: Store) -> None:
-    assert found(filled) == ["1 consumers are there that nobody was told of."]
+    assert found(filled) == ["1 consumers exist without an acknowledgement."]
 
 
 def test_what_was_acknowledged_and_is_not_there_is_found(filled: Store) -> None:

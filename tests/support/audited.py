@@ -65,8 +65,8 @@ def furnish(store: Store) -> Audited:
         groups.create(tx, ServerGroup(GROUP, "g", "project", "user", "affinity", None, NOW), -1)
     first, second, deleted = (_boot(store, ids) for _ in range(3))
     with store.write() as tx:
-        told = [Result(each.id, True) for each in orders.waiting(tx, AGENT.id, 0, 10)]
-        work.record(tx, AGENT.id, told, NOW)
+        output = [Result(each.id, True) for each in orders.waiting(tx, AGENT.id, 0, 10)]
+        work.record(tx, AGENT.id, output, NOW)
         servers.finish_deletes(tx, [deleted], NOW)
         known = tx.execute(sa.select(compute.hosts.c.name, compute.hosts.c.provider_id))
         named = sa.select(placement.resource_classes.c.name, placement.resource_classes.c.id)

@@ -47,9 +47,9 @@ def _memberships(seen: World) -> Iterator[str]:
         if uuid != pcloud["uuid"]:
             yield f"pcloud {pcloud['uuid']} has aggregate {uuid}"
         expected[uuid] = (f"Pcloud:{pcloud['uuid']}", frozenset(mine))
-    told = {each["uuid"]: each["name"] for each in seen.aggregates.values()}
-    if told != {uuid: name for uuid, (name, _) in expected.items()}:
-        yield f"kept aggregates are {told}"
+    reported = {each["uuid"]: each["name"] for each in seen.aggregates.values()}
+    if reported != {uuid: name for uuid, (name, _) in expected.items()}:
+        yield f"kept aggregates are {reported}"
     for uuid, (name, mine_all) in expected.items():
         if seen.sets.get(uuid) != mine_all:
             yield f"I1: aggregate {name} has {seen.sets.get(uuid)}, and not {mine_all}"
@@ -71,8 +71,8 @@ def _dedications(seen: World) -> Iterator[str]:
             state = "open" if seen.is_open(host_id) else "closed"
         expected = (state, None if pcloud is None else pcloud["uuid"])
         if (host["dedication"], host["dedicated_to"]) != expected:
-            told = (host["dedication"], host["dedicated_to"])
-            yield f"host {host['name']} is dedicated as {told}, not {expected}"
+            reported = (host["dedication"], host["dedicated_to"])
+            yield f"host {host['name']} is dedicated as {reported}, not {expected}"
 
 
 def _servers(seen: World) -> Iterator[str]:

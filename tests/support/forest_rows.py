@@ -161,7 +161,7 @@ def _stock(tx: Tx, one: PlainProvider, has: dict[str, Inventory]) -> None:
 
 def _hold(tx: Tx, one: PlainProvider, used: dict[str, int]) -> None:
     resources: dict[str, dict[str, int]] = {one.uuid: used} if used else {}
-    wish = AllocationUpdate(
+    request_body = AllocationUpdate(
         holder(one.number), resources, asks_no_generation=True, project_id="project", user_id="user"
     )
-    allocations.write(tx, [wish], NOW)
+    allocations.write(tx, [request_body], NOW)

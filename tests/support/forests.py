@@ -360,7 +360,7 @@ def in_order(forest: Forest) -> Forest:
     while left:
         there = {each.number for each in found}
         ready = [each for each in left if each.parent is None or each.parent in there]
-        assert ready, "nobody hangs below himself"
+        assert ready, "the parents form a cycle"
         found += ready
         left = [each for each in left if each not in ready]
     return tuple(found)

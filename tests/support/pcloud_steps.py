@@ -185,12 +185,12 @@ class Steps:
         line = InventoryReport(self.dice.choice((3, 4, 5)), allocation_ratio=ratio)
         if ratio is not None:
             self.checks.own[host]["VCPU"] = ratio
-        told = reported(host, inventories={"VCPU": line})
+        output = reported(host, inventories={"VCPU": line})
         if self.rarely():
             # A class can disappear for a while, and return.
-            rest = {k: each for k, each in told.inventories.items() if k != "MEMORY_MB"}
-            told = replace(told, inventories=rest)
-        self.attempt(lambda: self.movers.report(told))
+            rest = {k: each for k, each in output.inventories.items() if k != "MEMORY_MB"}
+            output = replace(output, inventories=rest)
+        self.attempt(lambda: self.movers.report(output))
 
     # -- owners ----------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class Steps:
 
     def allocate(self) -> None:
         uuid = self.pcloud() if self.rarely() else self.member()[0]
-        wishes = [
+        requests = [
             HostRequest(
                 self.dice.choice(NAMES),
                 self.dice.choice(FLAVORS),
@@ -275,7 +275,7 @@ class Steps:
             )
             for _ in range(self.dice.choice((1, 1, 2, 3)))
         ]
-        self.attempt(lambda: self.operator.allocate(uuid, *wishes), by_owner=True)
+        self.attempt(lambda: self.operator.allocate(uuid, *requests), by_owner=True)
 
     def switch(self) -> None:
         is_enabled, (uuid, name, machine) = self.dice.random() < 0.6, self.member()

@@ -211,32 +211,32 @@ class Ledger:
             before[of, name] += amount
         saved = dict(self.holders)
         try:
-            for uuid, wish in body.items():
-                self._hold(uuid, wish, is_typed=is_typed)
+            for uuid, wanted in body.items():
+                self._hold(uuid, wanted, is_typed=is_typed)
             self._must_fit(before)
         except Conflict:
             self.holders = saved
             raise
-        for wish in body.values():
-            for provider in wish["allocations"]:
+        for wanted in body.values():
+            for provider in wanted["allocations"]:
                 self.rows[provider].generation += 1
 
-    def _hold(self, uuid: str, wish: Mapping[str, Any], *, is_typed: bool) -> None:
-        assert ("consumer_type" in wish) == is_typed
+    def _hold(self, uuid: str, wanted: Mapping[str, Any], *, is_typed: bool) -> None:
+        assert ("consumer_type" in wanted) == is_typed
         there = self.holders.pop(uuid, None)
-        if wish["consumer_generation"] != (there.generation if there else None):
+        if wanted["consumer_generation"] != (there.generation if there else None):
             raise ConcurrentUpdate(uuid)
-        holds = {p: line["resources"] for p, line in wish["allocations"].items()}
+        holds = {p: line["resources"] for p, line in wanted["allocations"].items()}
         for provider, amounts in holds.items():
             for name, amount in amounts.items():
                 inventory = self.rows[provider].inventories.get(name)
                 if inventory is None or not gives(inventory, amount):
                     raise CapacityExceeded(f"{amount} of {name} of {provider}")
         if holds:
-            kind = wish["consumer_type"] if is_typed else there.kind if there else None
+            kind = wanted["consumer_type"] if is_typed else there.kind if there else None
             generation = there.generation + 1 if there else 1
             self.holders[uuid] = Holder(
-                wish["project_id"], wish["user_id"], kind, holds, generation
+                wanted["project_id"], wanted["user_id"], kind, holds, generation
             )
 
     def _must_fit(self, before: Mapping[tuple[str, str], int]) -> None:

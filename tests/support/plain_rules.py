@@ -115,8 +115,8 @@ def runs_image(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
     if version is None:
         return own or not asked
     assert version == ">=6"
-    told = fact(host, spec, "hypervisor_version")
-    return (own or not asked) and told is not None and told >= 6_000_000
+    output = fact(host, spec, "hypervisor_version")
+    return (own or not asked) and output is not None and output >= 6_000_000
 
 
 def aggregates_agree(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:

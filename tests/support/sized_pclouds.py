@@ -39,8 +39,8 @@ class Kept:
         zoned: dict[str, dict[str, Any]] = {
             name: {"availability_zone": zone} for name, zone in zones.items()
         }
-        told = {"vcpus": SERVERS_EACH, **facts}
-        reports = [reported(name, **{**told, **zoned.get(name, {})}) for name in names]
+        output = {"vcpus": SERVERS_EACH, **facts}
+        reports = [reported(name, **{**output, **zoned.get(name, {})}) for name in names]
         self.movers = Movers(folder, *(without(each, lacking) for each in reports))
         self.operator = PcloudOperator(self.movers)
         self.operator.define("gold", 1)

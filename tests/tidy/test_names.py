@@ -21,7 +21,7 @@ PACKAGES_PER_FOLDER_MAX = 7
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-def test_there_are_no_drawers() -> None:
+def test_there_are_no_catch_all_modules() -> None:
     """A file that could hold anything will (smell 5)."""
     paths = [path for path in walk(ROOT / SOURCE) if DRAWERS.search(path.name)]
     folders = {p for path in walk(ROOT / SOURCE) for p in path.parents if ROOT in p.parents}
@@ -179,7 +179,7 @@ def test_folders_hold_few_packages() -> None:
     judge("crowded-folder", crowded)
 
 
-def test_tests_lie_as_the_source_does() -> None:
+def test_tests_follow_the_layout_of_the_source() -> None:
     """The path of a module determines the path of its tests."""
     mirrors = (("tests/unit", SOURCE), ("tests/systems", f"{SOURCE}/systems"))
     lost = {

@@ -32,7 +32,7 @@ def pins(name: str) -> dict[str, str]:
     return dict(line.split("==", 1) for line in lines(name))
 
 
-def test_pins_are_pins_and_nothing_else() -> None:
+def test_pins_are_names_and_exact_versions() -> None:
     """No option, no address, no path: only names and exact versions."""
     for name in ("runtime.txt", "dev.txt"):
         strange = [line for line in lines(name) if not PIN.fullmatch(line)]

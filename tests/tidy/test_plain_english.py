@@ -43,7 +43,7 @@ ROW = LONG.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "reported"),
     [
         ("The word of\nwhoever asks.\n", 1, "'of whoever'"),
         ("# One\n\n| A | of who has it |\n", 3, "'of who'"),
@@ -53,10 +53,10 @@ ROW = LONG.replace("\n", " ")
         ("a" * 101 + "\n", 1, "101 columns"),
     ],
 )
-def test_violations_are_found(text: str, line: int, told: str) -> None:
+def test_violations_are_found(text: str, line: int, reported: str) -> None:
     (found,) = findings(File("page.md", text))
     assert found.line == line
-    assert found.text.startswith(told)
+    assert found.text.startswith(reported)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_one_place_claims() -> None:
     judge("second-claim", search(r"generation.*\+ ?1\b", others))
 
 
-def test_no_file_must_be_scrolled() -> None:
+def test_files_are_short() -> None:
     """Files stay short (smell 3); the linter checks the functions."""
     long = [
         Finding(file.path, 1, "longer than the limit")
@@ -34,7 +34,7 @@ def test_no_file_must_be_scrolled() -> None:
     judge("file-length", long)
 
 
-def test_one_thing_has_one_word() -> None:
+def test_words_of_other_dialects_stay_in_their_api() -> None:
     """Words of other dialects stay in the API that speaks them (smell 4)."""
     inside = [file for file in python_files(SOURCE) if "api" not in file.folders]
     words = r"(?<!\w)(" + "|".join(sorted(other_words())) + r")(?!\w)"

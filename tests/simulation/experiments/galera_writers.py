@@ -65,8 +65,8 @@ def main() -> None:
     try:
         cluster.start()
         for way in given.ways:
-            told = _try(cluster, way, given.seconds, given.per_node)
-            words = ", ".join(f"{name} {count}" for name, count in sorted(told.items()))
+            result = _try(cluster, way, given.seconds, given.per_node)
+            words = ", ".join(f"{name} {count}" for name, count in sorted(result.items()))
             sys.stdout.write(f"{way}: {words}\n")
             sys.stdout.flush()
     finally:
@@ -87,11 +87,11 @@ def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Acknowledg
     ]
     for each in workers:
         each.start()
-    told: Acknowledged = sum((queue.get() for _ in workers), Counter())
+    result: Acknowledged = sum((queue.get() for _ in workers), Counter())
     for each in workers:
         each.join()
-    told.update(_check(cluster.nodes, database, way, ids, told))
-    return told
+    result.update(_check(cluster.nodes, database, way, ids, result))
+    return result
 
 
 def _prepare(url: str) -> list[ProviderId]:
@@ -132,7 +132,7 @@ def _work(
     number: int,
 ) -> None:
     dice = random.Random(number)  # noqa: S311 - to be repeated, not to be secret
-    told: Acknowledged = Counter()
+    result: Acknowledged = Counter()
     until_s = time.monotonic() + seconds
     isolation = "REPEATABLE READ" if way in BLIND else "READ COMMITTED"
     with _engine(port, database, isolation) as engine:
@@ -141,17 +141,17 @@ def _work(
         with store.read() as tx:
             vcpu = names.class_ids(tx)["VCPU"]
         while time.monotonic() < until_s:
-            told["tried"] += 1
+            result["tried"] += 1
             wanted = _claim(dice, dice.choice(ids), vcpu)
             try:
                 with store.write() as tx:
                     _once(tx, way, wanted)
             except Refusal as refusal:
                 number_told = number_of(getattr(refusal.__cause__, "orig", None))
-                told[f"ended with {number_told or type(refusal).__name__}"] += 1
+                result[f"ended with {number_told or type(refusal).__name__}"] += 1
             else:
-                told["acknowledged"] += 1
-    queue.put(told)
+                result["acknowledged"] += 1
+    queue.put(result)
 
 
 def _claim(dice: random.Random, provider: ProviderId, vcpu: ClassId) -> ConsumerClaim:
@@ -170,7 +170,7 @@ def _once(tx: Tx, way: str, wanted: ConsumerClaim) -> None:
 
 
 def _check(
-    nodes: list[Node], database: str, way: str, ids: list[ProviderId], told: Mapping[str, int]
+    nodes: list[Node], database: str, way: str, ids: list[ProviderId], result: Mapping[str, int]
 ) -> Acknowledged:
     """The final state, beside the acknowledgements; the same on every node."""
     seen = []
@@ -181,7 +181,7 @@ def _check(
     there, generations, over = seen[0]
     return Counter(
         {
-            "LOST": told.get("acknowledged", 0) - there,
+            "LOST": result.get("acknowledged", 0) - there,
             "GENERATIONS THAT NOBODY MOVED": generations - there,
             "PROVIDERS OVER CAPACITY": over,
         }

@@ -135,6 +135,6 @@ def read(path: Path) -> list[Operation]:
         if "kind" not in line:
             continue
         line["kind"], line["outcome"] = Kind(line["kind"]), Outcome(line["outcome"])
-        line["wishes"] = tuple(ConsumerUpdate(**each) for each in line["wishes"])
+        line["updates"] = tuple(ConsumerUpdate(**each) for each in line["updates"])
         found.append(Operation(**line))
     return found

@@ -339,7 +339,7 @@ def test_each_server_exists_once_with_its_allocations(made: MadeHistory) -> None
     assert made.problems() == []
 
 
-def test_servers_that_cannot_be(made: MadeHistory) -> None:
+def test_impossible_servers(made: MadeHistory) -> None:
     name, maybe = boot(made), boot(made, UNKNOWN)
     servers(made)
     demand(made, "is not there")
@@ -369,7 +369,7 @@ def test_sums_at_the_end(made: MadeHistory) -> None:
     demand(made, "2 units are used and 3 are held")
 
 
-def test_an_accident(made: MadeHistory) -> None:
+def test_an_internal_error(made: MadeHistory) -> None:
     made.claim(1, 2, update_of(None, 3), outcome=UNKNOWN)
     made.add(Kind.RELEASE, 3, 4, UNKNOWN, subject=ANN, status=500)
     demand(made, "accident")

@@ -20,7 +20,7 @@ PROCESSES = (1, 2, 4)
 SHARE_MAX = 0.01
 
 
-def test_claims_hardly_ever_conflict(server: Postgresql, tmp_path: Path) -> None:
+def test_claims_rarely_conflict(server: Postgresql, tmp_path: Path) -> None:
     fleet = Fleet(
         tmp_path, server.fresh(), processes=max(PROCESSES), settings={"INNKEEPER_LOG_LEVEL": "info"}
     )

@@ -55,7 +55,7 @@ def harms_of(cluster: Galera) -> list[Harm]:
     return found
 
 
-def test_nothing_is_lost_and_nothing_is_sold_twice(cluster: Galera, tmp_path: Path) -> None:
+def test_no_write_is_lost_and_no_capacity_sold_twice(cluster: Galera, tmp_path: Path) -> None:
     url = cluster.fresh()
     fleet = Fleet(tmp_path, url)
     proxy = Haproxy(fleet.ports)

@@ -55,7 +55,7 @@ class Harming:
         self._cluster.wait_whole()
 
 
-def test_nothing_is_lost_and_nothing_is_sold_twice(cluster: Patroni, tmp_path: Path) -> None:
+def test_no_write_is_lost_and_no_capacity_sold_twice(cluster: Patroni, tmp_path: Path) -> None:
     url = cluster.fresh()
     fleet = Fleet(tmp_path, url)
     harming = Harming(cluster)

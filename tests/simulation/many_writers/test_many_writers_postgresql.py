@@ -30,7 +30,7 @@ def server() -> Iterator[Postgresql]:
         made.close()
 
 
-def test_nothing_is_lost_and_nothing_is_sold_twice(server: Postgresql, tmp_path: Path) -> None:
+def test_no_write_is_lost_and_no_capacity_sold_twice(server: Postgresql, tmp_path: Path) -> None:
     url = server.fresh()
     fleet = Fleet(tmp_path, url)
     harms = [

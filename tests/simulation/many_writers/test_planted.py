@@ -15,7 +15,7 @@ SECONDS = 7.0
 UNGUARDED = "tests.simulation.many_writers.unguarded"
 
 
-def test_services_without_guards_are_found_out(server: Postgresql, tmp_path: Path) -> None:
+def test_the_checker_finds_services_without_guards(server: Postgresql, tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, server.fresh(), program=UNGUARDED)
     try:
         fleet.start()

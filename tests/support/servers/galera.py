@@ -147,9 +147,9 @@ class Node:
         state = self.data / "grastate.dat"
         if not state.exists():
             return "", -1
-        told = dict(re.findall(r"^(\w+):\s*(\S+)$", state.read_text(), re.MULTILINE))
-        if int(told["seqno"]) >= 0:
-            return told["uuid"], int(told["seqno"])
+        reported = dict(re.findall(r"^(\w+):\s*(\S+)$", state.read_text(), re.MULTILINE))
+        if int(reported["seqno"]) >= 0:
+            return reported["uuid"], int(reported["seqno"])
         # The node did not write it down: InnoDB's position is recovered.
         told_log = _run(
             [self._server, "--no-defaults", *_words(self._own()), *RECOVER], self.folder

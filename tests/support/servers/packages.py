@@ -38,10 +38,10 @@ def find(program: str, package: str, *, beside: str = "") -> Path:
             found = _look(program, beside)
     if found is not None:
         return found
-    told = f"{program} is not here; install it with: apt-get install {package}"
+    message = f"{program} is not here; install it with: apt-get install {package}"
     if os.environ.get("CI"):
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 @contextmanager

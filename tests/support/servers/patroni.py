@@ -149,10 +149,10 @@ class Node:
     def _all(self) -> list[int]:
         assert self._process is not None, "it was never started"
         roots = [self._process.pid]
-        told = self.folder / "data" / "postmaster.pid"
-        if told.exists():
+        reported = self.folder / "data" / "postmaster.pid"
+        if reported.exists():
             # Patroni detaches the server that it has started.
-            pid = int(told.read_text().split()[0])
+            pid = int(reported.read_text().split()[0])
             if Path(f"/proc/{pid}/cwd").exists() and self._is_ours(pid):
                 roots.append(pid)
         return processes.families(roots)

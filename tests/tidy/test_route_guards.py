@@ -78,7 +78,9 @@ def door() -> Any:
 
 
 @pytest.mark.parametrize(("api", "route"), guarded())
-def test_no_token_no_entry(door: TestClient[Any], api: Api, route: Route) -> None:
+def test_a_request_without_a_token_is_rejected(
+    door: TestClient[Any], api: Api, route: Route
+) -> None:
     path = getattr(Serving(), f"{api.name}_prefix") + PLACEHOLDER.sub(SOME_ID, route.path)
     headers = {"openstack-api-version": f"{api.service_type} latest"}
     answer = door.request(route.method, path or "/", headers=headers)

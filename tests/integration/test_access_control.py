@@ -112,10 +112,10 @@ def test_unauthenticated_requests_are_refused_and_change_nothing(
         is_theirs = is_let_in(made, route, party, roles)
         if not is_theirs or (named and route.path not in ABOUT_NOBODY):
             assert answer.status_code in REFUSED, about
-        told = answer.text
+        reported = answer.text
         for word in path.split("/"):
-            told = told.replace(word, "")
-        assert MARK not in told, about
+            reported = reported.replace(word, "")
+        assert MARK not in reported, about
     assert lost(before, made.rows_of(before)) == {}
 
 
