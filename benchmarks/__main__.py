@@ -50,7 +50,7 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much a run measures."""
+    """The amount of work in a run."""
 
     decided_hosts: tuple[int, ...]
     decisions: int
@@ -94,13 +94,13 @@ QUICK = Extent(
 
 
 class Paper:
-    """Prints, and keeps what was printed for the page."""
+    """Prints blocks, and keeps them for the page."""
 
     def __init__(self) -> None:
         self.blocks: list[str] = []
 
     def write(self, block: str) -> None:
-        """Print one block, with an empty line behind it."""
+        """Print one block and an empty line."""
         self.blocks.append(block)
         print(block + "\n", flush=True)
 
@@ -108,7 +108,7 @@ class Paper:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, compare with the last record; gives the exit status."""
     wanted = _parser().parse_args(arguments)
-    # Stores are opened here, too, and tell of each database what a service would log.
+    # Stores are opened in this process too, and would log each database as a service does.
     errors_only = structlog.make_filtering_bound_logger(logging.ERROR)
     structlog.configure(wrapper_class=errors_only)
     extent = QUICK if wanted.quick else FULL
@@ -198,7 +198,7 @@ def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
     searched = (found, searching.MACHINES, extent.searching.host_counts)
     makers: Mapping[str, Callable[[], Sequence[str]]] = {
         "deciding": lambda: [report.deciding(found, deciding.cases(extent.decided_hosts))],
-        "dedicating": lambda: [report.dedicating(found, dedicating.WISHES)],
+        "dedicating": lambda: [report.dedicating(found, dedicating.KINDS)],
         "explanations": lambda: [report.explaining(found, extent.explaining.hosts)],
         "loading": lambda: [report.loading(found, extent.loaded_hosts)],
         "serving": lambda: _of_boots(found, "boot", extent.serving),

@@ -1,4 +1,4 @@
-"""An agent beside the measured service, which carries the builds out meanwhile."""
+"""An agent that carries out the builds beside the measured service."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ADMIN = "admin"
 
 @contextmanager
 def agent_beside(directory: Path, service: Started, hosts: int) -> Iterator[None]:
-    """Run the real agent with its fake driver; the block begins when all its hosts are there.
+    """Run the real agent with its fake driver; the block begins when all its hosts are up.
 
-    It ends when every server is built: what was acknowledged was also carried out.
+    The block ends when every acknowledged server is built.
     """
     command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
     command += ["--hosts", str(hosts), "--state-dir", str(directory / "agent")]

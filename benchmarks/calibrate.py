@@ -1,11 +1,10 @@
-"""Counts in an arrival trace what the made-up traces of ``innkeeper simulate`` are drawn from.
+"""Counts the numbers in an arrival trace from which ``innkeeper simulate`` draws synthetic ones.
 
     python -m benchmarks.calibrate FOLDER > calibration.toml
 
-The folder is as ``docs/reference/simulate.md`` describes the arrival trace, which must last
-for a day at least. What comes out is
-``src/innkeeper/entrypoints/simulator/traces/calibration.toml``, and what each number means is
-told in ``synthetic.py`` beside it.
+The folder holds an arrival trace as ``docs/reference/simulate.md`` describes it, of a day at
+least. The output is ``src/innkeeper/entrypoints/simulator/traces/calibration.toml``;
+``synthetic.py`` beside it explains each number.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from innkeeper.scheduling.simulation.workload import Workload
 
 BIN_S = 300
 SHAPES = 6
-"""So many of the commonest shapes; the others are a thousandth of all servers together."""
+"""The number of the commonest shapes; the others make a thousandth of all servers."""
 LEVELS = (*(round(each / 20, 2) for each in range(20)), 0.97, 0.98, 0.99, 0.995, 1.0)
-"""Closer together at the end, where few live much longer than all others."""
+"""Closer together at the end, where few servers live much longer than all others."""
 SIZES = (*range(1, 11), 12, 15, 20, 25, 30, 40, 50, 65, 80, 100, 130, 170, 250, 400)
-"""Where the classes of sizes of batches begin."""
+"""The lower bounds of the classes of batch sizes."""
 MIXES = (1, 2, 10, 30, 100)
-"""From these sizes of batches on, the shapes are mixed otherwise."""
+"""From these batch sizes on, the mix of shapes differs."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,7 +61,7 @@ def _print_arrivals(workload: Workload) -> None:
     hours = (np.arange(counts.shape[0]) + bins[0]) * BIN_S // 3600 % 24
     mean = counts.mean()
     by_hour = np.array([counts[hours == hour].mean() for hour in range(24)]) / mean
-    # Hours of a day weigh alike in what is made up, and nearly so in the trace.
+    # Hours of a day have equal weights in synthetic traces, and nearly so in the real one.
     by_hour /= by_hour.mean()
     spread = counts / (mean * by_hour[hours])
     spread /= spread.mean()
@@ -74,7 +73,7 @@ def _print_arrivals(workload: Workload) -> None:
 
 
 def _with_mean(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Quantiles of which straight lines in between have the values' mean."""
+    """Quantiles whose linear interpolation has the values' mean."""
     found: npt.NDArray[np.float64] = np.quantile(values, LEVELS)
     drawn = ((found[:-1] + found[1:]) / 2 * np.diff(LEVELS)).sum()
     scaled: npt.NDArray[np.float64] = found * (values.mean() / drawn)
@@ -89,7 +88,7 @@ def _print_sizes(workload: Workload) -> None:
         inside = sizes[(sizes >= low) & (sizes <= high)]
         if not inside.shape[0]:
             continue
-        # Drawn evenly, a class must have its mean where it is: its top end is brought there.
+        # Drawn evenly, a class must keep its mean: its upper bound is adjusted to it.
         top = max(low, min(high, round(2 * float(inside.mean()) - low)))
         print(f"  [{low}, {top}, {inside.shape[0] / sizes.shape[0]:.5g}],")
     print("]")

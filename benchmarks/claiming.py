@@ -1,7 +1,7 @@
 """Claims over the Placement API: empty POSTs, and durable PUTs of allocations beside them.
 
-Providers are made as any client makes them; each claim is a new consumer's, and takes of a
-random one of them. After the run the final state is judged, as after boots.
+Providers are created over the API. Each claim is for a new consumer, and takes from a random
+provider. After the run the final state is checked, as after boots.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SEED = 2026
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure."""
+    """The amount of work to measure."""
 
     providers: int
     client_counts: Sequence[int]
@@ -95,7 +95,7 @@ def _send(
 
 
 def claim(providers: Sequence[str], refusals: Sequence[int] = ()) -> Question:
-    """Let a new consumer take some of one of these providers, at random."""
+    """Allocate some of a random one of these providers to a new consumer."""
     body = {
         "allocations": {PICK.decode(): {"resources": AMOUNTS}},
         "consumer_generation": None,

@@ -1,7 +1,7 @@
-"""What the clients of a run send, and what they found.
+"""The requests that a run's clients send, and their results.
 
-Always true: the clients run in a process of their own (:mod:`benchmarks.load`), and a run in
-which a single answer was not the expected one gives no figures.
+Always true: the clients run in a process of their own (:mod:`benchmarks.load`). A run with a
+single unexpected answer gives no figures.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from benchmarks.running import Started
 from benchmarks.served import EMPTY_PATH
 
 COMPUTE_VERSION = "2.74"
-"""What the stock command asks for when it creates servers."""
+"""The microversion of the stock command when it creates servers."""
 TOKEN = "bencher:bench"
 ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A pattern of requests; see :mod:`benchmarks.load` for what is replaced in it.
+    """A request pattern; :mod:`benchmarks.load` says what is replaced in it.
 
-    ``refusals`` are statuses that are answers, too, though nothing was done.
+    ``refusals`` are statuses that are accepted as well, though nothing was done.
     """
 
     method: str
@@ -40,7 +40,7 @@ class Question:
 
 
 def compute_headers(token: str) -> dict[str, str]:
-    """What the stock client of the Compute API says about itself."""
+    """The headers that the stock client of the Compute API sends about itself."""
     return {
         "X-Auth-Token": token,
         "OpenStack-API-Version": f"compute {COMPUTE_VERSION}",
@@ -49,14 +49,14 @@ def compute_headers(token: str) -> dict[str, str]:
 
 
 def empty(token: str = TOKEN) -> Question:
-    """The yardstick: a request that goes all the way, and asks for nothing."""
+    """The baseline: a request through the whole stack that does nothing."""
     return Question("POST", f"/compute{EMPTY_PATH}", compute_headers(token), "{}", 202)
 
 
 def ask(
     service: Started, question: Question, clients: int, seconds: float, seed: int = 0
 ) -> dict[str, Any]:
-    """Let so many clients ask for so long. ``seed`` decides on random parts of requests."""
+    """Run this many clients for this long. ``seed`` determines random parts of requests."""
     command = [sys.executable, "-m", "benchmarks.load", "--port", str(service.port)]
     command += ["--clients", str(clients), "--seconds", str(seconds)]
     sent = {
@@ -80,14 +80,14 @@ def ask(
 
 @dataclass(slots=True)
 class Outcome:
-    """What one kind of request gave, over all repetitions."""
+    """The results of one kind of request, over all repetitions."""
 
     rates: list[float] = field(default_factory=list)
     medians: list[float] = field(default_factory=list)
     p99s: list[float] = field(default_factory=list)
 
     def add(self, found: dict[str, Any]) -> None:
-        """Count one run of the load."""
+        """Add one run of the load."""
         latencies = found["latencies_s"]
         self.rates.append(found["done"] / found["took_s"])
         self.medians.append(median(latencies))
@@ -100,6 +100,6 @@ class Outcome:
         yield Figure(f"{name}.p99", median(self.p99s) * 1e3, "ms")
 
     def ratio(self, name: str, yardstick: Outcome) -> Figure:
-        """The rate beside that of another kind of request, measured in turns with this one."""
+        """The rate relative to another kind of request, measured in turns with this one."""
         ratios = [mine / its for mine, its in zip(self.rates, yardstick.rates, strict=True)]
         return Figure(f"{name}.ratio", median(ratios), "", is_rate=True)

@@ -1,7 +1,7 @@
 """Throw-away database servers to measure on: PostgreSQL, and three Galera nodes.
 
-Always true: they are the ones that tests start, with the settings that tests of crashes give
-them: every commit is flushed to the disk before it is acknowledged. They lie in the system's
+Always true: these are the servers of the tests, with the settings of crash tests: every
+commit is flushed to the disk before it is acknowledged. Their data is in the system's
 folder for temporary files.
 """
 
@@ -22,16 +22,16 @@ class Missing(Exception):
 
 
 class DatabaseServer(Protocol):
-    """Servers that belong together, and their databases."""
+    """The servers of one kind, and their databases."""
 
     def start(self) -> None:
-        """Start all of it, and wait until it answers."""
+        """Start all of them, and wait until they answer."""
 
     def fresh(self) -> str:
         """The address of a new, empty database."""
 
     def close(self) -> None:
-        """Stop all of it, and remove all that it had."""
+        """Stop all of them, and remove their data."""
 
 
 SERVERS: Mapping[str, Callable[[], DatabaseServer]] = {
@@ -43,7 +43,7 @@ PROGRAMS = (("postgres", "postgresql", postgresql.PLACE), ("mariadbd", "mariadb-
 
 @contextmanager
 def started(name: str) -> Iterator[DatabaseServer]:
-    """Run one until the block ends. Raises :class:`Missing` where it cannot be had."""
+    """Run one kind until the block ends. Raises :class:`Missing` if it is not installed."""
     with _or_missing():
         server = SERVERS[name]()
     try:
@@ -55,12 +55,12 @@ def started(name: str) -> Iterator[DatabaseServer]:
 
 
 def versions() -> Iterator[str]:
-    """What the programs that are here say of themselves."""
+    """The versions of the installed programs."""
     for program, package, place in PROGRAMS:
         with suppress(Missing), _or_missing():
             found = packages.find(program, package, beside=place)
-            told = subprocess.check_output([found, "--version"], text=True)
-            yield " ".join(told.partition(" for ")[0].split())
+            reported = subprocess.check_output([found, "--version"], text=True)
+            yield " ".join(reported.partition(" for ")[0].split())
 
 
 @contextmanager

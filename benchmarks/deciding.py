@@ -1,7 +1,8 @@
-"""What one decision costs inside the process, without database and HTTP.
+"""The cost of one decision inside the process, without database and HTTP.
 
-The same function the service calls (a driver's ``plan`` with the pipeline of the default
-settings), on columns of a made-up fleet. Every decision depletes the table for the next.
+Measures the function that the service calls (a driver's ``plan`` with the pipeline of the
+default settings), on columns of a synthetic fleet. Every decision depletes the table for the
+next.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ TOGETHER = 1_000
 
 
 class Case(NamedTuple):
-    """What is decided about: so many hosts, with disks of their own or those of pools."""
+    """A case: a number of hosts, with disks of their own or from pools."""
 
     hosts: int
     pools: int = 0
 
     @property
     def name(self) -> str:
-        """What its figures' names begin with."""
+        """The prefix of its figures' names."""
         pooled = f".pools_{self.pools}" if self.pools else ""
         return f"decision.{self.hosts}{pooled}"
 
     @property
     def label(self) -> str:
-        """What it is called in a table."""
+        """Its label in a table."""
         pooled = f", disks in {self.pools} pools" if self.pools else ""
         return f"{self.hosts:,}{pooled}"
 
@@ -99,7 +100,7 @@ def table_of(fleet: Fleet) -> HostTable:
 
 
 def _move_disks(table: HostTable, pool_count: int) -> None:
-    """Put what the hosts have of disks into pools; each host borrows of one of them."""
+    """Move the hosts' disks into pools; each host uses one of them."""
     each_gb = np.full(pool_count, table.free["DISK_GB"].sum() // pool_count)
     for column in (table.free, table.used):
         column["DISK_GB"][:] = 0.0
@@ -124,7 +125,7 @@ def _singles(table: HostTable, dice: random.Random, decisions: int) -> list[floa
 
 
 def spec_of(dice: random.Random, count: int) -> RequestSpec:
-    """A request for so many servers of a drawn size."""
+    """A request for this many servers of a random size."""
     amounts = dict(zip(CLASSES, REQUESTS[dice.randrange(len(REQUESTS))], strict=True))
     return RequestSpec(
         amounts=amounts,
@@ -140,7 +141,7 @@ def spec_of(dice: random.Random, count: int) -> RequestSpec:
 def _plain_pass(table: HostTable, spec: RequestSpec) -> float:
     """How long one pass over the columns takes that computes the same mask and score.
 
-    As anybody would write it who has only this to do, and picks the first of the best.
+    Written in the simplest way that does only this, and picks the first of the best.
     """
     amounts = list(spec.amounts.items())
     scales = [table.greatest(name) for name, _ in amounts]

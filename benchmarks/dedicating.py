@@ -1,7 +1,7 @@
-"""What pclouds add to a decision, for requests that name one and for those that do not.
+"""The cost of pclouds in a decision, for requests with and without one.
 
-Always true: all tables hold the same fleet and decide the same requests, some by turns, so that
-what the machine does beside falls on all alike.
+Always true: all tables hold the same fleet and decide the same requests in turns, so that
+other load of the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ HOSTS, PCLOUDS, OF_EACH = 10_000, 500, 10
 BLOCK = 50
 MY_AUTOMATIC = 3
 MINE = "mine"
-WISHES = ("none", "plain", "automatic", "named")
-"""No pclouds at all; pclouds, of which nothing is asked; half of them taking plain requests,
-three of those of the project that asks; and requests that name one."""
+KINDS = ("none", "plain", "automatic", "named")
+"""No pclouds at all; pclouds, with plain requests; half of them taking plain requests, three of
+them those of the caller's project; and requests that name one."""
 
 
 def measure(decisions: int, repetitions: int) -> Iterator[Figure]:
-    """Medians by wish, and their shares of the one without pclouds."""
-    took: dict[str, list[float]] = {wish: [] for wish in WISHES}
+    """Medians by kind, and their ratios to the one without pclouds."""
+    took: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for repetition in range(repetitions):
-        tables = {wish: _table(wish) for wish in WISHES}
-        for wish, table in tables.items():
-            _decide(wish, table, random.Random(repetition), WARM_UPS)
+        tables = {kind: _table(kind) for kind in KINDS}
+        for kind, table in tables.items():
+            _decide(kind, table, random.Random(repetition), WARM_UPS)
         for block in range(decisions // BLOCK):
-            for wish, table in tables.items():
-                # Some in a row: a table that was just looked at is in the processor's cache.
+            for kind, table in tables.items():
+                # Several in a row, as the table is then in the processor's cache.
                 dice = random.Random(f"{repetition} {block}")
-                took[wish] += _decide(wish, table, dice, BLOCK)
+                took[kind] += _decide(kind, table, dice, BLOCK)
     without = median(took["none"])
-    for wish, singles in took.items():
-        yield Figure(f"dedicated.{wish}.median", median(singles) * 1e6, "us")
-        yield Figure(f"dedicated.{wish}.p99", percentile(singles, 99) * 1e6, "us")
-        yield Figure(f"dedicated.{wish}.share", median(singles) / without, "of none")
+    for kind, singles in took.items():
+        yield Figure(f"dedicated.{kind}.median", median(singles) * 1e6, "us")
+        yield Figure(f"dedicated.{kind}.p99", percentile(singles, 99) * 1e6, "us")
+        yield Figure(f"dedicated.{kind}.share", median(singles) / without, "of none")
 
 
-def _decide(wish: str, table: HostTable, dice: random.Random, count: int) -> list[float]:
+def _decide(kind: str, table: HostTable, dice: random.Random, count: int) -> list[float]:
     found: list[float] = []
     for _ in range(count):
         spec = spec_of(dice, 1)
-        if wish == "named":
+        if kind == "named":
             spec = replace(spec, pclouds=(_uuid(dice.randrange(PCLOUDS)),))
         else:
             spec = replace(spec, automatic_pclouds=table.dedications.automatic_of(MINE))
@@ -61,13 +61,13 @@ def _uuid(number: int) -> str:
     return f"pcloud-{number}"
 
 
-def _table(wish: str) -> HostTable:
+def _table(kind: str) -> HostTable:
     table = table_of(Fleet(HOSTS, allocations=9 * HOSTS))
-    if wish == "none":
+    if kind == "none":
         return table
     for number in range(PCLOUDS):
-        is_automatic = wish == "automatic" and number % 2 == 0
-        is_mine = wish == "named" or number < 2 * MY_AUTOMATIC
+        is_automatic = kind == "automatic" and number % 2 == 0
+        is_mine = kind == "named" or number < 2 * MY_AUTOMATIC
         projects = {f"project-{number}", *([MINE] if is_mine else [])}
         taken_in = projects if is_automatic else ()
         table.dedications.set_facts(_uuid(number), projects, taken_in)

@@ -1,7 +1,7 @@
-"""The story of a first server, told by a real service: where it lands, and why.
+"""The story of a first server on a real service: which host it gets, and why.
 
-Starts the program with made-up hosts on a free port, on data that is thrown away at the end,
-and speaks to it as any client does.
+Starts the program with simulated hosts on a free port, on temporary data, and calls it as any
+client does.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ GIANT = {"id": "giant", "name": "giant", "vcpus": 2, "ram": 4096, "disk": 900_00
 
 
 class Client:
-    """Calls one service, and says what it calls."""
+    """Calls one service, and prints its calls."""
 
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def call(self, method: str, path: str, body: Any = None, *, is_told: bool = True) -> Any:
-        """Send one request; the answer must be a good one."""
-        if is_told:
+    def call(self, method: str, path: str, body: Any = None, *, is_printed: bool = True) -> Any:
+        """Send one request; the answer must be a success."""
+        if is_printed:
             print(f"  {method} {path}" + (f"  {json.dumps(body)}" if body else ""))
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=WITHIN_S)
         headers = {"x-auth-token": ADMIN, "openstack-api-version": "compute 2.74"}
@@ -54,16 +54,16 @@ class Client:
         return json.loads(text) if text else None
 
     def servers(self) -> list[Any]:
-        """All servers, with all they have."""
+        """All servers, with all their fields."""
         path = "/compute/v2.1/servers/detail"
-        found: list[Any] = self.call("GET", path, is_told=False)["servers"]
+        found: list[Any] = self.call("GET", path, is_printed=False)["servers"]
         return found
 
     def host_count(self) -> int:
-        """How many hosts there are; none while the service does not answer yet."""
+        """The number of hosts; none while the service does not answer."""
         path = "/compute/v2.1/os-hypervisors"
         try:
-            return len(self.call("GET", path, is_told=False)["hypervisors"])
+            return len(self.call("GET", path, is_printed=False)["hypervisors"])
         except OSError:
             return 0
 
@@ -87,7 +87,7 @@ def started(directory: Path) -> Iterator[Client]:
 
 
 def tell(client: Client) -> None:
-    """All of the story."""
+    """Run the whole story."""
     say(f"{HOSTS} made-up hosts are there. Two flavors, one of which no host can hold:")
     for flavor in (SMALL, GIANT):
         client.call("POST", "/compute/v2.1/flavors", {"flavor": flavor})
@@ -101,13 +101,13 @@ def tell(client: Client) -> None:
     )
 
     say("Where would the next one go, and why? Asking claims nothing:")
-    told = explain(client, "small")
-    print(f"  {told['hosts']} hosts; these are the best:")
+    reported = explain(client, "small")
+    print(f"  {reported['hosts']} hosts; these are the best:")
     show(
         ("host", "weight", "made of"),
         [
             (each["host"], f"{each['weight']:.2f}", parts(each["parts"]))
-            for each in told["best"][:3]
+            for each in reported["best"][:3]
         ],
     )
 
@@ -125,7 +125,7 @@ def tell(client: Client) -> None:
     say("Deleted, all of them; every unit is free again:")
     for each in client.servers():
         path = f"/compute/v2.1/servers/{each['id']}"
-        client.call("DELETE", path, is_told=each is huge)
+        client.call("DELETE", path, is_printed=each is huge)
     wait_until(lambda: not client.servers())
     used = client.call("GET", "/compute/v2.1/os-hypervisors/statistics")
     left = used["hypervisor_statistics"]
@@ -133,7 +133,7 @@ def tell(client: Client) -> None:
 
 
 def explain(client: Client, flavor: str) -> Any:
-    """Where a server of this flavor would go."""
+    """The hosts that a server of this flavor would get."""
     body = {"server": {"name": "web", "flavorRef": flavor, "imageRef": "", "networks": "none"}}
     return client.call("POST", "/compute/v2.1/os-explain", body)["explanation"]
 
@@ -147,17 +147,17 @@ def boot(client: Client, name: str, flavor: str, count: int) -> None:
 
 
 def parts(weights: dict[str, float]) -> str:
-    """What each weigher gave."""
+    """The weights that each weigher gave."""
     return ", ".join(f"{name} {value:.2f}" for name, value in weights.items())
 
 
 def say(text: str) -> None:
-    """One sentence of the story."""
+    """Print one sentence of the story."""
     print(f"\n{text}")
 
 
 def show(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A small table."""
+    """Print a small table."""
     widths = [max(len(row[i]) for row in (names, *rows)) for i in range(len(names))]
     for row in (names, *rows):
         fitted = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -165,7 +165,7 @@ def show(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Look again and again, for a while."""
+    """Poll until it is so, for a while."""
     deadline = time.monotonic() + WITHIN_S
     while not is_so():
         if time.monotonic() > deadline:
@@ -174,7 +174,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def main() -> None:
-    """Tell the story once."""
+    """Run the story once."""
     with (
         tempfile.TemporaryDirectory(prefix="innkeeper-demo-") as directory,
         started(Path(directory)) as client,

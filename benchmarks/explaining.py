@@ -1,9 +1,9 @@
-"""What it costs to keep with each server why it is where it is.
+"""The cost of recording with each server why it was placed where it is.
 
-Decided and durable, inside this process: groups of boots as the decision thread carries them
-out, one group commit each, with all that is kept (``full``), with what is kept by default
-(``brief``) and with nothing (``off``). The kinds take turns on one database, so that what
-grows and what else the machine does is the same for all.
+Decided and committed inside this process: groups of boots as the decision thread carries them
+out, one group commit each, with the full record (``full``), with the default record
+(``brief``) and with none (``off``). The kinds take turns on one database, so that its growth
+and the load of the machine affect all alike.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from innkeeper.systems.compute.boot.executor import BootExecutor
 
 UNLIMITED = -1
 A_DAY_S = 86_400.0
-WISHES: tuple[DecisionWish, ...] = get_args(DecisionWish)
+KINDS: tuple[DecisionWish, ...] = get_args(DecisionWish)
 WARM_UPS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """So many rounds; in each, a group of boots of each kind."""
+    """The number of rounds, and of boots of each kind in a round."""
 
     hosts: int
     rounds: int
@@ -44,35 +44,35 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """The rates of boots with and without explanations, and what these cost."""
+    """The rates of boots with and without explanations, and the cost of these."""
     filled(directory, Fleet(plan.hosts, allocations=9 * plan.hosts))
     store = store_in(directory)
     try:
         took = _took(store, plan)
     finally:
         store.dispose()
-    whole_s = {wish: median([whole for whole, _ in took[wish]]) for wish in WISHES}
-    for wish in WISHES:
-        name = f"explanations.{plan.hosts}.{wish}"
-        busy_s = median([busy for _, busy in took[wish]])
-        yield Figure(f"{name}.rate", plan.group / whole_s[wish], "boots/s", is_rate=True)
+    whole_s = {kind: median([whole for whole, _ in took[kind]]) for kind in KINDS}
+    for kind in KINDS:
+        name = f"explanations.{plan.hosts}.{kind}"
+        busy_s = median([busy for _, busy in took[kind]])
+        yield Figure(f"{name}.rate", plan.group / whole_s[kind], "boots/s", is_rate=True)
         yield Figure(f"{name}.busy", busy_s / plan.group * 1e6, "us")
-        if wish != "off":
-            yield Figure(f"{name}.share", whole_s[wish] / whole_s["off"], "of off")
+        if kind != "off":
+            yield Figure(f"{name}.share", whole_s[kind] / whole_s["off"], "of off")
 
 
 def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
-    """The seconds of each group, and those of the processor, by what was kept.
+    """The seconds of each group, and its processor time, by kind.
 
-    Both, since a disk that flushes slowly would hide what the processor does.
+    Both, since a disk that flushes slowly would hide the processor time.
     """
-    executors = {wish: _executor(store, wish) for wish in WISHES}
+    executors = {kind: _executor(store, kind) for kind in KINDS}
     dice = random.Random(1)
-    took: dict[str, list[tuple[float, float]]] = {wish: [] for wish in WISHES}
+    took: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     for turn in range(WARM_UPS + plan.rounds):
-        for wish in dice.sample(WISHES, len(WISHES)):
-            executor = executors[wish]
-            # What the others wrote is taken over first: that is not what is measured.
+        for kind in dice.sample(KINDS, len(KINDS)):
+            executor = executors[kind]
+            # Catch up with the other kinds' writes first: that is not measured.
             carry_out(store, executor, [_step(dice)])
             steps = [_step(dice) for _ in range(plan.group)]
             started_s, busy_since_s = time.perf_counter(), time.thread_time()
@@ -80,18 +80,18 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
             took_s = time.perf_counter() - started_s, time.thread_time() - busy_since_s
             assert all(isinstance(each, Booted) and each.fault is None for each in answers)
             if turn >= WARM_UPS:
-                took[wish].append(took_s)
+                took[kind].append(took_s)
     return took
 
 
-def _executor(store: Store, wish: DecisionWish) -> BootExecutor:
+def _executor(store: Store, kind: DecisionWish) -> BootExecutor:
     computing = Computing(
         quota_instances=UNLIMITED,
         quota_cores=UNLIMITED,
         quota_ram=UNLIMITED,
         service_down_time_s=A_DAY_S,
     )
-    executor = BootExecutor(Scheduling(explain_decisions=wish), computing)
+    executor = BootExecutor(Scheduling(explain_decisions=kind), computing)
     with store.read() as tx:
         executor.load(tx)
     return executor

@@ -1,4 +1,4 @@
-"""Arithmetic of measurements: medians, percentiles, and what is better."""
+"""Arithmetic of measurements: medians, percentiles and losses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PERCENT = 100
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number that a run found. ``is_rate`` figures are better when higher."""
+    """One figure of a run. ``is_rate`` figures are better when higher."""
 
     name: str
     value: float
@@ -19,7 +19,7 @@ class Figure:
     is_rate: bool = False
 
     def loss(self, before: float) -> float:
-        """How much worse than before, as a share; negative where it got better."""
+        """The loss since ``before``, as a share; negative where the figure improved."""
         if before <= 0 or self.value <= 0:
             return 0.0
         return before / self.value - 1 if self.is_rate else self.value / before - 1

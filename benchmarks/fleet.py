@@ -1,4 +1,4 @@
-"""A cloud in use, made up: hosts of three generations, and consumers that hold part of them.
+"""A synthetic cloud in use: hosts of three generations, and consumers that hold part of them.
 
 Always true: the same seed and number of hosts give the same hosts and the same amounts, and
 no host is over its capacity.
@@ -24,7 +24,7 @@ SHAPES = ((32, 131_072, 2_000), (64, 262_144, 4_000), (96, 524_288, 8_000))
 """vCPUs, memory and disk of three generations of machines."""
 RATIOS = (4.0, 1.0, 1.0)
 HELD = ((1, 2_048, 20), (2, 4_096, 40), (4, 8_192, 80), (8, 16_384, 160))
-"""What the consumers that are there already hold."""
+"""The amounts that the initial consumers hold."""
 OTHERS = "others"
 """Project and user of those consumers."""
 AGENT_ID = "00000000-0000-4000-8000-000000000001"
@@ -36,9 +36,9 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """How big a cloud to make. ``allocations`` are rows: each consumer has three.
+    """The size of the cloud. ``allocations`` are rows: each consumer has three.
 
-    All hosts are of one ``shape`` if it is given.
+    All hosts have one ``shape`` if it is given.
     """
 
     hosts: int
@@ -47,7 +47,7 @@ class Fleet:
     shape: tuple[int, int, int] | None = None
 
     def shapes(self) -> list[tuple[int, int, int]]:
-        """What each host has."""
+        """The shape of each host."""
         if self.shape is not None:
             return [self.shape] * self.hosts
         dice = random.Random(self.seed)
@@ -62,7 +62,7 @@ class Fleet:
 
 
 def fill(store: Store, fleet: Fleet, now: datetime) -> None:
-    """Write the whole fleet into a fresh store, and one flavor to boot with."""
+    """Write the whole fleet into a fresh store, with one flavor to boot."""
     dice = random.Random(fleet.seed + 2)
     with store.write() as tx:
         tx.execute(compute.agents.insert(), _agent(now))
@@ -85,10 +85,10 @@ def host_name(index: int) -> str:
 
 
 def insert_rows(store: Store, table: sa.Table, rows: Iterator[dict[str, Any]]) -> None:
-    """Write many rows, so many in a transaction.
+    """Write many rows, in transactions of limited size.
 
-    With all of them in one, the other nodes of a cluster would apply it long after its commit,
-    and who wants to read there waits for that.
+    The other nodes of a cluster would apply a single one long after its commit, and readers there
+    would wait for that.
     """
     while some := list(islice(rows, ROWS_AT_ONCE)):
         with store.write() as tx:

@@ -1,4 +1,4 @@
-"""Records of earlier runs, and what got worse since the last one on a machine of this kind."""
+"""Records of earlier runs, and the losses since the last one on a machine of the same kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = Path(__file__).parent / "history.jsonl"
 LOSS_MAX = 0.10
 """A figure that is worse by more than this is reported as a loss."""
 WATCHED_ENDINGS = (".rate", ".median", ".of_1000", ".read", ".ratio", ".after")
-"""Tails and times of starting vary too much from run to run to be compared with one other."""
+"""Tails and start times vary too much from run to run for a comparison."""
 
 
 def record(machine: Machine, figures: Sequence[Figure]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def record(machine: Machine, figures: Sequence[Figure]) -> dict[str, Any]:
 
 
 def append(line: dict[str, Any], file: Path = FILE) -> None:
-    """Keep a record."""
+    """Append a record."""
     with file.open("a", encoding="utf-8") as kept:
         kept.write(json.dumps(line, sort_keys=True) + "\n")
 
@@ -46,7 +46,7 @@ def last(kind: str, file: Path = FILE) -> dict[str, Any] | None:
 
 
 def losses(before: dict[str, Any], figures: Sequence[Figure]) -> Iterator[str]:
-    """One sentence for each watched figure that lost more than is allowed."""
+    """One sentence for each watched figure that lost more than the allowed share."""
     for each in figures:
         old = before["figures"].get(each.name)
         if old is None or not each.name.endswith(WATCHED_ENDINGS):

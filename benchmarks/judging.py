@@ -1,7 +1,7 @@
-"""The state that a measured run left behind: without safety a rate is worth nothing.
+"""Checks the final state of a measured run: without safety a rate is worth nothing.
 
-Always true: it is looked at after the service has stopped, by questions that stand here and are
-not the service's own.
+Always true: the state is checked after the service has stopped, by queries that are written
+here and are not the service's own.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ SELECT c.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id)
 
 
 class Unsafe(Exception):
-    """The final state breaks a promise; the run's figures are worth nothing."""
+    """The final state breaks an invariant; the run's figures are worth nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One sort of thing that was acknowledged; each must be found as ``expected``."""
+    """One kind of acknowledged object; each must be found as ``expected``."""
 
     word: str
     query: str
@@ -62,17 +62,17 @@ CONSUMERS = Kind("consumer", HELD, (CLASSES_HELD, 1))
 
 
 def judge(directory: Path, acknowledged: Sequence[str]) -> None:
-    """Raise :class:`Unsafe` unless exactly the acknowledged servers are there, all placed."""
+    """Raise :class:`Unsafe` unless exactly the acknowledged servers exist, all placed."""
     _judge(directory, None, {SERVERS: acknowledged})
 
 
 def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
-    """Raise :class:`Unsafe` unless exactly the acknowledged consumers hold what they asked."""
+    """Raise :class:`Unsafe` unless exactly the acknowledged consumers hold their amounts."""
     _judge(directory, None, {CONSUMERS: acknowledged})
 
 
 def judge_both(directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]) -> None:
-    """Judge a database in which servers were booted, and consumers took of the same hosts."""
+    """Check a database with booted servers, and with claims on the same hosts."""
     _judge(directory, url, {SERVERS: servers, CONSUMERS: [*servers, *claims]})
 
 
@@ -92,7 +92,7 @@ def _judge(directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequenc
 
 
 def problems(store: Store, acknowledged: Mapping[Kind, Sequence[str]]) -> Iterator[str]:
-    """All that is wrong with a database in which exactly this was acknowledged, in words."""
+    """The violations in a database with exactly these acknowledgements, in words."""
     with store.read() as tx:
         for host, class_id, used in tx.execute(sa.text(OVERSOLD)):
             yield f"{host} has sold {used} of class {class_id}, more than it has."
@@ -112,4 +112,4 @@ def _differences(
             yield f"The {kind.word} {uuid} was acknowledged, and holds {found.get(uuid)}."
     extra = len(found.keys() - known)
     if extra:
-        yield f"{extra} {kind.word}s are there that nobody was told of."
+        yield f"{extra} {kind.word}s exist without an acknowledgement."

@@ -1,9 +1,9 @@
-"""The load: clients that send one request after the other, each on a connection of its own.
+"""The load: clients that send one request after the other, each on its own connection.
 
 Run as a process of its own (``python -m benchmarks.load``), with as little between the socket
-and the clock as Python allows, since it shares the machine with what it measures: while boots
-are answered, Linux runs it on the very processor of the thread that sends the answers. A closed
-loop: a client sends its next request when it has the last one's answer.
+and the clock as Python allows, since it shares the machine with the service. While boots are
+answered, Linux runs it on the processor of the thread that sends the answers. A closed loop:
+a client sends its next request after the last one's answer.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import uvloop
 HEAD_END = b"\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 MARK = b"@@@@@@@@"
-"""In a path or a body: replaced by the request's number, so that all are of one length."""
+"""In a path or a body: replaced by the request's number, padded to one length."""
 NEW_UUID = b"eeeeeeee-eeee-4eee-8eee-eeeeeeeeeeee"
 """In a path: replaced by a random UUID, a new one for each request."""
 PICK = b"dddddddd-dddd-4ddd-8ddd-dddddddddddd"
-"""In a path or a body: replaced by a random one of the UUIDs that the clients were given."""
+"""In a path or a body: replaced by a random one of the given UUIDs."""
 STRAY_ANSWERS_KEPT = 5
 
 
 @dataclass(slots=True)
 class Tally:
-    """What all clients of one run found."""
+    """The results of all clients of one run."""
 
     stop_at: float = 0.0
     sent: int = 0
@@ -43,13 +43,13 @@ class Tally:
     statuses: dict[int, int] = field(default_factory=dict)
     bytes: int = 0
     booted: list[bytearray] = field(default_factory=list)
-    """Bodies that name servers; they are read when nobody waits any more."""
+    """Bodies that name servers; they are parsed after the run."""
     new_uuids: list[str] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
 
 
 class Maker:
-    """Makes requests from the pattern of one."""
+    """Makes requests from a pattern."""
 
     def __init__(self, head: bytes, body: bytes, picks: list[str], seed: int) -> None:
         self._pattern = head + body
@@ -60,7 +60,7 @@ class Maker:
         self.new_uuid = ""
 
     def make(self, number: int) -> bytes:
-        """The next request; ``new_uuid`` is the one made up for it, if any."""
+        """The next request; ``new_uuid`` is the one generated for it, if any."""
         made = self._pattern
         if self._has_mark:
             made = made.replace(MARK, b"%08d" % number)
@@ -94,7 +94,7 @@ class Client(asyncio.Protocol):
         self._send()
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of an answer; once it is whole, send the next request."""
+        """Take a part of an answer; after the whole answer, send the next request."""
         received = self._received
         received += data
         if not self._whole:
@@ -116,7 +116,7 @@ class Client(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end, wanted or not; an answer that did not come is counted as status 0."""
+        """The end, expected or not; a missing answer is counted as status 0."""
         if not self._transport.is_closing() or exc is not None:
             self._tally.statuses[0] = self._tally.statuses.get(0, 0) + 1
         if not self._done.done():
@@ -145,7 +145,7 @@ class Client(asyncio.Protocol):
 
 
 async def run(port: int, clients: int, seconds: float, make_client: Callable[..., Client]) -> Tally:
-    """Keep ``clients`` busy for so long; every request that was sent is also answered."""
+    """Keep ``clients`` busy for so long; every sent request is also answered."""
     loop = asyncio.get_running_loop()
     tally = Tally(stop_at=time.perf_counter() + seconds)
     dones = [loop.create_future() for _ in range(clients)]
@@ -185,7 +185,7 @@ def _summary(tally: Tally, took_s: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run once, and print what was found as JSON; what to send comes as JSON, too."""
+    """Run once with the JSON from standard input, and print the results as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--clients", type=int, required=True)

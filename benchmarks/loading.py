@@ -1,7 +1,7 @@
 """How long a service takes to read its host table from SQLite, and to be ready.
 
-Read twice: inside this process, for the reading alone, and by a real service from its start
-to its first good answer at ``/readyz``.
+Measured twice: inside this process, for the reading alone, and with a real service from its
+start to its first success at ``/readyz``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Facts of the machine, the program and the database, without which no number means anything.
+"""The machine, the program and the database of the figures, without which these mean nothing.
 
 Always true: nothing here names a path, a user or an address; records can be published.
 """
@@ -24,12 +24,12 @@ PROJECT = Path(__file__).resolve().parents[1]
 LIBRARIES = ("litestar", "msgspec", "numpy", "SQLAlchemy", "uvicorn", "httptools", "uvloop")
 FLUSHES = 200
 FLUSH_BYTES = 8192
-"""About what one boot writes to SQLite's log."""
+"""About as many bytes as one boot writes to SQLite's log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where the figures of a run come from."""
+    """The machine of a run's figures."""
 
     cpu: str
     cores: int
@@ -41,7 +41,7 @@ class Machine:
     commit: str
     flush_us: float
     """Median time of writing a little and flushing it to the disk. A durable write cannot be
-    quicker than this; where it is a few microseconds, the disk only claims to have written."""
+    faster; where it is a few microseconds, the disk acknowledges without writing."""
 
     @property
     def kind(self) -> str:
@@ -49,12 +49,12 @@ class Machine:
         return f"{self.cpu}, {self.cores} cores, Python {self.python}"
 
     def facts(self) -> dict[str, Any]:
-        """For a record."""
+        """The fields of a record."""
         return asdict(self)
 
 
 def look(directory: Path) -> Machine:
-    """Look at this machine, and at the disk under ``directory``."""
+    """Examine this machine, and the disk under ``directory``."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
         cpu=_cpu(),
@@ -70,7 +70,7 @@ def look(directory: Path) -> Machine:
 
 
 def database_settings(store: Store) -> dict[str, str]:
-    """What decides about durability and speed, as a connection of the product has it."""
+    """The settings for durability and speed, as the product's connections have them."""
     names = ("journal_mode", "synchronous", "foreign_keys", "cache_size", "wal_autocheckpoint")
     with store.read() as tx:
         return {name: str(tx.execute(sa.text(f"PRAGMA {name}")).scalar()) for name in names}

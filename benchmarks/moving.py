@@ -1,9 +1,9 @@
-"""``python -m benchmarks.moving``: how long ``innkeeper placement-import`` takes.
+"""``python -m benchmarks.moving``: the duration of ``innkeeper placement-import``.
 
 The source is OpenStack's own service as the tests start it, with SQLite and the standard
-library's HTTP server; a real one answers faster or slower than that, and its answers are most
-of what an import waits for. The target is the real program with an empty database. Everything
-runs on this machine, at the same time.
+library's HTTP server. A real one answers faster or slower, and an import mostly waits for its
+answers. The target is the real program with an empty database. Everything runs on this
+machine, at the same time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SERVER_HOLDS = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 40}
 
 
 def fill(source: Original, hosts: int, servers: int) -> None:
-    """Make hosts, and servers that hold three classes of one host each."""
+    """Create hosts, and servers that hold three classes of one host each."""
     uuids = [str(uuid.uuid4()) for _ in range(hosts)]
     for number, each in enumerate(uuids):
         send(source, "POST", "/resource_providers", {"uuid": each, "name": f"host-{number}"})
@@ -58,13 +58,13 @@ def fill(source: Original, hosts: int, servers: int) -> None:
 
 
 def send(source: Original, method: str, path: str, body: Any) -> None:
-    """Send one request that must go well."""
+    """Send one request that must succeed."""
     answer: httpx.Response = source.call(method, path, body=body)
     assert answer.is_success, answer.text
 
 
 def measured(words: list[str]) -> float:
-    """How many seconds the command takes, which must end in equality."""
+    """The seconds of the command, which must find both equal at its end."""
     begun = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "innkeeper.main", "placement-import", *words],
@@ -75,7 +75,7 @@ def measured(words: list[str]) -> float:
 
 
 def main() -> None:
-    """Fill a source, import it into an empty service, and once more."""
+    """Fill a source, import it into an empty service, and import it again."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.moving")
     options.add_argument("--hosts", type=int, default=1_000)
     options.add_argument("--servers", type=int, default=3_334)

@@ -1,4 +1,4 @@
-"""What a run found, as text that can be pasted into a page."""
+"""The results of a run as Markdown tables for a page."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from benchmarks.machine import Machine
 
 RATIO_MIN = 0.4
 RATIO_OF = "boot.10000.16"
-"""Boots beside empty requests, with as many hosts and clients."""
+"""Boots compared with empty requests, with as many hosts and clients."""
 TAIL_MAX = 8.0
 """A boot's 99th percentile, in medians."""
 DECISIONS_MAX_US = {10_000: 60.0, 100_000: 600.0}
 PASSES_MAX = 3.0
 """A decision, in plain passes over the columns."""
 EXPLAINED_MAX = 1.1
-"""A boot of which it is kept how it was decided, in boots of which nothing is kept."""
+"""A boot with its decision recorded, in boots without."""
 TOGETHER_AT = 10_000
 TOGETHER_MAX_MS = {"decision.%d.of_1000": 30.0, "together.%d.median": 400.0}
 LOAD_AT = 100_000
@@ -29,7 +29,7 @@ SEARCH_MAX_MS = {"1": 2.0, "1000": 15.0}
 """The longest median of a search for candidates among flat providers, by its limit."""
 CONFLICTS_AT = 10_000
 CONFLICTS_MAX = 1.0
-"""Percent of writes by way of several processes that others may come between."""
+"""Percent of writes through several processes that may conflict."""
 
 DEDICATED = {
     "none": "none",
@@ -47,7 +47,7 @@ Found = Mapping[str, Figure]
 
 
 def head(machine: Machine, database: Mapping[str, str], command: str) -> str:
-    """Where the figures come from."""
+    """The machine, the program and the command of the figures."""
     libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
     settings = ", ".join(f"{name}={value}" for name, value in database.items())
     return "\n".join(
@@ -80,16 +80,16 @@ def deciding(found: Found, cases: Iterable[Case]) -> str:
     return _table(names, rows)
 
 
-def dedicating(found: Found, wishes: Iterable[str]) -> str:
+def dedicating(found: Found, variants: Iterable[str]) -> str:
     """Decisions with and without pclouds."""
     rows = [
         (
-            DEDICATED[wish],
-            _of(found, f"dedicated.{wish}.median", ".0f"),
-            _of(found, f"dedicated.{wish}.p99", ".0f"),
-            _of(found, f"dedicated.{wish}.share", ".3f"),
+            DEDICATED[wanted],
+            _of(found, f"dedicated.{wanted}.median", ".0f"),
+            _of(found, f"dedicated.{wanted}.p99", ".0f"),
+            _of(found, f"dedicated.{wanted}.share", ".3f"),
         )
-        for wish in wishes
+        for wanted in variants
     ]
     return _table(("pclouds", "median us", "p99 us", "time beside none"), rows)
 
@@ -108,15 +108,15 @@ def together(found: Found, hosts: Iterable[int]) -> str:
 
 
 def explaining(found: Found, hosts: int) -> str:
-    """Boots with and without what is kept of their decisions."""
+    """Boots with and without recorded decisions."""
     rows = [
         (
-            wish,
-            _of(found, f"explanations.{hosts}.{wish}.rate", ",.0f"),
-            _of(found, f"explanations.{hosts}.{wish}.busy", ".0f"),
-            _of(found, f"explanations.{hosts}.{wish}.share", ".3f"),
+            wanted,
+            _of(found, f"explanations.{hosts}.{wanted}.rate", ",.0f"),
+            _of(found, f"explanations.{hosts}.{wanted}.busy", ".0f"),
+            _of(found, f"explanations.{hosts}.{wanted}.share", ".3f"),
         )
-        for wish in ("off", "brief", "full")
+        for wanted in ("off", "brief", "full")
     ]
     return _table(
         ("`explain_decisions`", "boots/s", "processor, us per boot", "time beside off"), rows
@@ -145,7 +145,7 @@ def serving(
     clients: Sequence[int],
     words: tuple[str, str] = ("hosts", "boots/s"),
 ) -> str:
-    """Requests over HTTP. ``words`` name what there is, and what was done."""
+    """Requests over HTTP. ``words`` describe the setup and the request."""
     rows = [
         (
             f"{each:,}",
@@ -201,7 +201,7 @@ def reading(found: Found, shapes: Iterable[str], hosts: Sequence[int]) -> str:
 
 
 def servers(versions: Iterable[str], flush_us: float) -> str:
-    """Where the figures of database servers come from."""
+    """The database servers of the figures."""
     return "\n".join(
         (
             "```text",
@@ -249,7 +249,7 @@ def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:
 
 
 def targets(found: Found) -> Iterable[str]:
-    """Each aim, what was reached, and whether that is enough."""
+    """Each target, its result, and whether the result meets it."""
     yield from _boots(found)
     for hosts, most in DECISIONS_MAX_US.items():
         yield from _at_most(found, f"decision.{hosts}.median", most)
@@ -259,8 +259,8 @@ def targets(found: Found) -> Iterable[str]:
     for name, most in TOGETHER_MAX_MS.items():
         yield from _at_most(found, name % TOGETHER_AT, most)
     yield from _at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
-    for wish in ("plain", "named"):
-        yield from _at_most(found, f"dedicated.{wish}.share", DEDICATED_MAX)
+    for wanted in ("plain", "named"):
+        yield from _at_most(found, f"dedicated.{wanted}.share", DEDICATED_MAX)
     for name, most in LOAD_MAX.items():
         yield from _at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]
@@ -308,7 +308,7 @@ def _at_most(found: Found, name: str, most: float, beside: str | None = None) ->
 
 
 def put_into(page: Path, blocks: Sequence[str]) -> None:
-    """Replace what stands between the marks of a page by these blocks."""
+    """Replace the text between the marks of a page with these blocks."""
     before, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, other_mark, after = rest.partition(END)
     if not (mark and other_mark):

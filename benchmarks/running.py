@@ -1,4 +1,4 @@
-"""Services in processes of their own: filled, started, looked at, stopped."""
+"""Services as processes of their own: filled, started, watched, stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SETTINGS = {
     "INNKEEPER_QUOTA_RAM": UNLIMITED,
 }
 ALIVE_WITHOUT_AGENT = {
-    # Without an agent nobody sends heartbeats; the fleet was heard when it was made.
+    # Without an agent there are no heartbeats; the fleet's hosts were up when it was made.
     "INNKEEPER_SERVICE_DOWN_TIME_S": A_DAY_S,
     "INNKEEPER_ORDER_TIMEOUT_S": A_DAY_S,
 }
@@ -44,14 +44,14 @@ LISTENING = "0A"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A service that answers."""
+    """A service that is ready."""
 
     port: int
     process: subprocess.Popen[bytes]
     ready_after_s: float
 
     def resident_mb(self) -> float:
-        """Memory of the process that is in use now."""
+        """The memory of the process that is in use now."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
@@ -59,7 +59,7 @@ class Started:
 
 
 def database_at(url: str | None) -> dict[str, str]:
-    """The setting by which a program finds a database that is not in its data directory."""
+    """The setting of a database that is not in the data directory."""
     return {} if url is None else {"INNKEEPER_DATABASE_URL": url}
 
 
@@ -82,9 +82,9 @@ def filled(directory: Path, fleet: Fleet, url: str | None = None) -> None:
 def started(
     directory: Path, extra: Mapping[str, str] | None = None, *arguments: str, workers: int = 1
 ) -> Iterator[Started]:
-    """Serve the database in ``directory`` until the block ends, with so many processes.
+    """Serve the database in ``directory`` until the block ends, with this many processes.
 
-    The log goes to a file beside it: writing the lines is part of what is measured.
+    The log goes to a file beside it: writing it is part of the measurement.
     """
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.served", "serve", "--auth", "none"]
@@ -104,7 +104,7 @@ def started(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process as an operator would; kill it only if it does not go."""
+    """Stop a process as an operator does; kill it only if it does not stop."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(STOP_WITHIN_S)
@@ -114,7 +114,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
@@ -123,7 +123,7 @@ def free_port() -> int:
 def _wait_ready(process: subprocess.Popen[bytes], port: int, log: Path, workers: int) -> None:
     deadline = time.perf_counter() + START_WITHIN_S
     while time.perf_counter() < deadline and process.poll() is None:
-        # Each worker listens on a socket of its own, once it can serve.
+        # Each worker listens on a socket of its own, once it is ready.
         if _listeners(port) == workers and _is_ready(port):
             return
         time.sleep(LOOK_AGAIN_S)

@@ -1,9 +1,9 @@
 """Allocation candidates as a client gets them: one search after the other, over HTTP.
 
 Flat providers have all classes themselves. Nested ones are machines with disks, two NUMA nodes
-with processors and memory, and two devices at each node; there a candidate takes processors,
+with processors and memory, and two devices at each node. There a candidate takes processors,
 memory and a device of the same node. They are written into the database before the service
-starts, with some of what they have in use.
+starts, partly in use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from innkeeper.store.tables import placement
 from innkeeper.store.transactions import Store
 
 PATH = "/placement/allocation_candidates"
-# What Nova adds to every search.
+# Nova adds these to every search.
 ROOT_REQUIRED = "root_required=!COMPUTE_STATUS_DISABLED"
 QUERIES = {
     "flat": f"resources=DISK_GB:20,MEMORY_MB:2048,VCPU:2&{ROOT_REQUIRED}",
@@ -45,14 +45,14 @@ SEED = 2026
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure."""
+    """The amount of work to measure."""
 
     host_counts: Sequence[int]
     seconds: float
 
 
 class Part(NamedTuple):
-    """One provider of a machine: its place in it, and what it has and what of that is held."""
+    """One provider of a machine: its position in the tree, its inventories and their usage."""
 
     name: str
     parent: str | None
@@ -89,7 +89,7 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
             store.dispose()
             with started(place, {}) as service:
                 name = f"candidates.{shape}.{hosts}"
-                # The first search reads all providers, and is not what is measured.
+                # The first search reads all providers, and is not measured here.
                 first = ask(service, _search(shape, "1"), 1, 0.0)
                 yield Figure(f"{name}.first", first["latencies_s"][0], "s")
                 for limit in LIMITS:
@@ -141,7 +141,7 @@ def _uuid(dice: random.Random) -> uuid.UUID:
 
 
 def _ids(machine: Sequence[Part], number: int) -> dict[str, int]:
-    """Row ids of one machine's providers by their places in it."""
+    """Row ids of one machine's providers by their positions in it."""
     first = number * len(machine) + 1
     return {part.name: first + index for index, part in enumerate(machine)}
 

@@ -1,9 +1,9 @@
-"""The service that is measured: the real program, with one route more that does nothing.
+"""The measured service: the real program, with one more route that does nothing.
 
 It takes the program's commands; the workers of a service with several are this program too.
-The empty route goes through the whole shell as every other does (token, version, policy, body,
-schema, answer, metrics, log), under the same rule of policy as booting a server. What a boot
-costs beyond it is the price of deciding, claiming and making durable.
+The empty route passes through the whole shell as every other does (token, version, policy,
+body, schema, answer, metrics, log), under the policy rule of a boot. The additional cost of a
+boot is that of deciding, claiming and committing.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ EMPTY = Route(
 
 
 def with_empty_route(api: Api) -> Api:
-    """The same API and the route that does nothing."""
+    """The same API with the empty route."""
     return replace(api, routes=(*api.routes, EMPTY))
 
 
 if __name__ == "__main__":
-    # The list is one for the whole program, and read when it starts to serve.
+    # The list exists once in the program, which reads it when it starts to serve.
     apis = cast(dict[str, Api], tables.APIS)
     apis["compute"] = with_empty_route(apis["compute"])
     programs.PROGRAM = (sys.executable, "-m", "benchmarks.served")

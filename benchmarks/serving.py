@@ -1,8 +1,8 @@
-"""What a client of the started service gets: empty POSTs, and durable boots beside them.
+"""Requests to the started service: empty POSTs, and durable boots beside them.
 
-Always true: what is compared was measured in turns on the same process of the same service,
-with the same clients. After each run the final state is judged; a run that lost a server or
-oversold a host gives no figures.
+Always true: compared figures were measured in turns on the same process, with the same
+clients. After each run the final state is checked; a run that lost a server or oversold a host
+gives no figures.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ BOOT_BODY = json.dumps(
         }
     }
 )
-"""What the stock command sends for ``server create``, but for the order of its keys."""
+"""The request of the stock ``server create``, except for the order of its keys."""
 BOOT = Question("POST", "/compute/v2.1/servers", compute_headers(TOKEN), BOOT_BODY, 202)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure."""
+    """The amount of work to measure."""
 
     host_counts: Sequence[int]
     client_counts: Sequence[int]

@@ -1,10 +1,9 @@
-"""Claims and boots by way of one, two and four processes, on the database servers of clusters.
+"""Claims and boots through one, two and four processes, on the database servers of clusters.
 
-Always true: each number of processes had the same clients, the same database and the same
-requests, in turns. Clients, processes and database servers share the machine, so this says
-what more processes cost and whether they are in each other's way; what they bring where each
-has a processor of its own, it cannot say. After the last turn the final state is judged, as
-after every run.
+Always true: each number of processes had the same clients, database and requests, in turns.
+Clients, processes and database servers share the machine. So this measures the cost of more
+processes and their conflicts. It cannot show the gain where each has a processor of its own.
+After the last turn the final state is checked, as after every run.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ from innkeeper.store.tables import placement
 
 CONFLICT = 409
 FEW = 100
-"""So few hosts have to be larger than any, or they are full before the end."""
+"""So few hosts need to be larger than real ones, or they are full before the end."""
 LARGE = (1_000_000, 1_000_000_000, 20_000_000)
 WARM_UP_S = 0.3
 SEED = 2026
 AGAIN = re.compile(r"\bevent=(?:write_overtaken|batch_repeated|batch_tried_again)\b")
-"""What a service logs when it repeats writes since others came between."""
+"""The log event of a service that repeats writes after a conflict."""
 TOGETHER = re.compile(r"\bsteps=(\d+)")
 STEPS = "innkeeper_commit_steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure."""
+    """The amount of work to measure."""
 
     host_counts: Sequence[int]
     process_counts: Sequence[int]
@@ -61,7 +60,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Tally:
-    """What one kind of request gave with one number of processes, over all turns."""
+    """The results of one kind of request with one number of processes, over all turns."""
 
     outcome: Outcome = field(default_factory=Outcome)
     done: int = 0
@@ -69,7 +68,7 @@ class Tally:
     steps_per_commit: list[float] = field(default_factory=list)
 
     def figures(self, name: str, yardstick: Outcome) -> Iterator[Figure]:
-        """Rates, latencies and ratio; how often others came between."""
+        """Rates, latencies and ratio; and the share of conflicts."""
         yield from self.outcome.figures(name)
         yield self.outcome.ratio(name, yardstick)
         yield Figure(f"{name}.steps", median(self.steps_per_commit), "per commit", is_rate=True)
@@ -78,7 +77,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Turns:
-    """All turns on one database, and what was acknowledged in them."""
+    """All turns on one database, and their acknowledgements."""
 
     place: Path
     url: str
@@ -145,7 +144,7 @@ def _measure_one(server: str, place: Path, url: str, hosts: int, plan: Plan) -> 
     turns = Turns(place, url, plan, questions)
     dice = random.Random(SEED)
     for _ in range(plan.repetitions):
-        # Not always in the same order: tables grow, and the machine has other work, too.
+        # In alternating order: tables grow, and the machine has other load.
         for processes in dice.sample(plan.process_counts, len(plan.process_counts)):
             turns.take(processes)
     judging.judge_both(place, url, turns.servers, turns.claims)
@@ -168,15 +167,15 @@ def _providers(place: Path, url: str) -> list[str]:
 
 
 def _commits(service: Started) -> tuple[float, float]:
-    """How many commits there were of all processes, and how many steps in them."""
+    """The number of commits of all processes, and of the steps in them."""
     with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
-    told = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
-    return float(told[f"{STEPS}_count"]), float(told[f"{STEPS}_sum"])
+    reported = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
+    return float(reported[f"{STEPS}_count"]), float(reported[f"{STEPS}_sum"])
 
 
 def repeated(log: Path, begin: int = 0) -> int:
-    """How many writes a service has repeated, by what it logged from ``begin`` on."""
+    """The number of writes that a service has repeated, by its log from ``begin`` on."""
     with log.open("rb") as file:
         file.seek(begin)
         lines = file.read().decode(errors="replace").splitlines()

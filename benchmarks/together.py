@@ -1,7 +1,7 @@
 """One request for a thousand servers: how long until all of them are durable.
 
-The reservation id is asked for, so the answer is small; who the servers are is asked
-afterwards, and the final state is judged as after every run.
+The request returns its reservation id, so the answer is small. The servers are read
+afterwards, and the final state is checked as after every run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WARM_UPS = 2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to measure."""
+    """The amount of work to measure."""
 
     host_counts: Sequence[int]
     requests: int

@@ -1,7 +1,7 @@
 """``python -m benchmarks.upstream``: the same requests to OpenStack's Placement and to ours.
 
 Both run on this machine, take turns, and have one client; so the ratios mean more than the
-times. OpenStack's service is the one the tests start: SQLite that does not flush, and the
+times. OpenStack's service is the one that tests start: SQLite that does not flush, and the
 standard library's HTTP server. Ours is the real program, which flushes at every commit.
 """
 
@@ -44,19 +44,19 @@ def fill(side: Original, uuids: list[str]) -> None:
 
 
 def send(side: Original, method: str, path: str, body: Any = None) -> httpx.Response:
-    """Send one request that must go well."""
+    """Send one request that must succeed."""
     answer = side.call(method, path, body=body)
     assert answer.is_success, answer.text
     return answer
 
 
 def get(path: str, side: Original) -> None:
-    """Read something."""
+    """Send one GET."""
     send(side, "GET", path)
 
 
 def claim(provider: str, side: Original) -> None:
-    """Let a new consumer take of a provider."""
+    """Allocate some of a provider to a new consumer."""
     body = {
         "allocations": {provider: {"resources": TAKES}},
         "consumer_generation": None,
@@ -68,7 +68,7 @@ def claim(provider: str, side: Original) -> None:
 
 
 def compare(name: str, sides: Sides, times: int, act: Callable[[Original], Any]) -> None:
-    """Do the same at both sides in turn, and print the medians and their ratio."""
+    """Send the same requests to both in turn, and print the medians and their ratio."""
     took: dict[str, list[float]] = {each: [] for each in sides}
     for _ in range(times):
         for each, side in sides.items():
@@ -80,7 +80,7 @@ def compare(name: str, sides: Sides, times: int, act: Callable[[Original], Any])
 
 
 def main() -> None:
-    """Fill both sides with the same providers, and ask them the same."""
+    """Fill both with the same providers, and compare them."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.upstream")
     options.add_argument("--hosts", type=int, default=1_000)
     options.add_argument("--times", type=int, default=20)

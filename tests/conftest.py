@@ -1,4 +1,4 @@
-"""What all tests share. Keep it small: a fixture belongs beside the tests that need it."""
+"""Fixtures and hooks of all tests. Keep it small: a fixture belongs beside its tests."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from tests.support import compiled, runs, signals
 from tests.support.servers.leaving import LEAVING
 
 # A machine under load must not fail a property because one example took long; pytest-timeout
-# still ends what hangs. Failing examples are printed as code, to be pasted into a test.
+# still ends a hanging test. Failing examples are printed as code for a test.
 settings.register_profile("innkeeper", deadline=None, print_blob=True)
 settings.load_profile("innkeeper")
 
 
 GARBAGE_THRESHOLD = 50_000
-"""Containers that may be made before somebody looks for garbage, as in a started service."""
+"""The threshold of allocations before a garbage collection, as in a started service."""
 
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - the tests' own folders in it have names of their own
 ROOM_BYTES = 8 * 2**30
-"""What the tests' servers and services leave there at most, with as much to spare."""
+"""The most that the tests' servers and services leave there, with as much to spare."""
 
 
 RUN = pytest.StashKey[runs.Run]()
-"""Where the main process of a run has it; workers have none."""
+"""The main process keeps its run here; workers have none."""
 LOST = pytest.StashKey[list[str]]()
 """Workers that died."""
 DIED: Any = "???"
-"""In place of the phase of a test, in the report that xdist makes about a worker that died."""
+"""Replaces the phase of a test in xdist's report about a worker that died."""
 WELL = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Work in memory; compile statements once; collect thousands of tests without garbage."""
+    """Use memory for temporary files; share compiled statements; collect without garbage checks."""
     config.stash[LOST] = []
     if not _is_worker(config):
         _work_in_memory()
@@ -52,15 +52,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _is_worker(config: pytest.Config) -> bool:
-    """Whether another process distributes the tests that run here."""
+    """Whether another process distributes the tests of this one."""
     return hasattr(config, "workerinput")
 
 
 def _work_in_memory() -> None:
-    """Keep databases that are thrown away where no disk is waited for, if there is room.
+    """Put temporary databases into memory instead of on a disk, if there is room.
 
-    What a killed process has written is there afterwards, as on a disk. ``TMPDIR`` is another
-    choice.
+    Writes of a killed process survive there, as on a disk. ``TMPDIR`` selects another
+    place.
     """
     has_chosen = "TMPDIR" in os.environ
     if not has_chosen and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
@@ -69,7 +69,7 @@ def _work_in_memory() -> None:
 
 
 def _begin_run(config: pytest.Config) -> None:
-    """Remove what killed runs have left, and make a folder for all that this one makes."""
+    """Remove the remains of killed runs, and make a folder for this one."""
     for line in runs.sweep({runs.place(), MEMORY}):
         sys.stderr.write(f"{line}\n")
     run = config.stash[RUN] = runs.Run()
@@ -80,14 +80,14 @@ def _begin_run(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have the programs that tests start react to signals by default."""
+    """Make the programs that tests start react to signals by default."""
     is_distributing = session.config.getoption("dist", "no") != "no"
     if not is_distributing or _is_worker(session.config):
         signals.give_programs_defaults(is_worker=_is_worker(session.config))
 
 
 def pytest_collection_finish() -> None:
-    """Look for none among them either: they stay to the end, and most tests are short."""
+    """Exclude the collected tests from garbage collection: they live to the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)
@@ -103,10 +103,10 @@ def pytest_testnodedown(node: Any, error: object | None) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """End the run behind the report about a worker that died.
+    """Stop the run after the report about a worker that died.
 
-    The others would first run what they have been given, which takes minutes; and what the
-    dead one has not run would be left out.
+    The other workers would first run their queued tests, which takes minutes, and the tests of
+    the dead worker would be missing.
     """
     node = getattr(report, "node", None)
     if node is not None and report.when == DIED and node.config.stash[LOST]:
@@ -115,7 +115,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the servers that tests shared, and what else is left; a lost worker is a failure."""
+    """Stop the servers that tests shared, and other remains; a dead worker is a failure."""
     LEAVING.close()
     if session.config.stash[LOST] and session.exitstatus in WELL:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -123,7 +123,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End a run that had no session, as for ``--help``."""
+    """End a run without a session, as for ``--help``."""
     _end_run(config, keeps_tests=False)
 
 
@@ -135,10 +135,10 @@ def _end_run(config: pytest.Config, *, keeps_tests: bool) -> None:
 
 @pytest.fixture(autouse=True)
 def fresh_loggers() -> None:
-    """Have every logger of the program look at the log's settings anew.
+    """Make every logger of the program read the log's settings again.
 
-    One that was used in a started service keeps the settings of that service, and whoever
-    captures what is logged in a later test would see nothing.
+    A logger that a started service used keeps that service's settings, and a later test could
+    not capture its output.
     """
     for name, module in list(sys.modules.items()):
         if name.startswith("innkeeper.") and hasattr(module, "LOG"):

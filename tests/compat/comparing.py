@@ -1,8 +1,8 @@
-"""One question to two services, and in what their answers differ.
+"""One request to two services, and the differences of their answers.
 
-Always true: what cannot be equal (times, request ids, the address a service was reached at) is
-taken out of both answers. Lists are compared in their order, unless the request says that the
-original's order is chance.
+Always true: values that cannot be equal (times, request ids, the service's address) are
+removed from both answers. Lists are compared in their order, unless the request says that the
+original's order is random.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LISTED_MAX = 15
 SHOWN_MAX = 400
 VERSIONS = tuple(f"1.{minor}" for minor in range(40))
 COMPARED_HEADERS = ("cache-control", "content-type", "location", "openstack-api-version", "vary")
-"""Headers whose values must be equal; of others it must be equal whether they are there."""
+"""Headers whose values must be equal; of others only their presence is compared."""
 PRESENT_HEADERS = ("last-modified", "x-openstack-request-id")
 
 
@@ -36,8 +36,8 @@ PRESENT_HEADERS = ("last-modified", "x-openstack-request-id")
 class Ask:
     """One request. ``differs`` names an entry of the table of deliberate differences.
 
-    ``any_order`` is for lists that the original makes of a set: their order changes from one
-    start of it to the next.
+    ``any_order`` is for lists that the original builds from a set: their order changes with each
+    start.
     """
 
     method: str
@@ -73,16 +73,16 @@ def at(versions: Iterable[str], *asks: Ask) -> Iterator[Ask]:
 
 
 class Pair:
-    """The original and ours, both started empty."""
+    """The original and ours, both with empty databases."""
 
     def __init__(self, theirs: Original, ours: Running) -> None:
         self.theirs = theirs
         self.ours = ours
 
     def differences(self, asks: Iterable[Ask]) -> list[str]:
-        """Send all requests to both; tell in which and in what the answers differ.
+        """Send all requests to both; gives the requests and differences.
 
-        A deliberate difference that does not show is told of as well.
+        A deliberate difference that does not occur is reported too.
         """
         found = []
         for ask in asks:
@@ -100,7 +100,7 @@ class Pair:
         return found
 
     def agree(self, asks: Iterable[Ask]) -> None:
-        """Fail, with all of it, if the answers differ in anything but what is deliberate."""
+        """Fail, with all differences, if there are any that are not deliberate."""
         found = self.differences(asks)
         assert not found, "\n".join([f"{len(found)} differences", *found[:LISTED_MAX]])
 
@@ -129,18 +129,18 @@ def both(directory: Path) -> Iterator[Pair]:
 def _agrees(name: str, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     their_part, our_part = theirs[name], ours.get(name)
     if name == "detail" and their_part is not None and our_part is not None:
-        # Ours may say more than theirs, at the end.
+        # Ours may have more at the end than theirs.
         return bool(our_part.startswith(otherwise_said(their_part)))
     if name == "body" and isinstance(their_part, str):
         return bool(otherwise_said(their_part) == our_part)
-    # What an answer varies by, ours says always; theirs not in every refusal.
+    # Ours always sends "Vary"; theirs not with every error.
     return bool(their_part == our_part) or (name == "vary" and their_part is None)
 
 
 def _essence(response: httpx.Response, ask: Ask) -> dict[str, Any]:
     found: dict[str, Any] = {"status": response.status_code}
     if response.status_code == HTTPStatus.UNAUTHORIZED:
-        # The two stand behind different doorkeepers; this is Keystone's way, that is none's.
+        # The two have different authentication: one has Keystone's headers, the other none.
         return found
     for name in COMPARED_HEADERS:
         value = response.headers.get(name)
@@ -170,12 +170,12 @@ def _essence(response: httpx.Response, ask: Ask) -> dict[str, Any]:
 def _plain(text: str) -> str:
     text = re.sub(r"https?://127\.0\.0\.1:\d+(/placement)?", "", text)
     text = re.sub(r"\s+", " ", text.replace("/placement/", "/")).replace(" <br />", "<br />")
-    # A schema's complaint quotes it; two that say the same may still be written otherwise.
+    # Errors of a JSON schema quote it, and equivalent schemas may be written differently.
     return re.sub(r"( in schema\S*): .*( On instance)", r"\1\2", text).strip()
 
 
 def _lists_standard_traits(ask: Ask) -> bool:
-    """The original gives ids to the standard traits in the order of a set, and lists by ids."""
+    """The original numbers the standard traits in the order of a set, and lists them by number."""
     path, _, query = ask.path.partition("?")
     return path == "/traits" and "name=in:" not in query and "CUSTOM_" not in query
 

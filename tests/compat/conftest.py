@@ -1,4 +1,4 @@
-"""What several tests of a running Placement being brought over start from."""
+"""Sources and targets of imports of a running Placement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[Original]:
-    """A source of one's own."""
+    """A source of the test's own."""
     with original(tmp_path) as peer:
         yield peer
 
@@ -41,7 +41,7 @@ def bring(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(from_url: str, to_url: str, *more: str) -> tuple[int, str, str]:
         capsys.readouterr()
         status = main([*words(from_url, to_url), *more])
-        told = capsys.readouterr()
-        return status, told.out, told.err
+        reported = capsys.readouterr()
+        return status, reported.out, reported.err
 
     return run

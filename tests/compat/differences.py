@@ -1,4 +1,4 @@
-"""What is deliberately not like in the original: each with its reason.
+"""The deliberate differences from the original: each with its reason.
 
 docs/reference/placement.md tells operators the same.
 """
@@ -53,7 +53,7 @@ SAID_OTHERWISE = (
     (r"(No resource provider with uuid .* found) ?: \1", r"\1"),
     (r"(No inventory of class \S+ found for delete): .*", r"\1"),
     (r"Resource provider '.*' not found: (No resource provider)", r"\1"),
-    # What the database or the programming language said, which is nobody's business.
+    # Messages of the database or of Python, which clients should not see.
     (r"Update conflict: \(.*", "Update conflict"),
     (r"(invalid version string: .*?); (?:invalid literal|Version\.).*?( </|$)", r"\1\2"),
     (r"Invalid query string parameters: 'utf-8' codec.*", "The query string is not UTF-8."),
@@ -62,11 +62,11 @@ SAID_OTHERWISE = (
     # A pattern with a mistake in it: see "types beginning with all".
     (r"\^all\|\^unknown\$", "^all$|^unknown$"),
 )
-"""Patterns of the original's texts, and what takes their place here."""
+"""Patterns of the original's texts, and our replacements."""
 
 
 def otherwise_said(detail: str) -> str:
-    """The original's text as it would be here."""
+    """The original's text with our replacements."""
     for pattern, replacement in SAID_OTHERWISE:
         detail = re.sub(pattern, replacement, detail)
     return detail

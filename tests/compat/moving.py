@@ -1,4 +1,4 @@
-"""Two services between which something is brought over, and the program that does it."""
+"""Two services for an import, and the program that does it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.running import Running
 
 Run = Callable[..., tuple[int, str, str]]
 EVERYTHING = "equal: 12 providers, 19 consumers\n"
-"""What is told at the end, if all of the world was brought over."""
+"""The final output of a complete import."""
 
 
 def of_original(peer: Original) -> World:
@@ -56,7 +56,7 @@ def generations(world: World) -> dict[str, int]:
 
 @contextmanager
 def begun(from_url: str, to_url: str, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """The program in a process of its own, which is killed if it still runs at the end."""
+    """The program in a process of its own; kills it if it still runs at the end."""
     program = subprocess.Popen(
         [sys.executable, "-m", "innkeeper.main", *words(from_url, to_url), *more],
         env=environment(PYTHONPATH=str(SOURCE)),
@@ -72,6 +72,6 @@ def begun(from_url: str, to_url: str, *more: str) -> Iterator[subprocess.Popen[s
 
 
 def until(program: subprocess.Popen[str], moment: str) -> None:
-    """Wait until the program says that it has come so far."""
+    """Wait until the program reports this progress."""
     assert program.stderr is not None
     assert any(line.startswith(moment) for line in program.stderr), "It ended before."

@@ -1,4 +1,4 @@
-"""What nova-scheduler asks the service for, made from flavors and requests by Nova itself."""
+"""The candidates that nova-scheduler requests, built from flavors and requests by Nova itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = {"VCPU": 2, "MEMORY_MB": 2048}
 
 
 def _offered(nova: Nova, name: str, wanted: Any) -> list[dict[str, Any]]:
-    """Ask, note the whole answer, and give what each candidate takes of whom."""
+    """Query candidates, note the whole answer, and give each candidate's amounts by provider."""
     found, summaries, version = candidates(nova, wanted)
     nova.note(f"candidates: {name}", {"requests": found, "summaries": summaries})
     assert version == "1.36"
@@ -52,7 +52,7 @@ def plain(nova: Nova) -> None:
 
 
 def traits(nova: Nova) -> None:
-    """Traits that a server must have or must not meet, on hosts, cards and roots."""
+    """Required and forbidden traits of a server, on hosts, cards and roots."""
     late = _asks("late", {"trait:CUSTOM_LATE": "required"})
     assert _roots(_offered(nova, "a trait", late)) == {"host-1"}
     never = _asks("never", {"trait:CUSTOM_LATE": "forbidden"})
@@ -65,7 +65,7 @@ def traits(nova: Nova) -> None:
 
 
 def groups(nova: Nova) -> None:
-    """Groups of the flavor: on different cards or wherever, and with traits of their own."""
+    """Groups of the flavor: on different cards or any, and with traits of their own."""
     one_card = _asks("one card", {"resources1:VGPU": "2", "trait1:HW_GPU_API_VULKAN": "required"})
     offered = _offered(nova, "one card", one_card)
     assert {card for one in offered for card in one if card in CARDS} == set(CARDS[:2])
@@ -81,7 +81,7 @@ def groups(nova: Nova) -> None:
 
 
 def of_others(nova: Nova) -> None:
-    """What a port or an accelerator asks for beside the flavor, and in the same subtree."""
+    """Requests of a port or an accelerator beside the flavor, and in the same subtree."""
     port, card = uuid("a port"), uuid("an accelerator")
     wanted = [
         objects.RequestGroup(requester_id=port, resources={"NET_BW_EGR_KILOBIT_PER_SEC": 1000}),
@@ -101,7 +101,7 @@ def of_others(nova: Nova) -> None:
 
 
 def places(nova: Nova) -> None:
-    """One tree, and the host aggregates that a request may or may not use."""
+    """One tree, and the host aggregates that a request may or must not use."""
     row, bay = uuid("row"), uuid("bay")
     found, _, _ = candidates(nova, spec(flavor("tree"), is_bfv=True), in_tree=uuid("host-4"))
     assert [set(one["allocations"]) for one in found] == [{uuid("host-4")}]
@@ -118,7 +118,7 @@ def places(nova: Nova) -> None:
 
 
 def limits(nova: Nova) -> None:
-    """The limit from Nova's settings, which it leaves out for servers that depend on others."""
+    """The limit from Nova's settings, which it omits for servers that depend on others."""
     extra = {f"resources{number}:VGPU": "1" for number in (1, 2, 3)} | {"group_policy": "none"}
     limited, _, _ = candidates(nova, spec(flavor("limited", extra)))
     assert len(limited) == nova.limit

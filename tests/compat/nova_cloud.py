@@ -1,7 +1,7 @@
-"""Nova's own parts, set up against one placement service, for scenes to be played on them.
+"""Nova's own parts, connected to one placement service, for scenes.
 
-Always true: nothing of Nova is replaced. A scene that needs somebody to act at the wrong moment
-hands the report client an adapter that lets it.
+Always true: nothing of Nova is replaced. A scene that needs a conflicting write at a certain
+moment gives the report client an adapter that makes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GONE = 204
 
 
 def uuid(name: str) -> str:
-    """The uuid of whatever has this name, the same in every run."""
+    """The uuid for this name, the same in every run."""
     return str(uuids.uuid5(SPACE, name))
 
 
@@ -36,7 +36,7 @@ def inventory(total: int, **more: Any) -> dict[str, Any]:
 
 
 class Meddled:
-    """Nova's adapter, with somebody who may act right before a request of it is sent."""
+    """Nova's adapter, with a hook that runs right before a request."""
 
     def __init__(self, adapter: Any, headers: Mapping[str, str]) -> None:
         self._adapter = adapter
@@ -44,17 +44,17 @@ class Meddled:
         self._waiting: list[tuple[str, str, Callable[[], object]]] = []
 
     def before(self, method: str, part: str, act: Callable[[], object]) -> None:
-        """Act once, before the next request with this method and this part in its path."""
+        """Call this once, before the next request with this method and this part in its path."""
         self._waiting.append((method, part, act))
 
     @property
     def acted(self) -> bool:
-        """Whether everybody who waited has had their turn."""
+        """Whether all hooks have run."""
         return not self._waiting
 
     @property
     def additional_headers(self) -> Any:
-        """What is sent with every request."""
+        """The headers of every request."""
         return self._adapter.additional_headers
 
     @additional_headers.setter
@@ -89,7 +89,7 @@ class Meddled:
 
 
 class Nova:
-    """Report clients for one service, and notes of what they were told."""
+    """Report clients for one service, and notes of their answers."""
 
     def __init__(self, settings: Path, headers: Mapping[str, str]) -> None:
         config.parse_args(["nova", "--config-file", str(settings)], default_config_files=[])
@@ -98,23 +98,23 @@ class Nova:
         migration.db_sync(database="api")
         self.context = context.get_admin_context()
         self.settings = settings
-        self.told: dict[str, Any] = {}
+        self.reported: dict[str, Any] = {}
         self.limit: int = CONF.scheduler.max_placement_results
         self._headers = headers
 
     def meddled(self) -> tuple[Any, Meddled]:
-        """A report client that knows nothing yet, and the adapter it uses."""
+        """A report client without any cache, and its adapter."""
         adapter = Meddled(nova_utils.get_sdk_adapter("placement", admin=True), self._headers)
         return report.SchedulerReportClient(adapter), adapter
 
     def client(self) -> Any:
-        """A report client that knows nothing yet, as in a process of its own."""
+        """A report client without any cache, as in a process of its own."""
         return self.meddled()[0]
 
     def note(self, name: str, answer: Any) -> Any:
-        """Keep an answer, to be compared with what other services say at this point."""
-        assert name not in self.told, name
-        self.told[name] = plain(answer)
+        """Keep an answer, to be compared with those of other services."""
+        assert name not in self.reported, name
+        self.reported[name] = plain(answer)
         return answer
 
     def tree(self, host: str) -> tuple[Any, ProviderTree]:
@@ -124,13 +124,13 @@ class Nova:
         return client, found
 
     def look(self, host: str) -> dict[str, Any]:
-        """Everything that a new client reads of a host's tree and of what it shares."""
+        """A new client's view of a host's tree and of the providers that share with it."""
         _, tree = self.tree(host)
         return view(tree)
 
 
 def view(tree: ProviderTree) -> dict[str, Any]:
-    """A tree of Nova's in plain words, by provider."""
+    """A tree of Nova's as plain data, by provider."""
     seen = {}
     for provider in tree.get_provider_uuids():
         data = tree.data(provider)
@@ -146,7 +146,7 @@ def view(tree: ProviderTree) -> dict[str, Any]:
 
 
 def plain(answer: Any) -> Any:
-    """An answer as JSON can hold it; what has no order is put into one."""
+    """An answer as JSON; unordered values are sorted."""
     if isinstance(answer, Mapping):
         return {str(key): plain(answer[key]) for key in sorted(answer, key=str)}
     if isinstance(answer, Iterable) and not isinstance(answer, str):
@@ -155,7 +155,7 @@ def plain(answer: Any) -> Any:
 
 
 def refusal(expected: type[Exception], act: Callable[[], object]) -> str:
-    """Do what must be refused, and give the kind of the refusal."""
+    """Do what must be rejected, and give the kind of the error."""
     try:
         act()
     except expected as refused:

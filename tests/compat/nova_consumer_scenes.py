@@ -1,4 +1,4 @@
-"""What Nova does with the allocations of servers and migrations, in the order of life."""
+"""Nova's use of the allocations of servers and migrations, in the order of a server's life."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def claims(nova: Nova) -> None:
 
 
 def claims_that_fail(nova: Nova) -> None:
-    """What is too much is refused, and the third party in between is noticed."""
+    """Amounts over capacity are rejected, and a concurrent write is noticed."""
     found, _, version = candidates(nova, spec(flavor("small")))
     chosen = copy.deepcopy(next(one for one in found if uuid("host-3") in one["allocations"]))
     chosen["allocations"][uuid("host-3")]["resources"]["VCPU"] = 65
@@ -63,7 +63,7 @@ def claims_that_fail(nova: Nova) -> None:
     chosen["allocations"] = {uuid("unknown"): {"resources": {"VCPU": 1}}}
     assert not client.claim_resources(nova.context, uuid("server-4"), *arguments[2:])
 
-    # Two schedulers claim for one server at the same time; the second one is told.
+    # Two schedulers claim for one server at the same time; the second one fails.
     small = spec(flavor("small"))
     adapter.before("PUT", "/allocations", lambda: _claim(nova, "server-3", small, "host-4"))
     refusal(
@@ -74,13 +74,13 @@ def claims_that_fail(nova: Nova) -> None:
 
 
 def a_move(nova: Nova) -> None:
-    """A migration takes over what the server holds, which gets a place on another host."""
+    """A migration takes over a server's allocations; the server gets those of a new host."""
     client = nova.client()
     assert client.move_allocations(nova.context, uuid("server-1"), uuid("migration-1"))
     assert _held(nova, "server-1") == {}
     held = _held(nova, "migration-1")
     assert held[uuid("host-1")] == {**CPU, **DISK}
-    # Done already: the second order finds nothing at the source and is content.
+    # Done already: the second order finds nothing at the source and succeeds.
     assert client.move_allocations(nova.context, uuid("server-1"), uuid("migration-1"))
     card = spec(flavor("card", {"resources:VGPU": "1"}))
     assert _claim(nova, "server-1", card, "host-2")
@@ -93,7 +93,7 @@ def a_move(nova: Nova) -> None:
 
 
 def a_move_back(nova: Nova) -> None:
-    """A resize is reverted: the server gets back what its migration kept."""
+    """A resize is reverted: the server gets back the allocations of its migration."""
     client, adapter = nova.meddled()
     assert client.move_allocations(nova.context, uuid("server-2"), uuid("migration-2"))
     assert _claim(nova, "server-2", spec(flavor("large", disk=40)), "host-4")
@@ -119,7 +119,7 @@ def a_move_back(nova: Nova) -> None:
 
 
 def more_and_less(nova: Nova) -> None:
-    """An interface is attached and detached, while somebody else writes the same claims."""
+    """An interface is attached and detached, while another client writes the same allocations."""
     client, adapter = nova.meddled()
     other, server = nova.client(), uuid("server-3")
     port = {uuid("host-1-port"): {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1000}}}
@@ -156,7 +156,7 @@ def an_evacuation(nova: Nova) -> None:
     assert client.remove_provider_tree_from_instance_allocation(
         nova.context, uuid("server-2"), uuid("host-3")
     )
-    # By Nova's own rule the share of the pool stays for somebody else to remove.
+    # By Nova's own rule another step has to remove the share of the pool.
     assert _held(nova, "server-2") == {uuid("host-1"): {**CPU, **DISK}, uuid(POOL): DISK}
     left = {uuid(POOL): {"resources": DISK}}
     client.remove_resources_from_instance_allocation(nova.context, uuid("server-2"), left)
@@ -176,7 +176,7 @@ def usages(nova: Nova) -> None:
 
 
 def what_is_held_stays(nova: Nova) -> None:
-    """Neither an inventory nor a provider goes from under a server."""
+    """An inventory or a provider that a server uses cannot be deleted."""
     client, tree = nova.tree("host-1")
     tree.update_inventory("host-1", {"VCPU": inventory(16), "MEMORY_MB": inventory(32768)})
     refusal(exception.InventoryInUse, lambda: client.update_from_provider_tree(nova.context, tree))
@@ -191,7 +191,7 @@ def what_is_held_stays(nova: Nova) -> None:
 
 
 def a_deletion(nova: Nova) -> None:
-    """A server is deleted: carefully, with somebody in between, and by force."""
+    """A server is deleted: carefully, with a concurrent write, and by force."""
     client, adapter = nova.meddled()
     other, server = nova.client(), uuid("server-3")
     payload = other.get_allocs_for_consumer(nova.context, server)

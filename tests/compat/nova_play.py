@@ -1,6 +1,6 @@
-"""The program that plays every scene with Nova's own code, and writes down what it was told.
+"""The program that plays every scene with Nova's own code, and writes down the answers.
 
-It is a process of its own, since Nova keeps its settings and connections for the whole of one.
+It is a process of its own, since Nova keeps its settings and connections for a process's life.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SCENES = (
 )
 
 
-def main(settings: Path, told: Path, roles: str) -> None:
-    """Play the scenes; with roles in a header, for services that believe what they are told."""
+def main(settings: Path, reported: Path, roles: str) -> None:
+    """Play the scenes; with roles in a header, for services without authentication."""
     nova = Nova(settings, {"x-roles": roles} if roles else {})
     for scene in SCENES:
         scene(nova)
-    told.write_text(json.dumps(nova.told, indent=1), encoding="utf-8")
+    reported.write_text(json.dumps(nova.reported, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

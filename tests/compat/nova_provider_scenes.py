@@ -49,7 +49,7 @@ def _add_cards(tree: Any, host: str) -> None:
         tree.new_child(name, host, uuid=uuid(name))
         tree.update_inventory(name, {"VGPU": inventory(4), "CUSTOM_SLICE": inventory(100)})
         tree.update_traits(name, ["HW_GPU_API_VULKAN", f"CUSTOM_CARD_{card}"])
-    # A level below that: what belongs to one card only.
+    # A level below that: inventories of one card only.
     tree.new_child(f"{host}-port", f"{host}-card-1", uuid=uuid(f"{host}-port"))
     tree.update_inventory(f"{host}-port", {"NET_BW_EGR_KILOBIT_PER_SEC": inventory(10_000_000)})
 
@@ -61,7 +61,7 @@ def _parents(host: str) -> dict[str, str | None]:
 
 
 def nothing_changes(nova: Nova) -> None:
-    """A report that says what is there already leaves the generations as they are."""
+    """A report without a change leaves the generations as they are."""
     before = nova.look("host-1")
     client, tree = nova.tree("host-1")
     client.update_from_provider_tree(nova.context, tree)
@@ -69,7 +69,7 @@ def nothing_changes(nova: Nova) -> None:
 
 
 def a_child_goes(nova: Nova) -> None:
-    """A driver takes away a card, and another comes and is renewed."""
+    """A driver removes a card, and adds and replaces another."""
     client, tree = nova.tree("host-2")
     tree.new_child("host-2-card-3", "host-2", uuid=uuid("host-2-card-3"))
     tree.update_inventory("host-2-card-3", {"PGPU": inventory(1)})
@@ -84,7 +84,7 @@ def a_child_goes(nova: Nova) -> None:
     assert uuid("host-2-card-3") not in found
     assert found[uuid("host-2-card-2")]["inventory"] == {"VGPU": inventory(8)}
     assert found[uuid("host-2-card-2")]["traits"] == []
-    # Below a provider that goes, everything goes.
+    # A provider is deleted with all its descendants.
     client, tree = nova.tree("host-2")
     tree.remove("host-2-card-1")
     client.update_from_provider_tree(nova.context, tree)
@@ -128,7 +128,7 @@ def aggregates(nova: Nova) -> None:
 
 
 def somebody_was_faster(nova: Nova) -> None:
-    """Nova's retries: whatever changed behind its back is read again, and then it works."""
+    """Nova's retries: it reads again what another client has changed, and then succeeds."""
     client, tree = nova.tree("host-1")
     nova.client().aggregate_add_host(nova.context, uuid("row"), host_name="host-1")
     tree.add_traits("host-1", "CUSTOM_LATE")
@@ -136,7 +136,7 @@ def somebody_was_faster(nova: Nova) -> None:
         exception.ResourceProviderUpdateConflict,
         lambda: client.update_from_provider_tree(nova.context, tree),
     )
-    # Told so, the client has forgotten the tree; nova-compute reports once more.
+    # After the conflict, the client has dropped the tree; nova-compute reports once more.
     tree = client.get_provider_tree_and_ensure_root(nova.context, uuid("host-1"), name="host-1")
     assert tree.in_aggregates("host-1", [uuid("row")])
     tree.add_traits("host-1", "CUSTOM_LATE")
@@ -144,7 +144,7 @@ def somebody_was_faster(nova: Nova) -> None:
     client.update_from_provider_tree(nova.context, tree)
     assert "CUSTOM_LATE" in nova.look("host-1")[uuid("host-1")]["traits"]
 
-    # Between a look at the aggregates and the change of them: tried again inside of the client.
+    # Between a read and a write of the aggregates: the client itself retries.
     client, adapter = nova.meddled()
     other = nova.client()
     adapter.before(
@@ -159,7 +159,7 @@ def somebody_was_faster(nova: Nova) -> None:
 
 
 def what_cannot_be(nova: Nova) -> None:
-    """Names that do not exist, or belong to somebody else, are Nova's own errors."""
+    """Unknown names, and names that are taken, are Nova's own errors."""
     before = nova.look("host-1")
     for traits, amounts in (
         (["HW_NOT_A_TRAIT"], None),

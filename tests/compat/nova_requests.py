@@ -1,4 +1,4 @@
-"""What servers ask for, in Nova's own objects."""
+"""Requests for servers, as Nova's own objects."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.compat.nova_cloud import PROJECT, USER, Nova, uuid
 
 
 def flavor(name: str, extra: Mapping[str, str] | None = None, disk: int = 20) -> Any:
-    """A flavor with two CPUs, and the extra specs of whoever sells it."""
+    """A flavor with two CPUs and these extra specs."""
     amounts = {"vcpus": 2, "memory_mb": 2048, "root_gb": disk, "ephemeral_gb": 0, "swap": 0}
     named = {"name": name, "flavorid": uuid(name), "is_public": True}
     return objects.Flavor(**amounts, **named, extra_specs=dict(extra or {}), id=1, rxtx_factor=1.0)
 
 
 def spec(wanted: Any, server: str = "any", **more: Any) -> Any:
-    """A request for one server, as nova-api hands it to nova-scheduler."""
+    """A request for one server, as nova-api passes it to nova-scheduler."""
     image = objects.ImageMeta(properties=objects.ImageMetaProps())
     unsaid = ("availability_zone", "ignore_hosts", "force_hosts", "force_nodes", "retry")
     nothing = ("limits", "instance_group", "numa_topology", "requested_destination")
@@ -44,7 +44,7 @@ def spec(wanted: Any, server: str = "any", **more: Any) -> Any:
 def candidates(
     nova: Nova, wanted: Any, in_tree: str | None = None
 ) -> tuple[list[Any], dict[str, Any], str]:
-    """What the service offers for a request, in an order that is the same for every service.
+    """A service's candidates for a request, in an order that is the same for every service.
 
     ``in_tree`` is the host that an administrator has chosen.
     """
@@ -57,5 +57,5 @@ def candidates(
 
 
 def amounts(held: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """What is held, without the generations beside it."""
+    """The allocations, without their generations."""
     return {provider: dict(one["resources"]) for provider, one in held.items()}

@@ -1,4 +1,4 @@
-"""Reshapes of a host's tree while servers hold parts of it, and the end of hosts."""
+"""Reshapes of a host's tree that is in use, and the removal of hosts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _reshaped(nova: Nova, client: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def a_reshape(nova: Nova) -> None:
-    """nova-compute moves inventories and what is held of them in one step."""
+    """nova-compute moves inventories and their allocations in one step."""
     client = nova.client()
     tree, allocations = _reshaped(nova, client)
     assert set(allocations) == {uuid("server-2")}
@@ -55,7 +55,7 @@ def a_reshape(nova: Nova) -> None:
 
 
 def reshapes_that_fail(nova: Nova) -> None:
-    """A stale reshape is to be tried again, and a wrong one is not; neither changes a thing."""
+    """A stale reshape is to be retried, and a wrong one is not; neither changes anything."""
     client = nova.client()
     tree = client.get_provider_tree_and_ensure_root(nova.context, uuid("host-1"), name="host-1")
     allocations = client.get_allocations_for_provider_tree(nova.context, "host-1")
@@ -101,10 +101,10 @@ def _server(nova: Nova, server: str, machine: Any) -> None:
 
 
 def a_host_ends(nova: Nova) -> None:
-    """A compute service is deleted, and so is what was evacuated from it."""
+    """A compute service is deleted, with the remains of evacuated servers."""
     machine = _machine(nova, HERE, "host-1")
     client = nova.client()
-    # What a server holds does not go, and neither does what is above of that.
+    # A provider in use cannot be deleted, nor its ancestors.
     client.delete_resource_provider(nova.context, machine, cascade=True)
     assert set(nova.look("host-1")) == {uuid("host-1"), uuid(NUMA[0])}
     assert client.delete_allocation_for_instance(nova.context, uuid("server-2"))
@@ -118,7 +118,7 @@ def a_host_ends(nova: Nova) -> None:
     held = client.get_allocs_for_consumer(nova.context, uuid("server-2"))
     assert nova.note("a host is gone", held) == {"allocations": {}}
 
-    # A server was evacuated, and its old host never came back: what it holds there goes.
+    # A server was evacuated, and its old host never returned: its allocations there are removed.
     another = _machine(nova, "another-machine", "host-2")
     _server(nova, "server-1", _machine(nova, "elsewhere", "host-5"))
     objects.Migration(

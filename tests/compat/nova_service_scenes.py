@@ -1,6 +1,6 @@
-"""Nova's services as they are: nova-compute's resource tracker, nova-scheduler, nova-manage.
+"""Nova's unmodified services: nova-compute's resource tracker, nova-scheduler, nova-manage.
 
-Only what is below of them is a stand-in, and it is Nova's own: a driver that runs no machines.
+Only the layer below them is a fake, and it is Nova's own: a driver that runs no machines.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ORPHANS_FOUND, ORPHANS_DELETED = 3, 4
 
 
 def _reports(nova: Nova, host: str) -> Any:
-    """The part of nova-compute that tells what a host has; gives the host's row in Nova."""
+    """The part of nova-compute that reports a host; gives the host's row in Nova."""
     CONF.set_override("host", host)
     seen = {"report_count": 1, "last_seen_up": timeutils.utcnow()}
     named = {"host": host, "binary": "nova-compute", "topic": "compute"}
@@ -39,7 +39,7 @@ def _reports(nova: Nova, host: str) -> Any:
     tracker = ResourceTracker(host, driver, reportclient=nova.client())
     tracker.set_service_ref(service)
     tracker.update_available_resource(nova.context, host, startup=True)
-    # Somebody else writes to the provider; the next report copes with that.
+    # Another client writes to the provider; the next report copes with that.
     row = tracker.compute_nodes[host]
     nova.client().aggregate_add_host(nova.context, uuid("machines"), host_name=host)
     driver.vcpus = 12
@@ -48,7 +48,7 @@ def _reports(nova: Nova, host: str) -> Any:
 
 
 def _manage(nova: Nova, *words: str) -> tuple[int, str]:
-    """Run ``nova-manage``, and give its exit status and what it wrote."""
+    """Run ``nova-manage``, and give its exit status and its output."""
     command = Path(sys.executable).with_name("nova-manage")
     ran = subprocess.run(
         [str(command), "--config-file", str(nova.settings), *words],
@@ -61,7 +61,7 @@ def _manage(nova: Nova, *words: str) -> tuple[int, str]:
 
 
 def _placed(nova: Nova, scheduler: Any, server: str, wanted: Any) -> Any:
-    """Let nova-scheduler find a place for a server and claim it."""
+    """Let nova-scheduler select a host for a server and claim it."""
     selections = scheduler.select_destinations(
         nova.context,
         spec_obj=spec(wanted, server),
@@ -73,7 +73,7 @@ def _placed(nova: Nova, scheduler: Any, server: str, wanted: Any) -> Any:
 
 
 def hosts_and_servers(nova: Nova) -> None:
-    """Hosts report, servers are placed and claimed, and Nova's own audit is content."""
+    """Hosts report, servers are placed and claimed, and Nova's own audit finds nothing."""
     rows = {host: _reports(nova, host) for host in MACHINES}
     for host, row in rows.items():
         client = nova.client()
@@ -97,15 +97,15 @@ def hosts_and_servers(nova: Nova) -> None:
     owner = {"project_id": PROJECT, "user_id": USER}
     server = objects.Instance(nova.context, uuid=uuid("placed"), **owner, **where)
     server.create()
-    status, told = _manage(nova, "placement", "audit", "--verbose")
-    assert status == 0, told
-    # A server that Nova does not know of any more, and whose claim stayed.
+    status, reported = _manage(nova, "placement", "audit", "--verbose")
+    assert status == 0, reported
+    # A server that Nova has forgotten, whose claim remains.
     server.destroy()
-    status, told = _manage(nova, "placement", "audit", "--verbose")
-    assert status == ORPHANS_FOUND, told
-    assert uuid("placed") in told
-    status, told = _manage(nova, "placement", "audit", "--delete")
-    assert status == ORPHANS_DELETED, told
+    status, reported = _manage(nova, "placement", "audit", "--verbose")
+    assert status == ORPHANS_FOUND, reported
+    assert uuid("placed") in reported
+    status, reported = _manage(nova, "placement", "audit", "--delete")
+    assert status == ORPHANS_DELETED, reported
     left = nova.client().get_allocs_for_consumer(nova.context, uuid("placed"))
     assert left["allocations"] == {}
 

@@ -1,6 +1,6 @@
-"""The stock ``openstack`` command against a service that was started as users start it.
+"""The stock ``openstack`` command with a service that was started as users start it.
 
-All are processes of their own, each command as well; nothing is shared but the network and the
+All are processes of their own, each command as well; they share only the network and the
 login file.
 """
 
@@ -31,7 +31,7 @@ PAUSE_S = 0.1
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without what would tell the programs something else."""
+    """This process's environment without variables that would affect the programs."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
     return {**kept, **more}
 
@@ -44,8 +44,8 @@ class Started:
     data_dir: Path
     program: Forked
     copies: Copies
-    told: list[str] = field(default_factory=list)
-    """The lines that the service has written so far."""
+    reported: list[str] = field(default_factory=list)
+    """The service's log lines so far."""
 
     @property
     def login_file(self) -> Path:
@@ -53,34 +53,34 @@ class Started:
         return self.data_dir / "clouds.yaml"
 
     def run(self, *words: str, login: Mapping[str, str] | None = None) -> Outcome:
-        """Run ``openstack`` with these words; as the administrator unless ``login`` says.
+        """Run ``openstack`` with these words; as the administrator unless ``login`` is given.
 
-        ``login`` holds the variables of the environment by which the command logs in.
+        ``login`` holds the environment variables of another login.
         """
         if login is None:
             login = {"OS_CLIENT_CONFIG_FILE": str(self.login_file), "OS_CLOUD": "innkeeper"}
         return self.copies.run(words, login)
 
     def ask(self, *words: str, login: Mapping[str, str] | None = None) -> Any:
-        """Run a command that must go well, and give its answer, read from JSON."""
+        """Run a command that must succeed, and give its answer, read from JSON."""
         outcome = self.run(*words, "-f", "json", login=login)
         assert outcome.status == 0, f"openstack {' '.join(words)}: {outcome.errors}"
         return json.loads(outcome.output)
 
     def do(self, *words: str, login: Mapping[str, str] | None = None) -> str:
-        """Run a command that must go well and answers with nothing but text."""
+        """Run a command that must succeed and prints only text."""
         outcome = self.run(*words, login=login)
         assert outcome.status == 0, f"openstack {' '.join(words)}: {outcome.errors}"
         return outcome.output
 
     def refuses(self, *words: str, login: Mapping[str, str] | None = None) -> str:
-        """Run a command that must be refused, and give what it complains about."""
+        """Run a command that must fail, and give its error."""
         outcome = self.run(*words, login=login)
         assert outcome.status != 0, f"openstack {' '.join(words)}: {outcome.output}"
         return outcome.errors
 
     def login(self, user: str, password: str, project: str | None = None) -> dict[str, str]:
-        """The variables by which somebody else logs in."""
+        """The environment variables of another user's login."""
         variables = {
             "OS_AUTH_URL": f"{self.url}/identity/v3",
             "OS_IDENTITY_API_VERSION": "3",
@@ -106,10 +106,10 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
     os.close(writing)
     said = os.fdopen(reading)
     lines: queue.Queue[str] = queue.Queue()
-    # Without a home: what a developer has in theirs is nobody's business here.
+    # Without a home: a developer's own settings must not matter.
     copies = Copies(environment(HOME=str(data_dir)))
     service = Started("", data_dir, program, copies)
-    reader = threading.Thread(target=_read, args=(said, lines, service.told), daemon=True)
+    reader = threading.Thread(target=_read, args=(said, lines, service.reported), daemon=True)
     reader.start()
     try:
         service.url = _address(lines, program)
@@ -123,9 +123,9 @@ def started(data_dir: Path, *options: str) -> Iterator[Started]:
         said.close()
 
 
-def _read(source: IO[str], lines: queue.Queue[str], told: list[str]) -> None:
+def _read(source: IO[str], lines: queue.Queue[str], reported: list[str]) -> None:
     for line in source:
-        told.append(line)
+        reported.append(line)
         lines.put(line)
 
 

@@ -1,7 +1,7 @@
-"""The stock ``openstack`` command, each time in a process of its own that need not start.
+"""The stock ``openstack`` command, forked for each command, without the time of a start.
 
-Starting the command takes it over a second, nearly all of it imports. Where tests run hundreds
-of commands, each runs in a copy of one process that has the imports behind it.
+A start of the command takes over a second, nearly all of it imports. Where tests run hundreds
+of commands, each is a fork of one process that has done the imports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STOP_WITHIN_S = 60.0
 
 
 class Outcome(NamedTuple):
-    """What a command answered."""
+    """The result of a command."""
 
     status: int
     output: str
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 class Copies:
-    """Runs commands, one after the other; the first starts what all of them are copies of."""
+    """Runs commands, one after the other; the first one starts the process to fork."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -48,7 +48,7 @@ class Copies:
             return Outcome(*json.loads(line))
 
     def close(self) -> None:
-        """Run no more commands."""
+        """Stop the process."""
         if self._program is not None:
             self._program.communicate(timeout=STOP_WITHIN_S)
 

@@ -1,6 +1,6 @@
-"""The stock ``openstack`` command, many times over: started once, it runs what it is told.
+"""The stock ``openstack`` command, started once for many commands.
 
-Starting the command takes it over a second, most of it imports. Where a test runs hundreds of
+A start of the command takes over a second, most of it imports. Where a test runs hundreds of
 commands, they run in one process, in the command's own shell.
 """
 
@@ -55,7 +55,7 @@ def openstack_shell(home: Path) -> Iterator[Shell]:
     """Have a process ready for commands until the block ends."""
     program = subprocess.Popen(
         [sys.executable, str(PROGRAM)],
-        # Without a home: what a developer has in theirs is nobody's business here.
+        # Without a home: a developer's own settings must not matter.
         env=environment(HOME=str(home), TMPDIR=str(home)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

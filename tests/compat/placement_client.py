@@ -1,4 +1,4 @@
-"""``openstack`` at one microversion of Placement, and a plain client to look again."""
+"""``openstack`` at one microversion of Placement, and a plain client for checks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.support.trust import NOBODY
 
 DEFAULT = "1"
 DEFAULT_MINOR = 29
-"""What the client picks where nothing is said, if the service has it."""
+"""The client's default version, if the service has it."""
 NEWEST = "1.39"
 TOKEN = "admin"
 TREE_SINCE = 14
 
 
 class PlacementClient:
-    """Runs commands at a microversion, and keeps in mind which, and with which options."""
+    """Runs commands at a microversion, and records which were used, and with which options."""
 
     def __init__(self, shell: Shell, url: str, version: str) -> None:
         self.version = version
@@ -56,7 +56,7 @@ class PlacementClient:
         return self._shell.run([*command.split(), *words])
 
     def do(self, command: str, *words: str) -> str:
-        """Run a command that must go well."""
+        """Run a command that must succeed."""
         outcome = self._run(command, words)
         assert outcome.status == 0, f"{self.version}: {command} {words}: {outcome.errors}"
         self.used.add((command,))
@@ -64,30 +64,30 @@ class PlacementClient:
         return outcome.output
 
     def ask(self, command: str, *words: str) -> Any:
-        """Run a command that must go well, and give its answer, read from JSON."""
+        """Run a command that must succeed, and give its answer, read from JSON."""
         return json.loads(self.do(command, *words, "-f", "json"))
 
     def refuses(self, command: str, *words: str) -> str:
-        """Run a command that must be refused, and give what it complains about."""
+        """Run a command that must fail, and give its error."""
         outcome = self._run(command, words)
         assert outcome.status != 0, f"{self.version}: {command} {words}: {outcome.output}"
         return outcome.errors
 
-    # A second look, and what commands are tried on:
+    # Checks and test data:
 
     def send(self, method: str, path: str, body: Any = None, version: str = NEWEST) -> Any:
-        """Send a plain request that must go well, and give its answer."""
+        """Send a plain request that must succeed, and give its answer."""
         headers = {"openstack-api-version": f"placement {version}"}
         response = self._http.request(method, path, json=body, headers=headers)
         assert response.is_success, f"{method} {path}: {response.text}"
         return response.json() if response.content else None
 
     def look(self, path: str) -> Any:
-        """See by a plain request what is there."""
+        """Read with a plain request."""
         return self.send("GET", path)
 
     def view(self, provider: str) -> dict[str, Any]:
-        """A provider as a command at this version has to show it."""
+        """A provider as a command at this version must show it."""
         seen = self.look(f"/resource_providers/{provider}")
         fields = ["uuid", "name", "generation"]
         if self.minor >= TREE_SINCE:
@@ -95,18 +95,18 @@ class PlacementClient:
         return {field: seen[field] for field in fields}
 
     def inventories(self, provider: str) -> dict[str, Any]:
-        """What a provider has, by class."""
+        """A provider's inventories, by class."""
         found: dict[str, Any] = self.look(f"/resource_providers/{provider}/inventories")
         inventories: dict[str, Any] = found["inventories"]
         return inventories
 
     def name(self, what: str) -> str:
-        """A name that no other version and no other scene has."""
+        """A name that no other version and no other scene uses."""
         self._made += 1
         return f"{what}_{self.version}_{self._made}".replace(".", "_")
 
     def provider(self, totals: Mapping[str, int] | None = None, parent: str | None = None) -> str:
-        """Make a provider that has so much of each class; gives its uuid."""
+        """Create a provider with these inventories; gives its uuid."""
         named = {"name": self.name("provider"), "parent_provider_uuid": parent}
         uuid = str(self.send("POST", "/resource_providers", named)["uuid"])
         inventories = {name: {"total": total} for name, total in (totals or {}).items()}

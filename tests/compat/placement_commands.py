@@ -1,7 +1,7 @@
-"""All commands of osc-placement: from which microversion on, and with which options.
+"""All commands of osc-placement: their first microversions, and their options.
 
-Written down by hand on purpose: a release of the client with something new differs from it,
-and has to be looked at.
+Written by hand on purpose: a release of the client with something new differs from it,
+and needs a review.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 SOME = "a0000000-0000-4000-8000-00000000000a"
-"""A provider, a consumer or an aggregate that nobody needs."""
+"""An id without any resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, the minor version that it begins with, and a command line to refuse before."""
+    """A command, its first minor version, and a command line that fails before that."""
 
     since: int = 0
     words: tuple[str, ...] = ()
     options: Mapping[str, int] = field(default_factory=dict)
-    """Options by name, and the minor version that each begins with."""
+    """Options by name, and the first minor version of each."""
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -117,4 +117,4 @@ BEGINNINGS: Mapping[tuple[str, ...], int] = {
     (*CANDIDATES, "--group", "1", "--resource", "VCPU=1"): 25,
     (*CANDIDATES, "--required", "HW_CPU_X86_AVX,HW_CPU_X86_SSE"): 39,
 }
-"""Command lines whose options the client refuses before a minor version."""
+"""Command lines whose options the client rejects before a minor version."""

@@ -1,7 +1,7 @@
-"""What the commands about providers and what they have do, at whatever version is asked for.
+"""Commands about providers and their data, at any version.
 
-Every scene makes what it needs, so it can be played at each version against one service, and
-whatever a command answers is compared with what a plain request sees.
+Every scene creates its own data, so it can be played at each version against one service.
+Each answer of a command is compared with that of a plain request.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ NOBODY = "HW_CPU_X86_SSE"
 
 
 def new_id() -> str:
-    """An id that nothing has yet."""
+    """A new id."""
     return str(uuid.uuid4())
 
 
 def by(key: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows of an answer under one of their cells, which is taken out of them."""
+    """Rows of an answer, keyed by one of their cells, which is removed."""
     found = {row[key]: {k: v for k, v in row.items() if k != key} for row in rows}
     assert len(found) == len(rows)
     return found
@@ -48,7 +48,7 @@ def providers(client: PlacementClient) -> None:
 
 
 def trees(client: PlacementClient) -> None:
-    """Parents, from the version on that knows them."""
+    """Parents, from the version on that has them."""
     if client.minor < TREE_SINCE:
         return
     root, other, name = client.provider(), client.provider(), client.name("child")
@@ -76,7 +76,7 @@ def trees(client: PlacementClient) -> None:
 
 
 def inventories(client: PlacementClient) -> None:
-    """What a provider has: all at once, one class, and what changes nothing."""
+    """A provider's inventories: all at once, one class, and updates without a change."""
     host = client.provider()
     several = ("--resource", "VCPU=8", "--resource", "VCPU:max_unit=4", "--resource")
     rows = client.ask("resource provider inventory set", host, *several, "DISK_GB=100")
@@ -119,7 +119,7 @@ def _take_away(client: PlacementClient, host: str) -> None:
 
 
 def aggregates(client: PlacementClient) -> None:
-    """Groups of providers, and inventories of all in a group."""
+    """Aggregates of providers, and inventories of all members."""
     if client.minor < 1:
         return
     host, other, first, second = client.provider(), client.provider(), new_id(), new_id()
@@ -146,7 +146,7 @@ def aggregates(client: PlacementClient) -> None:
 
 
 def finding(client: PlacementClient) -> None:
-    """The list, narrowed down by all that the version knows."""
+    """The list, filtered by all parameters of the version."""
     fast, slow, rack, row = (
         client.provider({"VCPU": 8}),
         client.provider({"VCPU": 2}),

@@ -1,4 +1,4 @@
-"""What the commands about consumers and candidates do, at whatever version is asked for."""
+"""Commands about consumers and candidates, at any version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPES_SINCE = 38
 
 
 def allocations(client: PlacementClient) -> None:
-    """What a consumer holds: set, show, take parts of it away, delete."""
+    """A consumer's allocations: set, show, remove parts of them, delete."""
     one, two = (client.provider({"VCPU": 8, "DISK_GB": 100}) for _ in range(2))
     consumer, project, user = new_id(), new_id(), new_id()
     owners = _owners(client, project, user)
@@ -91,10 +91,10 @@ def _take_parts_away(client: PlacementClient, consumer: str, one: str, two: str)
 
 
 def candidates(client: PlacementClient) -> None:
-    """Where something fits, narrowed down by all that the version knows."""
+    """Candidates, filtered by all parameters of the version."""
     if client.minor < CANDIDATES_SINCE:
         return
-    # A class of this version's own: what the other versions left is no candidate then.
+    # A class of this version's own: providers of other versions are no candidates then.
     name = client.name("CUSTOM")
     client.send("PUT", f"/resource_classes/{name}")
     fast, slow = client.provider({name: 8}), client.provider({name: 2})
@@ -130,7 +130,7 @@ def candidates(client: PlacementClient) -> None:
 
 
 def groups(client: PlacementClient) -> None:
-    """Several groups, from providers of one tree that differ, or need not."""
+    """Several groups, from different providers of one tree or from any."""
     if client.minor < 25:  # the version that has groups
         return
     name = client.name("CUSTOM")
@@ -142,7 +142,7 @@ def groups(client: PlacementClient) -> None:
     alone = client.ask("allocation candidate list", *two, "--group-policy", "isolate")
     pairs = _requests(alone)
     if client.minor < TREES_SINCE:
-        # Two providers of one tree are no candidate before trees are understood.
+        # Two providers of one tree are no candidate before nested providers are supported.
         assert pairs == []
     else:
         assert pairs == [{root, leaf}, {root, leaf}]

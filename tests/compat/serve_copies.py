@@ -1,8 +1,8 @@
-"""The program that ``openstack_copies`` starts: each command in a fresh copy of this process.
+"""The program that ``openstack_copies`` starts: it forks for each command.
 
-A line holds the words of a command and the variables that its environment has more than this
-one. It is answered by one line with the exit status and what was written to the two streams.
-All that is shared by the commands is what the client has when its modules have been read.
+A line holds the words of a command and its additional environment variables. The answer is one
+line with the exit status and the output of the two streams. The commands share only the
+imported modules of the client.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import openstackclient
 import osc_placement
 from openstackclient import shell
 
-# The client asks a port where nobody listens for its versions. So it has been through all that
-# it needs when it fails, and has nothing yet that it would keep.
+# The client asks a port without a listener for its versions. When it fails it has imported
+# all that it needs, and keeps no state yet.
 FIRST_WORDS = (
     *("--os-auth-type", "admin_token", "--os-token", "none"),
     *("--os-endpoint", "http://127.0.0.1:1", "resource", "provider", "list", "-f", "json"),
@@ -44,11 +44,11 @@ def main() -> None:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
         shell.main(list(FIRST_WORDS))
-        # Every shell adds its own; with those of the first one things would be said twice.
+        # Every shell adds its own; with those of the first one output would appear twice.
         logging.getLogger().handlers.clear()
         os.dup2(errors, 2)
     with answers:
-        # Whoever asks waits for each answer: nothing is read ahead of a copy.
+        # The client waits for each answer: nothing is read ahead before a fork.
         for line in iter(sys.stdin.readline, ""):
             words, variables = json.loads(line)
             answers.write(json.dumps(_run(words, variables)) + "\n")

@@ -1,9 +1,9 @@
-"""The program that ``openstack_shell`` starts: the stock command, many times over.
+"""The program that ``openstack_shell`` starts: the stock command for many commands.
 
 A line with global options begins a session, lines with the words of a command follow, and
-``null`` ends it. Each line is answered by one, which says of a command what ``openstack`` did.
-As in its own interactive mode, the commands of a session share one shell. What a shell has
-made, its modules keep for ever, so each session is a copy of this process, which had none.
+``null`` ends it. Each line gets an answer of one line; for a command it holds the result.
+As in ``openstack``'s interactive mode, the commands of a session share one shell. The modules
+keep a shell's state for ever, so each session is a copy of this process, which had no shell.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import IO, Any
 
 from openstackclient import shell
 
-# The client asks a port where nobody listens for its versions. So it has been through all that
-# it needs when it fails, and has nothing yet that it would keep.
+# The client asks a port without a listener for its versions. When it fails it has imported
+# all that it needs, and keeps no state yet.
 FIRST_WORDS = (
     *("--os-auth-type", "admin_token", "--os-token", "none"),
     *("--os-endpoint", "http://127.0.0.1:1", "resource", "provider", "list", "-f", "json"),
@@ -28,7 +28,7 @@ FAILED = 1
 
 
 class Streams:
-    """Files in place of the two streams on which everybody in this process writes."""
+    """Files that replace the two output streams of this process."""
 
     def __init__(self) -> None:
         self._files = [os.fdopen(tempfile.mkstemp()[0], "r+b") for _ in (1, 2)]
@@ -36,7 +36,7 @@ class Streams:
             os.dup2(file.fileno(), number)
 
     def take(self) -> list[str]:
-        """What was written since the last time."""
+        """The output since the last call."""
         sys.stdout.flush()
         sys.stderr.flush()
         return [self._read(file) for file in self._files]
@@ -50,11 +50,11 @@ class Streams:
 
 
 def main() -> None:
-    """Hold sessions until there are no more."""
+    """Run sessions until the input ends."""
     with os.fdopen(os.dup(1), "w") as answers:
         streams = Streams()
         shell.main(list(FIRST_WORDS))
-        # Every shell adds its own; with those of the first one things were said twice.
+        # Every shell adds its own; with those of the first one output would appear twice.
         logging.getLogger().handlers.clear()
         streams.take()
         for options in _lines():
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _lines() -> Iterator[Any]:
-    # Whoever asks waits for each answer: nothing is read ahead when another process goes on.
+    # The client waits for each answer: nothing is read ahead before a fork.
     for line in iter(sys.stdin.readline, ""):
         yield json.loads(line)
 

@@ -1,4 +1,4 @@
-"""An agent with made-up hosts beside a started service, whose moves take their time."""
+"""An agent with simulated hosts beside a started service, whose moves take some time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PAUSE_S = 0.2
 
 @contextmanager
 def agent(service: Started, state_dir: Path, *options: str) -> Iterator[set[str]]:
-    """Run an agent until the block ends; gives the names of its hosts when they are there.
+    """Run an agent until the block ends; gives the names of its hosts when they are up.
 
-    Afterwards they are disabled: who is silent counts as up for a while, and would be chosen.
+    Afterwards they are disabled: a silent host counts as up for a while, and could be chosen.
     """
     login = {"OS_CLIENT_CONFIG_FILE": str(service.login_file), "OS_CLOUD": "innkeeper"}
     before, found = hosts(service), set[str]()
@@ -46,5 +46,5 @@ def agent(service: Started, state_dir: Path, *options: str) -> Iterator[set[str]
 
 
 def hosts(service: Started) -> set[str]:
-    """The names of all hosts that there are."""
+    """The names of all hosts."""
     return {each["Hypervisor Hostname"] for each in service.ask("hypervisor", "list")}

@@ -51,14 +51,14 @@ def listed(amounts: dict[str, Any], of: str = BIG) -> dict[str, Any]:
 
 
 def asked_at(version: str, body: dict[str, Any]) -> dict[str, Any]:
-    """A body with what its version asks for besides."""
+    """A body with the fields that its version requires."""
     minor = int(version.partition(".")[2])
     more = {"consumer_generation": None} if minor >= 28 else {}
     kind = {"consumer_type": "INSTANCE"} if minor >= 38 else {}
     return {**body, **OWNER, **more, **kind}
 
 
-def test_a_life_in_every_form(pair: Pair) -> None:
+def test_the_life_cycle_at_every_version(pair: Pair) -> None:
     two = held({"VCPU": 2})
     for minor in CHANGED_IN:
         version = f"1.{minor}"
@@ -129,7 +129,7 @@ REFUSED: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("version", ["1.12", "1.27", "1.28", "1.37", "1.39"])
 def test_refused_amounts(pair: Pair, version: str) -> None:
-    # Each is somebody else's: a refused first write may leave a trace in the original.
+    # Each has a consumer of its own: a rejected first write may leave a trace in the original.
     minor = int(version.partition(".")[2])
     everything: tuple[Any, ...] = (*REFUSED, [], "x", None)
     asks = [
@@ -163,7 +163,7 @@ def test_refused_lines(pair: Pair) -> None:
     )
 
 
-def test_who_holds(pair: Pair) -> None:
+def test_consumers_owners(pair: Pair) -> None:
     path = f"/allocations/{uuid(4100)}"
     one = asked_at("1.39", {"allocations": held({"VCPU": 1})})
     asks = [Ask("PUT", path, one)]

@@ -1,8 +1,8 @@
 """The original service and ours find the same allocation candidates in the same forests.
 
-Both are compared with the reference, ours without exception; so the reference's reading of the
-rules is the original's too. Where the original errs or was left unfinished, it is not asked, or
-only what it leaves out is forgiven; each such place is a function below that says what it is.
+Both are compared with the reference, ours without exception; so the reference implements the
+original's rules. Queries that the original answers wrongly are skipped, or
+only its omissions are accepted; each such case is a function below that explains it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Call = Callable[..., Any]
 
 
 class Answer(NamedTuple):
-    """What a service answered; nothing but the status if that is an error."""
+    """A service's answer; only the status if that is an error."""
 
     status: int
     candidates: list[Found]
@@ -86,13 +86,13 @@ def compare(
     *,
     forgives: bool = False,
 ) -> None:
-    """Ask a service, and see that it finds what the reference finds."""
+    """Query a service, and check that it finds what the reference finds."""
     answer = ask(query)
     if forgives and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         assert is_trouble_for_the_original(forest)
         return
     assert answer.status == HTTPStatus.OK
-    # Without mappings, as it was before 1.34, several candidates look the same.
+    # Without mappings, as before 1.34, several candidates look the same.
     everything = Counter(
         as_shown(each, query) for each in reference_candidates.candidates(forest, query)
     )
@@ -109,15 +109,15 @@ def compare(
 
 
 def as_shown(found: Found, query: CandidateQuery) -> Found:
-    """A candidate as the version shows it that the query is asked at."""
+    """A candidate as the query's version shows it."""
     return found._replace(mappings=frozenset()) if query.takes_one_of_a_tree else found
 
 
-# Where the original is another
+# Differences of the original
 
 
 def without_odd_steps(one: PlainProvider) -> PlainProvider:
-    """The original gives out no amount that the step does not divide, the minimum included."""
+    """The original allocates no amount that the step does not divide, the minimum included."""
     inventories = {
         name: replace(each, min_unit=each.step_size) if each.step_size > 1 else each
         for name, each in one.inventories.items()
@@ -126,11 +126,11 @@ def without_odd_steps(one: PlainProvider) -> PlainProvider:
 
 
 def is_unlike_the_original(query: CandidateQuery) -> bool:
-    """Queries that the original answers wrongly.
+    """Whether the original answers a query wrongly.
 
-    For a group without resources it looks at no tree, and finds nobody if the group only says
-    what is forbidden. With isolated groups, an amount that a suffixed group takes where the
-    unsuffixed one takes of the same class is counted into other candidates as well.
+    It examines no tree for a group without resources, and finds nothing if such a group has only
+    forbidden traits or aggregates. With isolated groups, it adds an amount of a suffixed group to
+    other candidates too, if the unsuffixed group takes the same class from the same provider.
     """
     for group in query.groups:
         is_odd = group.in_tree is not None or not (group.required or group.member_of)
@@ -143,15 +143,15 @@ def is_unlike_the_original(query: CandidateQuery) -> bool:
 
 
 def loses_in_the_original(forest: Forest, query: CandidateQuery) -> bool:
-    """Where sharing providers give all of the unsuffixed group, the original tries only one
-    of the trees that they could do it for, and so finds too little for the other groups."""
+    """Where sharing providers serve the whole unsuffixed group, the original tries only one
+    of the possible trees, and so finds too few candidates for the other groups."""
     givers = [each for each in forest if SHARES in each.traits]
     names = {name for each in givers for name in each.inventories}
     return len(query.groups) > 1 and bool(asked(query)) and asked(query).keys() <= names
 
 
 def is_trouble_for_the_original(forest: Forest) -> bool:
-    """It stumbles over providers that share and have a parent."""
+    """It fails for sharing providers that have a parent."""
     return any(SHARES in each.traits and each.parent is not None for each in forest)
 
 
@@ -165,14 +165,14 @@ def asked(query: CandidateQuery) -> dict[str, int]:
 
 
 def written(call: Call, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
-    """Write something that has to succeed."""
+    """Send a write that must succeed."""
     answer = call(method, path, body=body)
     assert answer.is_success, answer.text
 
 
 @contextmanager
 def planted(call: Call, forest: Forest) -> Iterator[None]:
-    """A service has a forest until the block ends."""
+    """Plant a forest in a service until the block ends."""
     plant(call, forest)
     try:
         yield
@@ -181,13 +181,13 @@ def planted(call: Call, forest: Forest) -> Iterator[None]:
 
 
 def plant(call: Call, forest: Forest) -> None:
-    """Make all providers of a forest, with all they have."""
+    """Create all providers of a forest, with all their data."""
     for each in forest:
         parent = None if each.parent is None else forest[each.parent].uuid
         body = {"name": f"p{each.number}", "uuid": each.uuid, "parent_provider_uuid": parent}
         written(call, "POST", "/resource_providers", body)
         if each.used:
-            # First with room for all that is to be held, which may be more than there is.
+            # First with room for the future usage, which may be more than the capacity.
             stock(call, each, {name: Inventory(total=1000) for name in each.inventories})
             hold(call, each)
         if each.inventories:
@@ -198,7 +198,7 @@ def plant(call: Call, forest: Forest) -> None:
 
 
 def replace_in(call: Call, path: str, kind: str, what: Any) -> None:
-    """Replace one kind of things that a provider has."""
+    """Replace a provider's inventories, traits or aggregates."""
     generation = call("GET", path).json()["generation"]
     body = {"resource_provider_generation": generation, kind: what}
     written(call, "PUT", f"{path}/{kind}", body)
@@ -231,7 +231,7 @@ def hold(call: Call, one: PlainProvider) -> None:
 
 
 def fell(call: Call, forest: Forest) -> None:
-    """Take a whole forest away."""
+    """Delete a whole forest."""
     for each in reversed(forest):
         if each.used:
             written(call, "DELETE", f"/allocations/{CONSUMER}{each.number:02}")
@@ -239,7 +239,7 @@ def fell(call: Call, forest: Forest) -> None:
 
 
 def found_by(call: Call, query: CandidateQuery) -> Answer:
-    """Ask a service for candidates."""
+    """Query a service's candidates."""
     version = BEFORE_TREES if query.takes_one_of_a_tree else NEWEST
     path = f"/allocation_candidates?{urlencode(parameters(query))}"
     answer = call("GET", path, version=version)
@@ -266,7 +266,7 @@ def found_by(call: Call, query: CandidateQuery) -> Answer:
 def expected_summaries(
     forest: Forest, query: CandidateQuery, found: Iterable[Found]
 ) -> dict[str, Any]:
-    """The summaries as the wire has them: from before trees, only of who gives something."""
+    """The summaries in the API's format: before nested providers, only those with amounts."""
     summaries = reference_candidates.summaries(forest, found)
     named = {uuid for each in found for uuid in each.takes_from}
     return {
@@ -290,7 +290,7 @@ def expected_summaries(
 
 
 def parameters(query: CandidateQuery) -> list[tuple[str, str]]:
-    """A query as the wire has it."""
+    """The query parameters of a query."""
     found = [pair for group in query.groups for pair in parameters_of_group(group)]
     found.append(("group_policy", "isolate" if query.is_isolated else "none"))
     found += [("same_subtree", ",".join(sorted(each))) for each in query.same_subtrees]
@@ -303,7 +303,7 @@ def parameters(query: CandidateQuery) -> list[tuple[str, str]]:
 
 
 def parameters_of_group(group: RequestGroup) -> Iterator[tuple[str, str]]:
-    """One group; what is simple goes into one parameter, as it had to before 1.39."""
+    """One group's parameters; simple conditions go into one parameter, as required before 1.39."""
     suffix = group.suffix
     if group.resources:
         amounts = (f"{name}:{amount}" for name, amount in group.resources.items())

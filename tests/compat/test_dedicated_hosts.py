@@ -1,4 +1,4 @@
-"""The stock commands and ours bring back a shelved server whose pcloud or lease is gone."""
+"""The stock commands and ours restore a shelved server whose pcloud or lease is gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-# The stock client insists on a boot disk; without an image it is a blank one.
+# The stock client requires a boot disk; without an image it is a blank one.
 BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none")
 HOSTS = ["host-1", "host-2", "host-3"]
@@ -40,7 +40,7 @@ LEASE = {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Two pclouds of the project lab, each with a host, and a host for everybody."""
+    """Two pclouds of the project lab, each with a host, and a host for every project."""
     folder = tmp_path_factory.mktemp("dedicated")
     with started(folder, "--demo-hosts", str(len(HOSTS))) as running:
         running.ask("flavor", "create", "--ram", "64", "--disk", "1", "--vcpus", "1", "small")
@@ -85,7 +85,7 @@ def shown(service: Started, name: str) -> Any:
 
 
 def home(service: Started, name: str) -> Any:
-    """Where a server is, once it has come back."""
+    """A server's host, once it is active again."""
     service.do("server", "unshelve", "--wait", name, login=alice(service))
     uuid = shown(service, name)["id"]
     return service.ask("server", "show", uuid)["OS-EXT-SRV-ATTR:host"]

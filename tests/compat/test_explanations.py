@@ -1,4 +1,4 @@
-"""What the stock ``openstack`` command tells of decisions, to users and to administrators."""
+"""The explanations of the stock ``openstack`` command, for users and for administrators."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_users_see_no_host_names_in_a_fault(service: Started) -> None:
     fault = service.ask("server", "show", "mine", login=alice)["fault"]
     assert "The nearest host is rejected by CapacityFilter (DISK_GB:" in fault["message"]
     assert "details" not in fault
-    told = service.ask("server", "explain", "mine", login=alice)
-    assert "CapacityFilter (DISK_GB:" in told["nearest"]
-    assert "host-" not in told["nearest"]
+    reported = service.ask("server", "explain", "mine", login=alice)
+    assert "CapacityFilter (DISK_GB:" in reported["nearest"]
+    assert "host-" not in reported["nearest"]
     refused = service.refuses(
         "server", "explain", "--flavor", "vast", "--why-not", "host-1", login=alice
     )
@@ -76,11 +76,11 @@ def test_unread_hints_are_listed(service: Started) -> None:
 
 def test_a_servers_decision_is_shown(service: Started) -> None:
     boot(service, "small", "web")
-    told = service.ask("server", "explain", "web")
+    reported = service.ask("server", "explain", "web")
     home = service.ask("server", "show", "web")["OS-EXT-SRV-ATTR:host"]
-    assert told["chosen"].startswith(f"{home} ")
-    assert "FreeMemoryWeigher" in told["chosen"]
-    assert told["decided_by"] == "all_at_once"
+    assert reported["chosen"].startswith(f"{home} ")
+    assert "FreeMemoryWeigher" in reported["chosen"]
+    assert reported["decided_by"] == "all_at_once"
     refused = service.ask("server", "explain", "wall")
     assert refused["servers"] == 0
     assert refused["removed"].startswith("3 by CapacityFilter: the host has too little left")
@@ -100,8 +100,8 @@ def test_why_not_that_host(service: Started) -> None:
 
 
 def test_a_recorded_decision_is_replayed(service: Started, folder: Path) -> None:
-    told = service.ask("server", "explain", "--flavor", "small", "--max", "5", "--record")
-    (file,) = folder.rglob(told["recording"])
+    reported = service.ask("server", "explain", "--flavor", "small", "--max", "5", "--record")
+    (file,) = folder.rglob(reported["recording"])
     assert main(["replay", str(file)]) == 0
 
 
@@ -122,13 +122,13 @@ def test_where_a_host_is_dedicated_administrators_read_numbers(service: Started)
     asked = ("server", "explain", "--flavor", "vast")
     for login, words, count in ((None, in_numbers, "1"), (alice, in_words, "some")):
         assert words in service.ask("server", "show", made["id"], login=login)["fault"]["message"]
-        for told in (
+        for reported in (
             service.ask("server", "explain", made["id"], login=login),
             service.ask(*asked, login=login),
         ):
-            assert words in told["fault"]
-            assert told["removed"].startswith(f"{count} by PcloudFilter")
-            assert told["hosts"] == (3 if login is None else None)
+            assert words in reported["fault"]
+            assert reported["removed"].startswith(f"{count} by PcloudFilter")
+            assert reported["hosts"] == (3 if login is None else None)
         (event,) = service.ask("server", "event", "list", "--long", made["id"], login=login)
         shown = service.ask("server", "event", "show", made["id"], event["Request ID"], login=login)
         assert words in shown["message"]

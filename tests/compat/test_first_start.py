@@ -1,4 +1,4 @@
-"""What the program does about the administrator's login, start after start."""
+"""The administrator's login at the first and at later starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def login(service: Started, user: str = "admin", password: str | None = None) -> int:
-    """Log in with the file's password or another one, and give the status."""
+    """Log in with the file's password or another one; gives the status."""
     auth = yaml.safe_load(service.login_file.read_text())["clouds"]["innkeeper"]["auth"]
     who = {"name": user, "password": password or auth["password"], "domain": {"id": "default"}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": who}}}}
@@ -32,16 +32,16 @@ def test_from_the_first_start_to_a_new_password(tmp_path: Path) -> None:
     with started(tmp_path) as service:
         first = service.login_file.read_text()
         assert login(service) == 201
-        told = "".join(service.told)
+        reported = "".join(service.reported)
     password = yaml.safe_load(first)["clouds"]["innkeeper"]["auth"]["password"]
-    assert "first start" in told
-    assert password not in told
+    assert "first start" in reported
+    assert password not in reported
     for path in (tmp_path / "clouds.yaml", tmp_path / "innkeeper.sqlite3"):
         assert stat.S_IMODE(path.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
 
     with started(tmp_path) as service:
-        assert "first start" not in "".join(service.told)
-        # The port is another one, and the file says so; nothing else has changed.
+        assert "first start" not in "".join(service.reported)
+        # The file has the new port; nothing else has changed.
         assert login(service) == 201
         second = yaml.safe_load(service.login_file.read_text())
         auth = second["clouds"]["innkeeper"]["auth"]

@@ -85,7 +85,7 @@ def test_images(service: Started, tmp_path: Path) -> None:
     service.do("image", "set", "tall", "--activate")
     assert [each["Name"] for each in service.ask("image", "list", "--tag", "two")] == ["tall"]
     assert service.ask("image", "list", "--name", "short") == []
-    # There is nothing to save: the client notices by the checksum.
+    # The content is empty: the client reports a wrong checksum.
     service.refuses("image", "save", "--file", str(tmp_path / "copy"), "tall")
     service.do("image", "delete", "tall")
     assert "No Image found" in service.refuses("image", "show", "tall")

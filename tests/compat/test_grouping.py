@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command keeps aggregates and server groups, and boots by them."""
+"""The stock ``openstack`` command manages aggregates and server groups, and boots with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.compat.openstack_command import Started, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-# The stock client insists on a boot disk; without an image it is a blank one.
+# The stock client requires a boot disk; without an image it is a blank one.
 BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none")
 HOSTS = {"host-1", "host-2", "host-3"}
@@ -30,7 +30,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def boot(service: Started, name: str, *more: str) -> Any:
-    """What the command shows of a server once it is there."""
+    """The command's output for a server, once it is active."""
     return service.ask("server", "create", *BOOT, *more, "--wait", name)
 
 
@@ -64,7 +64,7 @@ def test_an_aggregate_is_created_and_deleted(service: Started) -> None:
     assert service.ask("aggregate", "list") == []
 
 
-def test_placement_knows_the_hosts_of_an_aggregate(service: Started) -> None:
+def test_an_aggregates_hosts_are_mirrored_in_placement(service: Started) -> None:
     made = service.ask("aggregate", "create", "known")
     service.do("aggregate", "add", "host", "known", "host-2")
     listed = service.ask("resource", "provider", "list", "--member-of", made["uuid"])
@@ -117,13 +117,13 @@ def test_a_server_group_is_created_and_deleted(service: Started) -> None:
     assert service.ask("server", "group", "list") == []
 
 
-def test_servers_are_apart_or_not_there(service: Started) -> None:
+def test_anti_affinity_rejects_a_server_without_a_free_host(service: Started) -> None:
     group = service.ask("server", "group", "create", "--policy", "anti-affinity", "apart")
     hint = ("--hint", f"group={group['id']}")
     made = [boot(service, f"apart-{n}", *hint) for n in range(len(HOSTS))]
     assert {home(each) for each in made} == HOSTS
     assert group["id"] in str(made[0]["server_groups"])
-    # The command says no more than that it failed; the server tells why.
+    # The command only reports a failure; the server has the reason.
     service.refuses("server", "create", *BOOT, *hint, "--wait", "too-many")
     late = service.ask("server", "show", "too-many")
     assert late["status"] == "ERROR"

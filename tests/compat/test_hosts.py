@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command looks after hosts: those of the demonstration agent."""
+"""The stock ``openstack`` command manages hosts: those of the demonstration agent."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_an_agent_logs_in_and_finds_the_service_in_the_catalog(
 
 
 def children_of(parent: int) -> list[int]:
-    """The processes that a process has started and that are alive."""
+    """The live child processes of a process."""
     found = []
     for entry in Path(f"/proc/{parent}/task").iterdir():
         children = (entry / "children").read_text(encoding="ascii").split()

@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command looks after users, projects, roles and tokens."""
+"""The stock ``openstack`` command manages users, projects, roles and tokens."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 def test_the_first_start_prints_how_to_log_in(service: Started) -> None:
     assert stat.S_IMODE(service.login_file.stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
-    told = "".join(service.told)
-    assert str(service.login_file) in told
+    reported = "".join(service.reported)
+    assert str(service.login_file) in reported
     token = service.ask("token", "issue")
-    assert token["id"] not in "".join(service.told)
+    assert token["id"] not in "".join(service.reported)
     assert service.ask("project", "show", token["project_id"])["name"] == "admin"
     assert service.ask("user", "show", token["user_id"])["name"] == "admin"
 

@@ -1,4 +1,4 @@
-"""What providers have, and where they belong: as with the original."""
+"""Inventories, aggregates and traits of providers: as with the original."""
 
 from __future__ import annotations
 

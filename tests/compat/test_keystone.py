@@ -1,4 +1,4 @@
-"""Tokens of an external Keystone: another Innkeeper plays its part, over real HTTP."""
+"""Tokens of an external Keystone: another Innkeeper stands for it, over real HTTP."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def beside(keystone: Running, tmp_path: Path, **more: Any) -> Any:
     return running(tmp_path / "service", auth="keystone", **settings)
 
 
-def test_its_tokens_open_our_doors(keystone: Running, tmp_path: Path) -> None:
+def test_keystones_tokens_are_accepted(keystone: Running, tmp_path: Path) -> None:
     add_user(keystone, "alice", "her-secret", "admin", "member")
     with beside(keystone, tmp_path) as service:
         token = log_in(keystone, "alice", "her-secret", "admin")
@@ -101,7 +101,7 @@ def test_keystones_refusal_of_the_service_is_not_the_clients_fault(
         assert answer.headers["retry-after"]
 
 
-def test_where_it_is_silent_we_say_so(tmp_path: Path) -> None:
+def test_an_unreachable_keystone_gets_503(tmp_path: Path) -> None:
     with running(tmp_path / "keystone", auth="builtin") as keystone:
         address = keystone.url
     settings = {"keystone_url": f"{address}/identity/v3", **ME}
@@ -110,6 +110,6 @@ def test_where_it_is_silent_we_say_so(tmp_path: Path) -> None:
         assert answer.status_code == 503
 
 
-def test_it_must_be_named(tmp_path: Path) -> None:
+def test_the_keystone_url_is_required(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="keystone_url"), running(tmp_path, auth="keystone"):
         raise AssertionError("It started.")

@@ -1,4 +1,4 @@
-"""The ways in: versions, media types, methods, tokens and roles, as with the original."""
+"""Access: versions, media types, methods, tokens and roles, as with the original."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield made
 
 
-def test_a_life_in_every_form(pair: Pair) -> None:
+def test_the_life_cycle_at_every_version(pair: Pair) -> None:
     for minor in CHANGED_IN:
         version = f"1.{minor}"
         own, new = f"{CLASSES}/CUSTOM_C{minor}", f"CUSTOM_R{minor}"

@@ -1,8 +1,8 @@
-"""Nova itself works with this service, and is told the same as by OpenStack's own.
+"""Nova itself works with this service, and gets the same answers as from OpenStack's own.
 
 ``nova_play`` runs Nova's code in a process of its own: the report client of nova-compute,
 nova-api and nova-scheduler, with a database of Nova's, and nothing of it replaced. The scenes
-check every answer; what they were told is compared here.
+check every answer; the noted answers are compared here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def played(folder: Path, placement: Mapping[str, str], roles: str = "") -> dict[
         "DEFAULT": {
             "transport_url": "fake:/",
             "state_path": str(folder),
-            # Nobody reports again while a slow machine is still busy with the scene.
+            # No periodic report interferes while a slow machine is still busy with the scene.
             "service_down_time": "600",
         },
         "scheduler": {"max_placement_results": str(LIMIT)},
@@ -45,10 +45,10 @@ def played(folder: Path, placement: Mapping[str, str], roles: str = "") -> dict[
     lines = []
     for section, options in sections.items():
         lines += [f"[{section}]", *(f"{name} = {value}" for name, value in options.items())]
-    settings, told = folder / "nova.conf", folder / "told.json"
+    settings, reported = folder / "nova.conf", folder / "told.json"
     settings.write_text("\n".join(lines) + "\n", encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.compat.nova_play", str(settings), str(told), roles],
+        [sys.executable, "-m", "tests.compat.nova_play", str(settings), str(reported), roles],
         cwd=ROOT,
         env=environment(HOME=str(folder), PYTHONPATH=str(ROOT)),
         capture_output=True,
@@ -57,7 +57,7 @@ def played(folder: Path, placement: Mapping[str, str], roles: str = "") -> dict[
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    answers: dict[str, Any] = json.loads(told.read_text(encoding="utf-8"))
+    answers: dict[str, Any] = json.loads(reported.read_text(encoding="utf-8"))
     return answers
 
 
@@ -66,7 +66,7 @@ def with_token(url: str) -> dict[str, str]:
 
 
 def without_generations(answer: Any) -> Any:
-    """Each service counts for itself: ours moves what consumers let go of as well."""
+    """Each service counts for itself: ours also advances them when consumers release amounts."""
     if isinstance(answer, dict):
         kept = {name: one for name, one in answer.items() if name != "generation"}
         return {name: without_generations(one) for name, one in kept.items()}
@@ -87,7 +87,7 @@ def test_nova_gets_the_same_answers_from_both(tmp_path: Path) -> None:
 
 
 def add_nova_user(service: Running) -> None:
-    """The user as whom Nova comes: the role ``service`` on the project ``service``."""
+    """Create Nova's user: the role ``service`` on the project ``service``."""
     login = {
         "identity": {
             "methods": ["password"],

@@ -1,4 +1,4 @@
-"""Lists come in the order in which the original gives them."""
+"""Lists have the original's order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.compat.comparing import Ask, Pair, both, uuid
 pytestmark = pytest.mark.slow
 PROVIDERS = "/resource_providers"
 NAMES = ("CUSTOM_ZINC", "CUSTOM_COPPER", "CUSTOM_IRON")
-"""Made in this order, which is not that of the alphabet."""
+"""Created in this order, which is not the alphabetical one."""
 
 
 @pytest.fixture(scope="module")

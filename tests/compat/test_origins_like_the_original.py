@@ -1,4 +1,4 @@
-"""Browsers are told the same about origins (CORS) by the original and by ours."""
+"""The answers about origins (CORS) are those of the original."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Original,
         yield theirs, ours
 
 
-def told(response: httpx.Response) -> dict[str, Any]:
-    """All that a browser goes by."""
+def reported(response: httpx.Response) -> dict[str, Any]:
+    """All headers that matter to a browser."""
     headers = {k: v for k, v in response.headers.items() if k.startswith("access-control-")}
     varies = {each.strip().lower() for each in response.headers.get("vary", "").split(",")}
     has_id = "x-openstack-request-id" in response.headers
@@ -60,9 +60,9 @@ def told(response: httpx.Response) -> dict[str, Any]:
 def test_preflights(shared: tuple[Original, Running], path: str, token: str | None) -> None:
     theirs, ours = shared
     for headers in PREFLIGHTS:
-        expected = told(theirs.call("OPTIONS", path, headers=headers, token=token))
+        expected = reported(theirs.call("OPTIONS", path, headers=headers, token=token))
         given = ours.call("OPTIONS", f"/placement{path}", headers=headers, token=token)
-        assert told(given) == expected, headers
+        assert reported(given) == expected, headers
         assert given.content == b""
 
 
@@ -77,7 +77,7 @@ def test_requests(
     headers["openstack-api-version"] = "placement 1.39"
     expected = theirs.call("GET", path, headers=headers, token=token)
     given = ours.call("GET", f"/placement{path}", headers=headers, token=token)
-    assert told(given) == told(expected)
+    assert reported(given) == reported(expected)
 
 
 @pytest.mark.parametrize("path", ["/compute/v2.1/flavors", "/identity/v3", "/image/v2/images"])
@@ -120,7 +120,7 @@ def test_further_settings_mean_the_same(tmp_path: Path) -> None:
         for method, headers in (("OPTIONS", asked), ("GET", {"origin": ELSEWHERE})):
             expected = theirs.call(method, "/resource_providers", headers=headers)
             given = ours.call(method, "/placement/resource_providers", headers=headers)
-            assert told(given) == told(expected)
+            assert reported(given) == reported(expected)
 
 
 def test_without_origins_nothing_is_shared(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The stock client of Placement: every command of it, at every microversion that it has."""
+"""The stock client of Placement: each of its commands, at each of its microversions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 GROUP = "openstack.placement.v1"
 """Where the client registers its commands."""
 OWN_GROUPS = frozenset({"options", "positional arguments", None})
-"""Where a command's parser has the arguments that are the command's own; the others say how
-the answer is printed."""
+"""The group of a command's own arguments in its parser; other groups control
+the output."""
 ASKED_OF_THE_ORIGINAL = ("1.0", "1.29", "1.39")
-"""A few: it is slow. All of them gave the same when the scenes were written."""
+"""A few, since it is slow. All versions gave the same when the scenes were written."""
 SCENES: tuple[Callable[[PlacementClient], None], ...] = (
     placement_scenes.providers,
     placement_scenes.trees,
@@ -58,7 +58,7 @@ def client(shell: Shell, url: str, request: pytest.FixtureRequest) -> Iterator[P
 
 
 def play(client: PlacementClient) -> None:
-    """Use every command that there is at the client's version, with all of its options."""
+    """Use every command of the client's version, with all of its options."""
     for scene in SCENES:
         scene(client)
     expected: set[tuple[str, ...]] = set()
@@ -70,7 +70,7 @@ def play(client: PlacementClient) -> None:
 
 
 def own_options(parser: argparse.ArgumentParser) -> set[str]:
-    """The options that say what to do, not how to show it."""
+    """The options that control the action, not the output."""
     actions: list[Any] = parser._actions
     return {
         option
@@ -102,14 +102,14 @@ def original_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.parametrize("version", ASKED_OF_THE_ORIGINAL)
 def test_the_original_does_the_same_at(shell: Shell, original_url: str, version: str) -> None:
-    """What the scenes expect of us is what they find at OpenStack's own service."""
+    """The scenes get the same answers from OpenStack's own service."""
     with PlacementClient.at(version, shell, original_url) as client:
         play(client)
 
 
 @pytest.mark.parametrize("client", SUPPORTED_VERSIONS, indirect=True)
 def test_every_command_before_its_time_at(client: PlacementClient) -> None:
-    """What a version does not have, the client says itself, and how old it must be."""
+    """The client itself rejects what a version does not have, and names the version it needs."""
     for name, command in COMMANDS.items():
         if client.minor < command.since:
             expected = f"requires at least version 1.{command.since}"

@@ -1,7 +1,7 @@
-"""Projects named to the ``openstack`` command, with an external Keystone and without.
+"""Projects as arguments of the ``openstack`` command, with an external Keystone and without.
 
-Another Innkeeper plays the part of Keystone. What the command says of a project is the same in
-both places; what the service itself refuses is not, since only one of the two has projects.
+Another Innkeeper stands for Keystone. The command's messages about a project are the same in
+both cases; the service's own errors are not, since only one of the two has projects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_FORM = "does not have the form of a project's ID"
 
 
 class Cloud:
-    """A service with pclouds, and the logins that its Keystone gives."""
+    """A service with pclouds, and the logins of its Keystone."""
 
     def __init__(self, service: Started, keystone: Started, folder: Path) -> None:
         self._service, self._keystone = service, keystone
@@ -63,13 +63,13 @@ class Cloud:
         return self._service.run("pcloud", *words, login=login)
 
     def do(self, login: dict[str, str], *words: str) -> str:
-        """What such a command says beside its answer; it must go well."""
+        """Run such a command, which must succeed; gives its messages."""
         outcome = self.run(login, *words)
         assert outcome.status == 0, outcome.errors
         return outcome.errors
 
     def refuses(self, login: dict[str, str], *words: str) -> str:
-        """What such a command complains about."""
+        """The error of such a command."""
         outcome = self.run(login, *words)
         assert outcome.status != 0, outcome.output
         return outcome.errors
@@ -138,9 +138,9 @@ def test_an_owner_that_may_not_look_names_a_project_by_its_id(cloud: Cloud) -> N
     shop = cloud.ids["shop"]
     assert f"Project {shop} {UNCHECKED}" in cloud.do(cloud.alice, "project", "add", "web", shop)
     assert cloud.let_in() == set(cloud.ids.values())
-    # What the pcloud itself lists needs no looking up.
+    # The pcloud's own list of projects needs no lookup.
     assert cloud.do(cloud.alice, "project", "remove", "web", shop) == ""
-    # Its own project is known by its token.
+    # The token has the name of its own project.
     assert cloud.do(cloud.alice, "list", "--project", "lab") == ""
     assert cloud.do(cloud.alice, "quota", "show", "lab") == ""
     assert NO_FORM in cloud.refuses(cloud.alice, "list", "--project", "shop")
@@ -161,7 +161,7 @@ def test_a_project_that_is_gone_is_let_out_by_its_id(cloud: Cloud, keystone: Sta
     keystone.do("project", "delete", made)
     assert NO_PROJECT in cloud.refuses(cloud.admin, "project", "remove", "web", "short-lived")
     assert NO_PROJECT in cloud.refuses(cloud.admin, "project", "add", "web", made)
-    # It is on record still, under its id.
+    # The record keeps its id.
     cloud.do(cloud.admin, "usage", "show", "--project", made)
     cloud.do(cloud.admin, "quota", "reset", made)
     cloud.do(cloud.admin, "project", "remove", "web", made)

@@ -1,12 +1,12 @@
 """The samples in the reference of pcloud commands are what the commands print.
 
 The page is the script. Each block under ``<!-- sample: LOGIN -->`` is run, in the order of the
-page, on a service of its own; the test compares what is printed with what the page says, and
-``make samples`` writes it there. Nobody types an output.
+page, on a service of its own. The test compares the output with the page, and
+``make samples`` writes it there. Nothing is typed by hand.
 
-The rule for what differs from run to run: ids are numbered in the order in which they are seen,
-times become ``SOME_TIME``, and the service's address becomes ``ADDRESS``. Ids and times keep
-their length, so tables stay in line. Errors stand behind the output of their command, and
+Values that differ between runs are normalized: ids are numbered in order of appearance, times
+become ``SOME_TIME``, and the service's address becomes ``ADDRESS``. Ids and times keep
+their length, so tables stay aligned. Errors follow the output of their command, and
 empty lines are left out.
 """
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "pcloud-commands.md"
 WRITE = "WRITE_SAMPLES"
-"""In the environment: the page is written, and not compared."""
+"""An environment variable: the page is written instead of compared."""
 SAMPLE = re.compile(r"(<!-- sample: (\w+) -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 INNER = re.compile(r"\$\((openstack [^()]*)\)")
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
@@ -40,14 +40,14 @@ WITHIN_S = 90.0
 
 
 class Normal:
-    """Brings what is printed into the form that is the same in every run."""
+    """Replaces the values of an output that differ between runs."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._seen: dict[str, int] = {}
 
     def form(self, text: str) -> str:
-        """The same without what differs."""
+        """The normalized text."""
         text = ID.sub(self._numbered, text.replace(self._url, ADDRESS))
         return TIME.sub(lambda found: SOME_TIME + re.sub(r"\d", "0", found[1] or ""), text)
 
@@ -60,14 +60,14 @@ class Normal:
 
 
 class Story:
-    """Runs the commands of samples, as different people."""
+    """Runs the commands of samples, as different users."""
 
     def __init__(self, service: Started, logins: Mapping[str, dict[str, str] | None]) -> None:
         self._service, self._logins = service, logins
         self._normal = Normal(service.url)
 
     def play(self, page: str) -> str:
-        """The page with what its commands print now."""
+        """The page with the current output of its commands."""
         return SAMPLE.sub(self._block, page)
 
     def _block(self, found: re.Match[str]) -> str:
@@ -87,8 +87,8 @@ class Story:
         program, *words = shlex.split(INNER.sub(inner, command))
         assert program == PROGRAM, f"Another program's command: {command}"
         outcome = self._service.run(*words, login=login)
-        told = [*outcome.output.splitlines(), *outcome.errors.splitlines()]
-        lines = [self._normal.form(each.rstrip()) for each in told if each.strip()]
+        reported = [*outcome.output.splitlines(), *outcome.errors.splitlines()]
+        lines = [self._normal.form(each.rstrip()) for each in reported if each.strip()]
         return "".join(f"{each}\n" for each in (PROMPT + command, *lines))
 
 
@@ -121,9 +121,9 @@ def test_values_that_differ_per_run_keep_their_place() -> None:
     normal = Normal("http://127.0.0.1:41234")
     first, second = "01a203ca-9d2c-7db2-ac68-4655a4b0494d", "01a203ca97627176af5babf30978bb31"
     text = f"| {first} | {second} | 2026-11-22T15:05:39.445048 |"
-    told = normal.form(text)
-    assert len(told) == len(text)
-    assert told == (
+    reported = normal.form(text)
+    assert len(reported) == len(text)
+    assert reported == (
         "| 00000000-0000-0000-0000-000000000001 | 00000000000000000000000000000002 "
         "| 2030-01-31T12:00:00.000000 |"
     )

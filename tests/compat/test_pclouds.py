@@ -1,4 +1,4 @@
-"""The ``openstack`` command, with ours beside the stock ones, gives whole hosts to projects."""
+"""The ``openstack`` command, with our plug-in, allocates whole hosts to projects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.compat.openstack_command import Started, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-# The stock client insists on a boot disk; without an image it is a blank one.
+# The stock client requires a boot disk; without an image it is a blank one.
 BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none")
 HOSTS = [f"host-{n}" for n in range(1, 6)]
@@ -48,13 +48,13 @@ def services(service: Started) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def alice(service: Started) -> dict[str, str]:
-    """Who owns the pclouds."""
+    """A user of the project that owns the pclouds."""
     return service.login("alice", "secret-of-alice", "lab")
 
 
 @pytest.fixture(scope="module")
 def bob(service: Started) -> dict[str, str]:
-    """Of another project."""
+    """A user of another project."""
     return service.login("bob", "secret-of-bob", "shop")
 
 
@@ -90,7 +90,7 @@ def test_an_administrator_defines_host_flavors(service: Started, alice: dict[str
     refused = service.refuses(*create, "--units", "1", "big")
     assert "Host flavor big already exists. (HTTP 409) (Request-ID: req-" in refused
     assert "HTTP 403" in service.refuses(*create, "--units", "1", "mine", login=alice)
-    # In an address, such a name is a direction: nobody could delete it again.
+    # In a URL, such a name is a relative path, and could not be deleted.
     assert "HTTP 400" in service.refuses(*create, "--units", "1", "..")
     refused = service.refuses("host", "flavor", "delete", "odd", "even", "old one")
     assert "even: Host flavor even could not be found. (HTTP 404)" in refused
@@ -103,7 +103,7 @@ def test_a_pool_takes_empty_disabled_hosts(service: Started) -> None:
     for host in POOL[1:]:
         service.do("compute", "service", "set", "--disable", host, "nova-compute")
     add = ("host", "flavor", "host", "add", "big")
-    # What came in is told, and so is what did not: the command's end says that it was not all.
+    # The output names accepted and rejected hosts; the exit status says that some were rejected.
     outcome = service.run(*add, *POOL, "-f", "value", "-c", "Host", "-c", "Service Status")
     assert outcome.status != 0
     assert outcome.output.splitlines() == [f"{host} enabled" for host in POOL[1:]]
@@ -173,7 +173,7 @@ def test_a_pclouds_properties_are_changed(service: Started, alice: dict[str, str
     shown = change("--max-hosts", "0", "--size-host-flavor", "big", "--size-zone", "nova")
     first = shown["size_policy"]
     assert (first["max_hosts"], first["availability_zone"]) == (0, "nova")
-    # Of the policy that is there, what nobody mentions stays.
+    # Fields of the policy that a request omits are kept.
     shown = change("--release-after-idle", "3600", "--min-free-vcpus", "2")
     assert shown["size_policy"] == {**first, "release_after_idle_s": 3600, "min_free_vcpus": 2}
     begun = ("--no-size-policy", "--max-hosts", "0", "--size-host-flavor", "big")
@@ -207,7 +207,7 @@ def test_hosts_are_allocated_under_names_of_the_owner(
     listed = service.ask("pcloud", "host", "list", "--long", "web", login=alice)
     assert column(listed, "Name") == ["front door", "left", "right", "up"]
     assert column(listed, "Units") == [2] * 4
-    # No owner learns what machines are called.
+    # No owner sees machines' names.
     assert "host-" not in str(listed)
     pool = service.ask("host", "flavor", "host", "list", "big")
     assert sorted(column(pool, "Name")) == ["front door", "left", "right", "up"]
@@ -229,8 +229,8 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
     assert "1 of 2 failed" in refused
     before = machine_of(service, "door")
     service.do(*change, "--disable", "door", login=alice)
-    told = service.ask("pcloud", "host", "replace", "web", "door", login=alice)
-    assert (told["name"], told["state"]) == ("door", "disabled")
+    reported = service.ask("pcloud", "host", "replace", "web", "door", login=alice)
+    assert (reported["name"], reported["state"]) == ("door", "disabled")
     assert machine_of(service, "door") != before
     refused = service.refuses("pcloud", "host", "replace", "web", "left", login=alice)
     assert "works and is enabled" in refused
@@ -245,7 +245,7 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
 
 
 def machine_of(service: Started, name: str) -> Any:
-    """The machine that has this name in its pcloud."""
+    """The machine of this host of a pcloud."""
     pool = service.ask("host", "flavor", "host", "list", "big")
     return next(each["Host"] for each in pool if each["Name"] == name)
 
@@ -299,7 +299,7 @@ def test_servers_come_to_the_pcloud_that_they_name(service: Started, alice: dict
     refused = service.refuses("pcloud", "host", "remove", "web", "right", login=alice)
     assert "is not empty: it has 1 server(s)" in refused
     service.do("pcloud", "host", "set", "web", "--enable", "right", login=alice)
-    # Who names no pcloud gets the one host that is for everybody.
+    # A server that names no pcloud gets the one public host.
     plain = service.ask("server", "create", *BOOT, "--wait", "outside", login=alice)
     home = service.ask("server", "show", plain["id"])["OS-EXT-SRV-ATTR:host"]
     assert home == HOSTS[-1]
@@ -312,7 +312,7 @@ def test_another_project_is_authorized_and_removed(
     pcloud = service.ask("pcloud", "show", "web", login=alice)["id"]
     boot = ("server", "create", *BOOT, "--hint", f"pcloud={pcloud}", "--wait")
     service.refuses(*boot, "early", login=bob)
-    # Alice may not look projects up: hers is an ID. The administrator's is a name.
+    # Alice may not look projects up and sees an ID; the administrator sees a name.
     service.do("pcloud", "project", "add", "web", shop, login=alice)
     service.do("pcloud", "project", "add", pcloud, "shop")
     listed = service.ask("pcloud", "project", "list", "web", login=alice)
@@ -348,19 +348,19 @@ def test_a_guest_accepts_automatic_placement_itself(
     assert service.ask(*shown, login=bob)["auto_placement_accepted"] is True
     service.do("pcloud", "decline", "web", login=bob)
     assert service.ask(*shown, login=bob)["auto_placement_accepted"] is False
-    # Its own project comes by what it says of the pcloud.
+    # The pcloud's own answer contains the caller's project.
     service.do("pcloud", "accept", "web", login=alice)
     refused = service.refuses("pcloud", "decline", "web", login=alice)
     assert "switch its automatic placement off. (HTTP 409)" in refused
     listed = service.ask("pcloud", "action", "list", "--limit", "3", "web", login=alice)
     assert column(listed, "Action") == ["decline", "accept", "authorize"]
-    # Of a name that both have, each means its own.
+    # Both pclouds have this name: each caller means their own.
     bobs = service.ask("pcloud", "create", "web", login=bob)["id"]
     service.do("pcloud", "project", "add", "web", lab, login=bob)
     assert service.ask(*shown, login=bob)["id"] == bobs
     assert service.ask(*shown, login=alice)["owner"] == lab
     service.do("pcloud", "delete", "web", login=bob)
-    # The guest leaves by itself, and by name.
+    # The guest removes itself, by name.
     service.do("pcloud", "project", "remove", "web", shop, login=bob)
     assert "No pcloud has the name" in service.refuses("pcloud", "accept", "web", login=bob)
 
@@ -385,7 +385,7 @@ def test_usage_is_counted_by_the_hour(
     service: Started, alice: dict[str, str], bob: dict[str, str], lab: str
 ) -> None:
     (mine,) = service.ask("pcloud", "usage", "show", login=alice)
-    # Five hosts have been in it by now, on several pages; their hours are one project's.
+    # Five hosts have been in it by now, on several pages; their hours belong to one project.
     assert (mine["Project ID"], mine["Hosts"]) == (lab, 5)
     assert mine["Unit Hours"] >= mine["Host Hours"] >= 0
     runs = service.ask("pcloud", "usage", "show", "--long", "--all-projects")

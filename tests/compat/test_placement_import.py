@@ -1,4 +1,4 @@
-"""A running Placement is brought over: the real original, a real service, the real program."""
+"""The import of a running Placement: the real original, a real service, the real program."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: Run) -> None:
     theirs, ours = of_original(filled), of_ours(target)
 
-    status, told, _ = bring(filled.url, at(target), "--dry-run")
+    status, reported, _ = bring(filled.url, at(target), "--dry-run")
     assert status == 1
-    assert "providers created, renamed or moved: 12\n" in told
-    assert "consumers written: 19\n" in told
+    assert "providers created, renamed or moved: 12\n" in reported
+    assert "consumers written: 19\n" in reported
     assert generations(ours) == {}
 
-    status, told, warned = bring(filled.url, at(target))
-    assert (status, told) == (0, EVERYTHING), warned
+    status, reported, warned = bring(filled.url, at(target))
+    assert (status, reported) == (0, EVERYTHING), warned
 
-    # Looked at by other eyes than the program's own.
+    # Checked with a client that is not the program's own.
     shrunk, odd, card = named("shrunk"), named("odd"), named("rechner-ä1-card")
     for uuid in (shrunk, odd, card, named("shared pool ✓")):
         for noun in ("inventories", "usages", "traits", "aggregates", "allocations"):
@@ -44,8 +44,8 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
     )
 
     before = generations(ours)
-    assert bring(filled.url, at(target))[:2] == (0, told)
-    assert bring(filled.url, at(target), "--verify-only")[:2] == (0, told)
+    assert bring(filled.url, at(target))[:2] == (0, reported)
+    assert bring(filled.url, at(target), "--verify-only")[:2] == (0, reported)
     status, counted, _ = bring(filled.url, at(target), "--dry-run")
     assert status == 0
     assert {line.rpartition(": ")[2] for line in counted.splitlines()} == {"0"}
@@ -53,7 +53,7 @@ def test_a_whole_cloud_is_copied_once(filled: Original, target: Running, bring: 
 
 
 def plain(shown: Any) -> Any:
-    """Without order, and without what each service counts by itself."""
+    """Without order, and without the generations, which each service counts by itself."""
     if isinstance(shown, list):
         return sorted(shown)
     kept = (each for each in shown.items() if "generation" not in each[0])
@@ -92,7 +92,7 @@ def test_each_kind_of_difference_is_found_and_mended(
     ours.call("DELETE", f"/allocations/{gone}")
     extra = ours.hold("extra", {other_host: {"VCPU": 1}})
 
-    status, told, _ = bring(filled.url, at(target), "--verify-only")
+    status, reported, _ = bring(filled.url, at(target), "--verify-only")
     assert status == 1
     usage = f"provider {pool}: usage of DISK_GB: 123 in the source, 114 in the target"
     expected = [
@@ -116,24 +116,24 @@ def test_each_kind_of_difference_is_found_and_mended(
         usage,
         'project "theirs": usage of VCPU: 0 in the source, 2 in the target',
     ]
-    lines = told.splitlines()
-    assert [line for line in expected if line not in lines] == [], told
+    lines = reported.splitlines()
+    assert [line for line in expected if line not in lines] == [], reported
     assert lines[-1] == f"{len(lines) - 1} differences"
 
     before = generations(ours)
-    status, told, warned = bring(filled.url, at(target))
-    assert (status, told) == (2, "")
+    status, reported, warned = bring(filled.url, at(target))
+    assert (status, reported) == (2, "")
     assert f"providers that the source has not: 1 ({stranger})" in warned
     assert f"consumers that the source has not: 1 ({extra})" in warned
     assert generations(ours) == before
 
-    status, told, warned = bring(filled.url, at(target), "--others", "keep")
-    assert (status, told) == (0, EVERYTHING), warned
+    status, reported, warned = bring(filled.url, at(target), "--others", "keep")
+    assert (status, reported) == (0, EVERYTHING), warned
     assert stranger in generations(ours)
     assert bring(filled.url, at(target), "--verify-only")[0] == 1
 
-    status, told, warned = bring(filled.url, at(target), "--others", "remove")
-    assert (status, told) == (0, EVERYTHING), warned
+    status, reported, warned = bring(filled.url, at(target), "--others", "remove")
+    assert (status, reported) == (0, EVERYTHING), warned
     assert stranger not in generations(ours)
 
 
@@ -148,7 +148,7 @@ def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, br
         theirs.call("PUT", f"/resource_providers/{uuid}", {"name": name})
     theirs.hold("0-1", {other: {"VCPU": 2, "MEMORY_MB": 1024}}, is_new=False)
     theirs.hold("1-1", {host: {"VCPU": 2, "MEMORY_MB": 1024}}, is_new=False)
-    # Parent and child change places.
+    # Parent and child are exchanged.
     numa, card = named("rechner-ä2-numa"), named("rechner-ä2-card")
     for uuid, name, parent in (
         (card, "rechner-ä2-card", named("rechner-ä2")),
@@ -156,7 +156,7 @@ def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, br
     ):
         body = {"name": name, "parent_provider_uuid": parent}
         theirs.call("PUT", f"/resource_providers/{uuid}", body)
-    # A host is given up, a new one gets its name, and a class of inventory goes.
+    # A host is removed, a new one gets its name, and a class of inventory is removed.
     for server in range(6):
         theirs.call("DELETE", f"/allocations/{named('consumer', f'shrunk-{server}')}")
     theirs.call("DELETE", f"/resource_providers/{named('shrunk')}")
@@ -169,8 +169,8 @@ def test_a_source_in_use_is_caught_up_with(source: Original, target: Running, br
     status, _, warned = bring(source.url, at(target))
     assert status == 2
     assert "--others remove" in warned
-    status, told, warned = bring(source.url, at(target), "--others", "remove")
-    assert (status, told) == (0, "equal: 12 providers, 13 consumers\n"), warned
+    status, reported, warned = bring(source.url, at(target), "--others", "remove")
+    assert (status, reported) == (0, "equal: 12 providers, 13 consumers\n"), warned
 
 
 def test_between_two_of_ours_and_back_to_the_original(
@@ -179,7 +179,7 @@ def test_between_two_of_ours_and_back_to_the_original(
     assert bring(filled.url, at(target))[0] == 0
     with running(tmp_path / "next", apis=("placement",), placement_prefix="") as following:
         assert bring(at(target), following.url)[0] == 0
-        status, told, warned = bring(following.url, source.url)
-        assert (status, told) == (0, EVERYTHING), warned
-        # Whatever way it took.
-        assert bring(filled.url, source.url, "--verify-only")[:2] == (0, told)
+        status, reported, warned = bring(following.url, source.url)
+        assert (status, reported) == (0, EVERYTHING), warned
+        # By whichever route it came.
+        assert bring(filled.url, source.url, "--verify-only")[:2] == (0, reported)

@@ -1,4 +1,4 @@
-"""An import that is cut off and goes on, that nobody reads, or that cannot be."""
+"""Imports that are interrupted and resumed, that lose their reader, or that cannot start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_killed_import_continues(
 
 
 def test_it_can_be_interrupted(target: Running) -> None:
-    # It cannot come to its end before it hears: the original never answers.
+    # It cannot finish before the signal: the original never answers.
     with socket.create_server(("127.0.0.1", 0)) as original:
         from_url = "http://{}:{}".format(*original.getsockname())
         with begun(from_url, at(target)) as program:
@@ -73,14 +73,14 @@ def test_unknown_names_are_reported_before_the_first_write(
 ) -> None:
     theirs = of_original(source)
     host = theirs.provider("host", {"VCPU": {"total": 1}})
-    # The original's next release, as far as this goes.
+    # Stands for the original's next release.
     with sqlite3.connect(tmp_path / "original" / "placement.db") as database:
         for name in ("HW_OF_THE_FUTURE", "HW_OF_THE_FAR_FUTURE"):
             row = (name, "2030-01-01 00:00:00.000000")
             database.execute("insert into traits (name, created_at) values (?, ?)", row)
     theirs.set(host, "traits", ["HW_OF_THE_FUTURE"])
-    status, told, warned = bring(source.url, at(target))
-    assert (status, told) == (2, "")
+    status, reported, warned = bring(source.url, at(target))
+    assert (status, reported) == (2, "")
     assert "does not know the trait HW_OF_THE_FUTURE" in warned
     assert host in warned
     assert "FAR_FUTURE" not in warned

@@ -1,4 +1,4 @@
-"""The Placement API's rules bear the original's names, and judge as its enforcer does."""
+"""The Placement API's rules have the original's names, and the same results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OVERRIDES = """
 
 
 def enforcer(folder: Path, *, new_defaults: bool, text: str = "") -> oslo.Enforcer:
-    """The original's own, with such settings."""
+    """The original's own enforcer, with these settings."""
     file = folder / "policy.yaml"
     file.write_text(text, encoding="utf-8")
     conf = cfg.ConfigOpts()
@@ -44,7 +44,7 @@ def enforcer(folder: Path, *, new_defaults: bool, text: str = "") -> oslo.Enforc
 def allows(
     theirs: oslo.Enforcer, rule: str, caller: RequestContext, project_id: str | None
 ) -> bool:
-    """The original's verdict."""
+    """The original's result."""
     context = OsloContext(
         user_id=caller.user_id,
         project_id=caller.project_id,

@@ -1,4 +1,4 @@
-"""Providers, what they have and where they belong: as with the original, version by version."""
+"""Providers and their data: as with the original, version by version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED_IN = {
     "in_tree": ("1.13", "1.14", "1.39"),
     "required": ("1.17", "1.18", "1.21", "1.22", "1.38", "1.39"),
 }
-"""The versions that read a parameter differently, and those before; of others the ends."""
+"""The versions that change a parameter, and those before; otherwise the first and last."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def made(number: int, name: str | None = None, **more: Any) -> Ask:
     return Ask("POST", PROVIDERS, body)
 
 
-def test_a_life_in_every_form(pair: Pair) -> None:
+def test_the_life_cycle_at_every_version(pair: Pair) -> None:
     for minor in CHANGED_IN:
         version = f"1.{minor}"
         number = 100 + minor
@@ -136,7 +136,7 @@ def test_names(pair: Pair) -> None:
             Ask("GET", path(2000)),
         ]
     )
-    # What is refused here changes the original alone, so it is undone there.
+    # The original accepts what is rejected here, so the change is undone there.
     odd = {"name": "x\0y", "uuid": uuid(2100)}
     pair.agree(
         [

@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command switches servers on and off, and reads what was done."""
+"""The stock ``openstack`` command starts and stops servers, and reads their actions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_an_administrator_sets_things_right(service: Started) -> None:
 
 def test_shelves(service: Started) -> None:
     service.ask("server", "create", *BOOT, "put-away")
-    # The client sees the server shelved and asks for its host to be freed, which may be done.
+    # The client sees the server shelved and requests the offload, which may be done already.
     outcome = service.run("server", "shelve", "--offload", "--wait", "put-away")
     assert not outcome.status or "in vm_state shelved_offloaded" in outcome.errors
     shown = becomes(service, "put-away", "SHELVED_OFFLOADED")

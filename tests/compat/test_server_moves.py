@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command resizes and moves servers, and saves them from lost hosts."""
+"""The stock ``openstack`` command resizes, migrates and evacuates servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def becomes(service: Started, server: str, status: str) -> dict[str, Any]:
 
 
 def holds(service: Started, server_id: str) -> tuple[dict[str, int], str]:
-    """What a server holds, and the name of the host that it holds it on."""
+    """A server's allocations, and the name of their host."""
     (held,) = service.ask("resource", "provider", "allocation", "show", server_id)
     provider = service.ask("resource", "provider", "show", held["resource_provider"])
     return held["resources"], provider["name"]
@@ -113,11 +113,11 @@ def test_a_live_migration_is_watched_and_stopped(
         to_other = ("server", "migrate", "--live-migration", "--host", "slow-2", "watched")
         service.do(*to_other)
         number, uuid = under_way(service)
-        # By its number the stock command asks for the wrong path; by its uuid it looks in the
+        # With a number the stock command calls a wrong path; with a uuid it searches the
         # list.
-        told = service.ask("server", "migration", "show", "watched", uuid)
-        assert told["Status"] == "running"
-        assert (told["Source Node"], told["Dest Node"]) == ("slow-1", "slow-2")
+        reported = service.ask("server", "migration", "show", "watched", uuid)
+        assert reported["Status"] == "running"
+        assert (reported["Source Node"], reported["Dest Node"]) == ("slow-1", "slow-2")
         service.do("server", "migration", "abort", "watched", number)
         assert becomes(service, "watched", "ACTIVE")[HOST] == "slow-1"
         service.do(*to_other)
@@ -130,7 +130,7 @@ def test_a_live_migration_is_watched_and_stopped(
 
 
 def under_way(service: Started) -> tuple[str, str]:
-    """The newest migration's number and uuid, when it runs."""
+    """The number and uuid of the newest migration, once it runs."""
     deadline_s = time.monotonic() + WITHIN_S
     while time.monotonic() < deadline_s:
         found = service.ask("server", "migration", "list", "--limit", "1", "--max-items", "1")
@@ -139,7 +139,7 @@ def under_way(service: Started) -> tuple[str, str]:
     raise AssertionError("No migration began to run.")
 
 
-def test_servers_are_saved_from_a_lost_host(service: Started) -> None:
+def test_servers_are_evacuated_from_a_lost_host(service: Started) -> None:
     made = service.ask("server", "create", *BOOT, "saved")
     lost = made[HOST]
     assert "still in use" in service.refuses("server", "evacuate", "saved")

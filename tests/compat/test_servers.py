@@ -11,7 +11,7 @@ from tests.compat.openstack_command import Started, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-# The stock client insists on a boot disk; without an image it is a blank one.
+# The stock client requires a boot disk; without an image it is a blank one.
 BLANK = "source_type=blank,destination_type=local,boot_index=0"
 BOOT = ("--flavor", "small", "--block-device", BLANK, "--nic", "none")
 HOSTS = 4
@@ -27,7 +27,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def shown(service: Started, name: str) -> Any:
-    """What the command shows of one server."""
+    """The command's output for one server."""
     return service.ask("server", "show", name)
 
 
@@ -116,7 +116,7 @@ def test_a_server_without_a_valid_host_has_a_fault(service: Started) -> None:
     service.do("server", "delete", "--wait", "whale")
 
 
-def test_older_versions_still_speak(service: Started) -> None:
+def test_older_versions_are_supported(service: Started) -> None:
     for version in ("2.1", "2.74"):
         boot = ("--os-compute-api-version", version)
         name = f"at-{version.replace('.', '-')}"

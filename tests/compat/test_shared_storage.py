@@ -1,4 +1,4 @@
-"""The stock ``openstack`` command sets up a shared pool, and reads what is left of it."""
+"""The stock ``openstack`` command sets up a shared pool, and reads its free capacity."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def diskless_agent(running: Started, state_dir: Path) -> subprocess.Popen[bytes]:
-    """An agent with three hosts that have no disks; returns when they are there."""
+    """An agent with three hosts without disks; returns when they are up."""
     login = {"OS_CLIENT_CONFIG_FILE": str(running.login_file), "OS_CLOUD": "innkeeper"}
     command = [sys.executable, "-m", "innkeeper.main", "agent", "--driver", "fake"]
     command += ["--hosts", "3", "--host-prefix", "rack-", "--disk-gb", "0"]
@@ -50,12 +50,12 @@ def diskless_agent(running: Started, state_dir: Path) -> subprocess.Popen[bytes]
 
 
 def provider(running: Started, *words: str) -> object:
-    """A command about resource providers, at the newest version."""
+    """Run a command about resource providers, at the newest version."""
     return running.ask(*PLACEMENT, "resource", "provider", *words)
 
 
 def generation(running: Started, uuid: str) -> str:
-    """Where a provider is."""
+    """A provider's generation."""
     return str(running.ask("resource", "provider", "show", uuid)["generation"])
 
 

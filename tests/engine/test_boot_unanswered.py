@@ -1,4 +1,4 @@
-"""Commits that happen and are not heard of: nothing is done twice, nobody left unanswered."""
+"""Commits without an acknowledgement: nothing is done twice, and every request is answered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.clouds import NOW, SMALL, Cloud, cloud_in, reported
 
 
 class DeafStore(Store):
-    """A store that hears of an error after some of its commits, though they happened."""
+    """A store that raises an error after some of its commits, though they succeeded."""
 
     errors: list[Exception]
 
@@ -36,7 +36,7 @@ class DeafStore(Store):
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[Any]]:
-    """What is logged meanwhile."""
+    """The log events of a test."""
     with capture_logs() as captured:
         yield captured
 
@@ -63,7 +63,7 @@ def statuses(cloud: Cloud, request: BootRequest) -> list[str]:
 
 
 def doubt() -> Doubtful:
-    """What a store raises whose commit was not answered."""
+    """The error of a store whose commit has an unknown outcome."""
     return Doubtful("The database did not say.")
 
 
@@ -82,9 +82,9 @@ def test_every_unacknowledged_boot_of_a_batch_finds_its_servers(
     turn_deaf(cloud, doubt())
     placed, nowhere, some = cloud.request(3), cloud.request(6), cloud.request(1, 9)
     answers = cloud.boot(placed, nowhere, some)
-    told = [each for each in answers if isinstance(each, Booted)]
-    assert [len(each.server_ids) for each in told] == [3, 6, 5], "and no more than were made"
-    first, second, third = (each.fault for each in told)
+    output = [each for each in answers if isinstance(each, Booted)]
+    assert [len(each.server_ids) for each in output] == [3, 6, 5], "and no more than were made"
+    first, second, third = (each.fault for each in output)
     assert first is None and third is None
     assert second is not None and second.startswith("No valid host")
     assert statuses(cloud, nowhere) == [Status.ERROR] * 6
@@ -95,7 +95,7 @@ def test_every_unacknowledged_boot_of_a_batch_finds_its_servers(
 
 
 def test_a_boot_unacknowledged_twice_finds_its_servers(cloud: Cloud) -> None:
-    """The batch is undone by one that cannot be written; then a commit is not heard of."""
+    """One request fails the batch, which is rolled back; then a commit is not acknowledged."""
     turn_deaf(cloud, doubt())
     good = cloud.request(2)
     answers = cloud.boot(good, cloud.request(metadata={"k": object()}))
@@ -124,7 +124,7 @@ def test_a_boot_that_was_rolled_back_is_executed_by_its_look_up(cloud: Cloud) ->
 
 
 class LosingOnce(Store):
-    """A store whose first commit comes to nothing, and is not answered either."""
+    """A store whose first commit is rolled back, without an acknowledgement either."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.backend, store.engines)

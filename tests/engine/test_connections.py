@@ -1,4 +1,4 @@
-"""Whoever reads, and however many do: a write finds a connection, and so does every reader."""
+"""However many threads read, every write gets a connection, and so does every reader."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.support.clouds import NOW, cloud_in
 
 WITHIN_S = 20.0
 AT_ONCE_S = 2.0
-"""Much more than a commit takes, and much less than anybody waits for a connection."""
+"""Much longer than a commit, and much shorter than the timeout of a connection."""
 READERS = 3
 SETTINGS = Settings(serving=Serving(reader_threads=READERS))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """A store as the service has it."""
+    """A store with the service's settings."""
     storing = Storing(data_dir=str(tmp_path / "data"), busy_timeout_s=WITHIN_S)
     opened = wiring.connect(Settings(serving=SETTINGS.serving, storing=storing))
     schema.upgrade(opened, NOW)
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 class LongRead:
-    """A read that does not end before it is told to; counts those that are in it."""
+    """A read that lasts until it is released; counts the threads in it."""
 
     def __init__(self) -> None:
         self.inside = threading.Semaphore(0)
@@ -52,7 +52,7 @@ class LongRead:
         assert self.end.wait(WITHIN_S)
 
     load = __call__
-    """As the desk of a thread that searches: reading the providers takes that long."""
+    """Stands for a search thread that is reading all providers."""
 
 
 def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: 
             waiting = [readers.run(long_read) for _ in range(READERS + 1)]
             reading = asyncio.gather(*waiting)
             searching.start()
-            # The worker, and the deciding thread when it looks a batch up.
+            # The worker, and the decision thread when it looks a batch up.
             others = [beside.submit(read) for _ in range(2)]
             for _ in range(READERS + 1 + len(others)):
                 assert await asyncio.to_thread(long_read.inside.acquire, timeout=WITHIN_S / 4)

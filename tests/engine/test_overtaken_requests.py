@@ -1,4 +1,4 @@
-"""A request about whole hosts is tried again when it is overtaken, and not for ever."""
+"""A request about whole hosts is retried after a conflict, a limited number of times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.pcloud_operator import PcloudOperator
 RIVAL = """
 CREATE TRIGGER rival BEFORE UPDATE ON resource_providers BEGIN SELECT RAISE(IGNORE); END
 """
-"""As if somebody had moved every provider since it was read: the update finds none."""
+"""As if another process had advanced every provider: the update matches no row."""
 ATTEMPTS_MAX = WHOLE_HOSTS.attempts(Settings())
 MEMBER = {"x-auth-token": "ann:project", "x-roles": "member"}
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "compute 2.100"}
@@ -50,7 +50,7 @@ LEASE = {
 
 
 class Overtaken:
-    """What reads and writes for the handlers, with a rival who is faster so many times."""
+    """Reads and writes for the handlers; this many writes conflict with another process."""
 
     def __init__(self, cloud: Cloud, overtakes: int) -> None:
         self._cloud = cloud
@@ -71,7 +71,7 @@ class Overtaken:
 
 
 class Asking:
-    """Asks the application of a cloud, where a rival is faster so many times."""
+    """Posts to the application of a cloud in which this many writes conflict."""
 
     def __init__(self, operator: PcloudOperator, overtakes: int) -> None:
         self.operator = operator
@@ -89,7 +89,7 @@ class Asking:
         self._app = app.make(site, APIS, lambda: None)
 
     def __call__(self, path: str, body: Any, headers: dict[str, str]) -> Any:
-        """Post something; gives the answer."""
+        """Send a POST; gives the answer."""
         with capture_logs(), TestClient(self._app) as client:
             return client.post(path, json=body, headers=headers)
 
@@ -153,20 +153,20 @@ def test_an_overtaken_request_is_retried(
 
 
 @pytest.mark.parametrize("request_of", REQUESTS)
-def test_after_the_last_attempt_the_client_is_told_to_retry(
+def test_after_the_last_attempt_the_client_gets_409(
     operator: PcloudOperator, request_of: Callable[..., tuple[Asking, Any]]
 ) -> None:
     before = operator.world()
     ask, answer = request_of(operator, ATTEMPTS_MAX)
     assert answer.status_code == 409
     assert ask.engine.attempts == ATTEMPTS_MAX
-    (told,) = {each for each in texts(answer.json()) if each == WHOLE_HOSTS.answer}
-    assert "Repeat the request" in told
+    (output,) = {each for each in texts(answer.json()) if each == WHOLE_HOSTS.answer}
+    assert "Repeat the request" in output
     assert operator.world().members == before.members
 
 
 def texts(body: Any) -> Iterator[str]:
-    """All texts in a body, whatever its form."""
+    """All texts in a body, at any depth."""
     if isinstance(body, dict):
         for each in body.values():
             yield from texts(each)

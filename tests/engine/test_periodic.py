@@ -1,4 +1,4 @@
-"""What a service does for pclouds and leases when nobody asks: done by one of all processes."""
+"""Periodic tasks for pclouds and leases: one of all processes carries them out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DAY_S = 86_400.0
 
 
 class Serving:
-    """A process on a cloud's database whose tasks are run by hand, and its clock."""
+    """A process on a cloud's database, with a clock, whose tasks the test runs."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
@@ -49,7 +49,7 @@ class Serving:
         self.tasks = {each.name: each for each in periodic.tasks()}
 
     def run(self, name: str, after_s: float) -> int:
-        """Let some time pass, and have a task do what is due."""
+        """Let some time pass, and run a task."""
         self.now += timedelta(seconds=after_s)
         return self.tasks[name].work()
 
@@ -86,7 +86,7 @@ def found(serving: Serving) -> Pcloud:
 
 
 def begin(serving: Serving, ratio: float) -> None:
-    """Bring one host over, as somebody does who comes to an end then."""
+    """Apply ratios to one host, like a process that is killed before the next."""
     serving.cloud.write(
         lambda tx: pclouds.update(tx, pclouds.get(tx, UUID), {"cpu_ratio": ratio}, TERMS, 1)
     )
@@ -100,7 +100,7 @@ def test_an_interrupted_ratio_rollout_is_finished(serving: Serving) -> None:
     assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
     assert serving.cloud.read(ratio_rollout.due) == []
     begin(serving, 6.0)
-    # Another process has just looked.
+    # Another process has just run the task.
     assert serving.run("pcloud_ratios", 1) == 0
     assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 1
     assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 0
@@ -115,7 +115,7 @@ def test_old_actions_are_deleted(serving: Serving) -> None:
     serving.now += timedelta(days=Dedicating().pcloud_actions_kept_days)
     assert serving.run("old_pcloud_actions", PRUNE_PERIOD_S) == before
     assert actions() == 0
-    # What is paid for goes on, and is known.
+    # The current billing period is kept.
     assert not serving.cloud.read(lambda tx: list(audit.findings(tx)))
 
 
@@ -194,7 +194,7 @@ def test_an_overtaken_lease_event_delays_no_other(tmp_path: Path) -> None:
     operator.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
     assert serving.run("lease_events", SWEEP_PERIOD_S) == 1
     assert operator.status(made[0]) == LeaseStatus.ACTIVE
-    # Its agent was silent: the server is taken for gone, and then there is only waiting.
+    # The agent was silent: the server counts as gone, and the lease only waits.
     operator.movers.boot(unlucky, hints={"reservation": made[0].reservations[0].uuid})
     operator.delete(made[0])
     assert [serving.run("lease_events", SWEEP_PERIOD_S) for _ in range(3)] == [1, 0, 0]

@@ -1,4 +1,4 @@
-"""What a service does for leases when nobody asks: carried out by one of all processes."""
+"""The periodic task of leases: one of all processes carries it out."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ T = TypeVar("T")
 STOP_S = 10.0
 HOUR_S = 3600.0
 STATEMENTS_MAX = 40
-"""Of a step in which nobody is asked for anything, however many servers there are."""
+"""The statements of a step without a request to an agent, for any number of servers."""
 
 
 class Stumbling(Writer):
-    """Decides, but refuses some of the calls that it is told of by their numbers."""
+    """Carries out writes, except those whose numbers are given."""
 
     refused_calls: Collection[int] = ()
 
@@ -41,7 +41,7 @@ class Stumbling(Writer):
         self.answers: list[Any] = []
 
     def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
-        """Carry out a write, or refuse it."""
+        """Carry out a write, or reject it."""
         self.calls += 1
         if self.calls in self.refused_calls:
             raise ConcurrentUpdate("Somebody was in the way.")
@@ -51,7 +51,7 @@ class Stumbling(Writer):
 
 
 class Serving:
-    """A process on a lessor's database whose tasks are run by hand."""
+    """A process on a cloud's database whose task the test runs."""
 
     def __init__(self, operator: LeaseOperator) -> None:
         self.operator = operator
@@ -64,7 +64,7 @@ class Serving:
         (self.task,) = (each for each in periodic.tasks() if each.name == "lease_events")
 
     def run(self, after_s: float) -> int:
-        """Let some time pass, and have the task do what is due."""
+        """Let some time pass, and run the task."""
         self.operator.movers.now += timedelta(seconds=after_s)
         return self.task.work()
 
@@ -88,7 +88,7 @@ def test_leases_start_and_end_on_time(serving: Serving) -> None:
     assert serving.run(0) == 0
     assert serving.run(HOUR_S) > 0
     assert operator.status(lease) == LeaseStatus.ACTIVE
-    # Another process has just looked.
+    # Another process has just run the task.
     assert serving.run(1) == 0
     assert serving.run(HOUR_S) > 0
     assert operator.status(lease) == LeaseStatus.ENDED
@@ -97,7 +97,7 @@ def test_leases_start_and_end_on_time(serving: Serving) -> None:
 
 
 def filled(operator: LeaseOperator, count: int) -> Lease:
-    """A lease of both hosts for an hour, with so many servers, half of them on each."""
+    """An hour's lease of both hosts, with this many servers, half of them on each."""
     lease = operator.lease((2, 2), end=HOUR_S)
     hints = {"reservation": lease.reservations[0].uuid}
     for host in ("a1", "b1"):
@@ -132,7 +132,7 @@ def test_servers_being_deleted_get_no_second_order(serving: Serving) -> None:
     assert asked == [(at_once, at_once), (4, at_once + 4)]
     assert counter.of(step) < STATEMENTS_MAX
     assert step() == 0
-    # Who is silent sees to nothing; the servers of the other one's host are left to it.
+    # A silent agent destroys nothing; the servers on the other agent's host remain its work.
     movers.wait(HOUR_S, silent="a")
     assert (step(), step()) == (at_once // 2 + 2, 0)
     assert len(movers.waiting("destroy")) == at_once + 4

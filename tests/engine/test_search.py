@@ -1,4 +1,4 @@
-"""The thread that searches: what it does for who waits, for who does not, and when it ends."""
+"""The search thread: answers, waiting clients, disconnects and the end of the service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTHING = FoundCandidates([], {})
 
 
 class Puzzler:
-    """A desk whose searches end only when nobody waits for them any more."""
+    """An executor whose searches end only when they are cancelled."""
 
     def __init__(self) -> None:
         self.is_searching = threading.Event()
@@ -64,20 +64,20 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def searcher() -> Puzzler:
-    """What searches."""
+    """The executor of the thread."""
     return Puzzler()
 
 
 @pytest.fixture
 def searching(cloud: Cloud, searcher: Puzzler) -> Iterator[SearchThread]:
-    """A thread that has begun."""
+    """A started search thread."""
     made = SearchThread(cloud.store, searcher, wiring.RandomIds())
     yield made
     made.stop()
 
 
-def told(found: FoundCandidates) -> str:
-    """Who makes an answer of what was found."""
+def rendered(found: FoundCandidates) -> str:
+    """The thread that renders an answer."""
     assert found is NOTHING
     return threading.current_thread().name
 
@@ -86,22 +86,22 @@ EASY = CandidateQuery(QUERY.groups, limit=1)
 
 
 def test_answers_are_made_in_the_thread_that_searches(searching: SearchThread) -> None:
-    found, name = asyncio.run(searching.find(EASY, told))
+    found, name = asyncio.run(searching.find(EASY, rendered))
     assert found is NOTHING
     assert name.startswith("searching")
 
 
 def test_a_wrong_query_is_refused(searching: SearchThread) -> None:
     with pytest.raises(Invalid, match="Nothing is asked for"):
-        asyncio.run(searching.find(CandidateQuery(()), told))
+        asyncio.run(searching.find(CandidateQuery(()), rendered))
 
 
 def test_a_stopping_service_ends_the_search_and_starts_no_other(
     searching: SearchThread, searcher: Puzzler
 ) -> None:
     async def search_and_stop() -> list[Any]:
-        puzzle = asyncio.ensure_future(searching.find(QUERY, told))
-        behind = asyncio.ensure_future(searching.find(QUERY, told))
+        puzzle = asyncio.ensure_future(searching.find(QUERY, rendered))
+        behind = asyncio.ensure_future(searching.find(QUERY, rendered))
         loop = asyncio.get_running_loop()
         assert await loop.run_in_executor(None, searcher.is_searching.wait, WITHIN_S)
         await asyncio.wait_for(loop.run_in_executor(None, searching.stop), WITHIN_S)
@@ -111,20 +111,20 @@ def test_a_stopping_service_ends_the_search_and_starts_no_other(
     assert puzzle[0] is NOTHING
     assert isinstance(behind, Unavailable)
     with pytest.raises(Unavailable):
-        asyncio.run(searching.find(EASY, told))
+        asyncio.run(searching.find(EASY, rendered))
 
 
 def test_a_disconnected_clients_search_frees_the_thread(
     searching: SearchThread, searcher: Puzzler
 ) -> None:
     async def give_up() -> None:
-        first = asyncio.ensure_future(searching.find(EASY, told))
+        first = asyncio.ensure_future(searching.find(EASY, rendered))
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
 
     asyncio.run(give_up())
-    assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
+    assert asyncio.run(searching.find(EASY, rendered))[0] is NOTHING
 
 
 def test_a_search_that_waited_too_long_is_refused(
@@ -132,7 +132,7 @@ def test_a_search_that_waited_too_long_is_refused(
 ) -> None:
     long_ago_s = time.perf_counter() - WAIT_S - 1.0
     with pytest.raises(Unavailable):
-        searching._search(EASY, told, long_ago_s)
+        searching._search(EASY, rendered, long_ago_s)
     assert not searcher.is_searching.is_set()
 
 
@@ -143,7 +143,7 @@ def test_a_failed_first_read_of_providers_is_logged_and_retried(
     searching = SearchThread(cloud.store, searcher, wiring.RandomIds())
     with capture_logs() as logs:
         searching.start()
-        assert asyncio.run(searching.find(EASY, told))[0] is NOTHING
+        assert asyncio.run(searching.find(EASY, rendered))[0] is NOTHING
         searching.stop()
     assert searcher.loads == 1
     assert "providers_unread" in [each["event"] for each in logs]

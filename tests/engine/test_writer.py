@@ -1,4 +1,4 @@
-"""The writer thread answers everybody, whatever happens to it, and says when it has ended."""
+"""The writer thread answers every command, whatever fails, and reports its own end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WITHIN_S = 10.0
 ENDS_BY_ACCIDENT = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnhandledThreadExceptionWarning"
 )
-"""The thread's end shows on standard error, which is what pytest warns of."""
+"""The thread's end shows on standard error, which pytest reports as a warning."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture(autouse=True)
 def log_settings() -> Iterator[None]:
-    """Leave the log's settings as they were found."""
+    """Restore the log's settings."""
     before = structlog.get_config()
     yield
     structlog.configure(**before)
@@ -50,7 +50,7 @@ Ask = Callable[[Writer], Any]
 
 
 def answers(thread: Writer, *asks: Ask) -> list[Any]:
-    """What each of those who ask at the same moment is told; who is not told fails the test."""
+    """The answers to commands that are submitted at once; a missing one fails the test."""
 
     async def all_of_them() -> list[Any]:
         waiting = (asyncio.wait_for(ask(thread), WITHIN_S) for ask in asks)
@@ -74,7 +74,7 @@ def raising(error: BaseException) -> Ask:
 
 
 def waits_for_the_others(tx: Tx) -> str:
-    """Nothing: a step that others share a batch with."""
+    """No work: a command that shares a batch with others."""
     return "done"
 
 
@@ -85,7 +85,7 @@ def started(cloud: Cloud, executor: Any = None) -> Writer:
 
 
 class Unread:
-    """The stream of a log whose reader has gone."""
+    """The stream of a log whose reader is gone."""
 
     def __init__(self) -> None:
         reading, self._writing = os.pipe()
@@ -96,10 +96,10 @@ class Unread:
         return os.write(self._writing, text.encode())
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered."""
 
     def close(self) -> None:
-        """Let go of the pipe."""
+        """Close nothing."""
         os.close(self._writing)
 
 
@@ -122,20 +122,20 @@ def log_to(stream: Any) -> None:
 def test_a_broken_log_stream_changes_no_answer(cloud: Cloud, unread: Any) -> None:
     log_to(LosingStream(unread))
     boom = ZeroDivisionError()
-    told = answers(
+    answered = answers(
         started(cloud), raising(boom), *[written(waits_for_the_others) for _ in range(3)]
     )
-    assert told == [boom, "done", "done", "done"]
+    assert answered == [boom, "done", "done", "done"]
 
 
 @ENDS_BY_ACCIDENT
 def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unread: Any) -> None:
-    """Here by a log that does raise; nothing else in the thread is known to."""
+    """The log raises an error here; no other part of the thread is known to."""
     log_to(unread)
     thread = started(cloud)
     others = [written(waits_for_the_others) for _ in range(300)]
-    told = answers(thread, raising(ZeroDivisionError()), *others)
-    assert {type(each) for each in told} == {Unavailable}
+    answered = answers(thread, raising(ZeroDivisionError()), *others)
+    assert {type(each) for each in answered} == {Unavailable}
     assert not thread.is_alive
     assert [type(each) for each in answers(thread, written(waits_for_the_others))] == [Unavailable]
 
@@ -143,21 +143,21 @@ def test_commands_that_wait_when_the_thread_ends_are_refused(cloud: Cloud, unrea
 @ENDS_BY_ACCIDENT
 def test_a_command_that_kills_the_thread_refuses_the_waiting_ones(cloud: Cloud) -> None:
     thread = started(cloud)
-    told = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
-    assert [type(each) for each in told] == [Unavailable, Unavailable]
+    answered = answers(thread, raising(SystemExit(3)), written(waits_for_the_others))
+    assert [type(each) for each in answered] == [Unavailable, Unavailable]
     assert not thread.is_alive
 
 
 def test_a_command_may_raise_stop_iteration(cloud: Cloud) -> None:
     with capture_logs():
-        told = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
-    assert isinstance(told[0], RuntimeError)
-    assert isinstance(told[0].__cause__, StopIteration)
-    assert told[1] == "done"
+        answered = answers(started(cloud), raising(StopIteration(7)), written(waits_for_the_others))
+    assert isinstance(answered[0], RuntimeError)
+    assert isinstance(answered[0].__cause__, StopIteration)
+    assert answered[1] == "done"
 
 
 class OddDesk:
-    """Answers boots with something nobody can count."""
+    """Answers boots with a result that cannot be counted."""
 
     def begin(self, tx: Tx) -> None:
         """See ``Desk``."""
@@ -180,19 +180,19 @@ class OddDesk:
 def test_a_failing_metric_changes_no_answer(cloud: Cloud) -> None:
     request = cloud.request()
     with capture_logs() as logs:
-        told = answers(
+        answered = answers(
             started(cloud, OddDesk()),
             lambda thread: thread.submit(Boot(request)),
             written(waits_for_the_others),
         )
-    assert told == [request, "done"]
+    assert answered == [request, "done"]
     assert [each["event"] for each in logs] == ["commit_uncounted"]
 
 
 def test_waiting_commands_finish_before_the_thread_stops(cloud: Cloud) -> None:
     thread = started(cloud)
-    told = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
-    assert told == ["done"] * 600
+    answered = answers(thread, *[written(waits_for_the_others) for _ in range(600)])
+    assert answered == ["done"] * 600
     assert not thread.is_alive
 
 
@@ -208,8 +208,8 @@ def test_items_of_one_work_are_refused_one_by_one(cloud: Cloud) -> None:
         return [Conflict(f"{item} is odd.") if item % 2 else None for item in items]
 
     other = written(waits_for_the_others)
-    told = answers(started(cloud), *[joined(work, item) for item in range(4)], other)
-    assert [type(each) for each in told] == [type(None), Conflict, type(None), Conflict, str]
+    answered = answers(started(cloud), *[joined(work, item) for item in range(4)], other)
+    assert [type(each) for each in answered] == [type(None), Conflict, type(None), Conflict, str]
     assert sorted(item for items in seen for item in items) == [0, 1, 2, 3]
 
 
@@ -236,8 +236,8 @@ def test_an_item_that_fails_shared_work_fails_alone(cloud: Cloud) -> None:
         return [None] * len(items)
 
     with capture_logs():
-        told = answers(started(cloud), *[joined(work, item) for item in range(1, 6)])
-    assert [type(each) for each in told if each] == [ZeroDivisionError]
+        answered = answers(started(cloud), *[joined(work, item) for item in range(1, 6)])
+    assert [type(each) for each in answered if each] == [ZeroDivisionError]
     with cloud.store.read() as tx:
         (name,) = tx.exec_driver_sql("SELECT name FROM agents").scalars()
     parts = [int(part) for part in str(name).split()[1:]]
@@ -271,13 +271,13 @@ def test_a_service_is_failing_until_one_write_succeeds(cloud: Cloud) -> None:
 
 
 def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
-    """Who rings late, for a step that is done already, ends nothing."""
+    """A late notification of a step that is done already ends nothing."""
     thread = started(cloud)
-    told: list[str] = []
+    answered: list[str] = []
 
     def writes() -> None:
         for _ in range(100):
-            told.append(thread.submit_and_wait(Write(waits_for_the_others), WITHIN_S))
+            answered.append(thread.submit_and_wait(Write(waits_for_the_others), WITHIN_S))
 
     writers = [threading.Thread(target=writes) for _ in range(4)]
     for each in writers:
@@ -285,7 +285,7 @@ def test_commands_from_many_threads_are_all_answered(cloud: Cloud) -> None:
     for each in writers:
         each.join()
     try:
-        assert told == ["done"] * 400
+        assert answered == ["done"] * 400
         assert thread.is_alive
     finally:
         thread.stop(WITHIN_S)
@@ -302,7 +302,7 @@ def test_the_writer_waits_only_briefly_for_further_commands(cloud: Cloud) -> Non
         return time.perf_counter() - begun_s
 
     try:
-        # Far above what it waits at most, since the machine may be busy with other things.
+        # Far above the longest wait, since the machine may be busy.
         assert asyncio.run(twenty_and_then_one()) < 200 * writer.GATHER_MAX_S
     finally:
         thread.stop(WITHIN_S)

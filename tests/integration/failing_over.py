@@ -1,4 +1,4 @@
-"""A real service that boots servers while the database loses the server that takes writes."""
+"""A real service that boots servers while the database fails over."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUSY_S = 2
 
 
 class Booter:
-    """A client who boots one server after the other, and remembers what he was told."""
+    """A client that boots one server after the other, and records the answers."""
 
     def __init__(self, caller: Caller) -> None:
         self.tried: list[str] = []
@@ -41,11 +41,11 @@ class Booter:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the boot that is under way."""
+        """Stop after the current boot."""
         self._is_over.set()
         self._thread.join(GOES_ON_WITHIN_S)
         assert not self._thread.is_alive()
@@ -69,7 +69,7 @@ class Booter:
 
 @contextmanager
 def booting(directory: Path, url: str) -> Iterator[tuple[Cloud, Booter]]:
-    """A service on the database at ``url``, an agent, and a client at work."""
+    """A service on the database at ``url``, an agent, and a booting client."""
     cloud = Cloud(directory, HOSTS, HOST_SIZE)
     cloud.service.settings = {
         **UNLIMITED,
@@ -91,7 +91,7 @@ def booting(directory: Path, url: str) -> Iterator[tuple[Cloud, Booter]]:
 
 
 def survive(directory: Path, url: str, strike: Callable[[], None]) -> None:
-    """Strike while servers are booted; all that was promised must be there when it goes on."""
+    """Cause a failure during boots; all acknowledged servers must exist afterwards."""
     with booting(directory, url) as (cloud, booter):
         wait_until(lambda: len(booter.acknowledged) >= BOOTS_BEFORE, "the first servers")
         strike()
@@ -111,7 +111,7 @@ def survive(directory: Path, url: str, strike: Callable[[], None]) -> None:
 
 
 def servers(caller: Caller) -> list[dict[str, str]]:
-    """All servers there are."""
+    """All servers."""
     found: list[dict[str, str]] = []
     marker = ""
     while True:
@@ -125,7 +125,7 @@ def servers(caller: Caller) -> list[dict[str, str]]:
 
 
 def undecided(caller: Caller) -> list[str]:
-    """Those that the agent has not built yet."""
+    """The servers that the agent has not built yet."""
     return [each["name"] for each in servers(caller) if each["status"] == "BUILD"]
 
 

@@ -1,5 +1,4 @@
-"""Agents that prove who they are, each by a credential of its own: none of them can do anything
-in the place of another."""
+"""Agents with credentials of their own: none of them can act for another agent."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import sqlalchemy as sa
 from innkeeper.main import main
 from innkeeper.store.tables.metadata import METADATA
 from tests.support import agents
-from tests.support.pcloud_actors import HOST_FACTS, admin_token, good
+from tests.support.isolated_projects import HOST_FACTS, admin_token, good
 from tests.support.running import Running, running
 
 COMPUTE = "/compute/v2.1"
@@ -105,12 +104,12 @@ def test_no_agent_can_act_for_another(
     theirs = good(orders(two))["orders"]
     assert [each["kind"] for each in theirs] == ["build"]
     before = rows(service)
-    told = [{"order_id": theirs[0]["id"], "ok": True}]
+    output = [{"order_id": theirs[0]["id"], "ok": True}]
     tries = {
         "show": one.ask("GET", f"/{two.id}"),
         "heartbeat": one.ask("POST", f"/{two.id}/heartbeat"),
         "work": orders(one, two.id),
-        "results": one.ask("POST", f"/{two.id}/results", json={"results": told}),
+        "results": one.ask("POST", f"/{two.id}/results", json={"results": output}),
         "hosts": one.report(f"{other}-1", agent_id=two.id),
         "another name": one.register(other),
         "a name of nobody": one.register("north"),
@@ -137,14 +136,14 @@ def test_no_agent_can_act_for_another(
 def test_results_for_another_agents_orders_are_ignored(
     service: Running, racks: dict[str, Rack], mine: str, other: str
 ) -> None:
-    """Told under one's own name they are like those of orders that never were."""
+    """With the agent's own id, they are treated as results of unknown orders."""
     one, two = racks[mine], racks[other]
     theirs = good(orders(two))["orders"][0]["id"]
     before = rows(service)
     results = [{"order_id": theirs, "ok": False}, {"order_id": 2**40, "ok": False}]
     body = {"results": results}
-    told = good(one.ask("POST", f"/{one.id}/results", json=body))["results"]
-    assert [each["is_news"] for each in told] == [False, False]
+    output = good(one.ask("POST", f"/{one.id}/results", json=body))["results"]
+    assert [each["is_news"] for each in output] == [False, False]
     assert rows(service) == before
 
 
@@ -168,7 +167,7 @@ def test_reports_about_another_agents_servers_are_ignored(
 
 
 def test_a_silent_agents_hosts_move_to_the_named_agent(tmp_path: Path) -> None:
-    """Without patterns nobody takes over what another agent has, however silent that one is."""
+    """Without patterns no agent takes over another's hosts, however long that one is silent."""
     with running(tmp_path, service_down_time_s=0.05) as service:
         east = rack(service, "east")
         west = rack(service, "west")
@@ -293,7 +292,7 @@ def test_credentials_that_cannot_be_issued(service: Running, wrong: dict[str, An
 
 
 def test_a_program_with_a_credential_in_a_file(tmp_path: Path) -> None:
-    """Issued on the service's machine; rotated while the agent runs, which reads it again."""
+    """Issued on the service's machine; rotated while the agent runs, which rereads it."""
     data, file = tmp_path / "data", tmp_path / "agent.credential"
 
     def issue(*options: str) -> None:
@@ -326,7 +325,7 @@ def _refused(service: Running, credential: str) -> int:
 
 
 def test_agents_log_in_while_keystone_is_down(tmp_path: Path) -> None:
-    """Agents do not depend on it: their credentials are this service's own."""
+    """Agents do not depend on Keystone: their credentials are this service's own."""
     keystone = {
         "keystone_url": "http://127.0.0.1:9/v3",
         "keystone_user": "innkeeper",
@@ -351,6 +350,6 @@ def test_a_wrong_command_line_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: list[str]
 ) -> None:
     assert main(["agent-credential", *wrong, "--data-dir", str(tmp_path)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("innkeeper: ")
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("innkeeper: ")

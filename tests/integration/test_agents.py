@@ -1,4 +1,4 @@
-"""A real service and real agents: hosts appear, die, come back, and keep their servers."""
+"""A real service and real agents: hosts appear, go down, return, and keep their servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_hosts_appear_go_down_and_come_back_with_their_servers(tmp_path: Path) -
         killed.kill()
         killed.wait(WITHIN_S)
         eventually(lambda: states(service), DOWN)
-        # Nobody is chosen that does not answer.
+        # A host that is down is not chosen.
         refused = boot(service)
         eventually(lambda: status(service, refused), "ERROR")
         with agent(service.url, state, "--hosts", "2", "--name", "rack"):
@@ -149,16 +149,16 @@ def test_an_agent_takes_a_new_token_from_its_file(tmp_path: Path) -> None:
         )
         admin = made.headers["x-subject-token"]
 
-        def told(path: str) -> Any:
+        def reported(path: str) -> Any:
             return service.call("GET", path, token=admin).json()
 
         def state() -> list[str]:
-            return [each["state"] for each in told("/compute/v2.1/os-services")["services"]]
+            return [each["state"] for each in reported("/compute/v2.1/os-services")["services"]]
 
-        (user,) = told("/identity/v3/users?name=innkeeper-agent")["users"]
+        (user,) = reported("/identity/v3/users?name=innkeeper-agent")["users"]
         with agent(service.url, tmp_path / "agent", "--token-file", str(token_file)):
             eventually(state, ["up"])
-            # All its tokens are void from now on.
+            # From now on all its tokens are void.
             service.call(
                 "PATCH",
                 f"/identity/v3/users/{user['id']}",
@@ -190,12 +190,12 @@ def test_a_service_that_stops_does_not_wait_for_idle_agents(tmp_path: Path) -> N
                 asked.result(1.0)
             service.service.engine.wakeups.stop()
             assert asked.result(WITHIN_S).json() == {"orders": []}
-        # Who comes now is not kept waiting either.
+        # A new request does not wait either.
         answer = service.call("POST", path, json={}, timeout=WITHIN_S)
         assert answer.json() == {"orders": []}
 
 
-def test_an_agent_waits_for_a_service_that_is_not_there_yet(tmp_path: Path) -> None:
+def test_an_agent_waits_for_its_service(tmp_path: Path) -> None:
     program = start("http://127.0.0.1:9", tmp_path / "agent", "--name", "one")
     eventually((tmp_path / "agent" / "fake.sqlite3").exists, True)
     with pytest.raises(subprocess.TimeoutExpired):

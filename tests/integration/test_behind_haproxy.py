@@ -1,4 +1,4 @@
-"""Two services behind HAProxy, by the very file that operators are given."""
+"""Two services behind HAProxy, with the configuration file for operators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FREE = 3
 
 
 class Proxy:
-    """The proxy, as its clients and its operator see it."""
+    """The proxy, for its clients and its operator."""
 
     def __init__(self, port: int, admin: Path) -> None:
         self.http = httpx.Client(
@@ -40,16 +40,16 @@ class Proxy:
             line.connect(str(self._admin))
             line.sendall(command.encode() + b"\n")
             line.shutdown(socket.SHUT_WR)
-            told = b"".join(iter(lambda: line.recv(4096), b""))
-        return told.decode().strip()
+            reported = b"".join(iter(lambda: line.recv(4096), b""))
+        return reported.decode().strip()
 
     def states(self) -> dict[str, str]:
-        """What it believes of its services."""
+        """Its view of the services' states."""
         rows = [line.split(",") for line in self.tell("show stat").splitlines()]
         return {row[1]: row[17] for row in rows if row[:1] == ["innkeeper"]}
 
     def wait_for(self, **states: str) -> None:
-        """Wait until it believes this."""
+        """Wait until it sees these states."""
         deadline_s = time.monotonic() + WITHIN_S
         while not states.items() <= self.states().items():
             assert time.monotonic() < deadline_s, self.states()
@@ -92,7 +92,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, lis
         yield proxy, services, administrator(folder, services[0])
 
 
-def test_the_file_is_taken_as_it_is() -> None:
+def test_the_example_configuration_is_valid() -> None:
     program = packages.find("haproxy", "haproxy")
     done = subprocess.run(
         [program, "-c", "-f", str(SETTINGS)], capture_output=True, text=True, check=False
@@ -145,7 +145,7 @@ def test_a_machine_is_drained_stopped_and_put_back(cloud: tuple[Proxy, list[Star
 
 
 def asked(service: Started) -> str:
-    """How often it was asked for servers, in the words of its own numbers."""
+    """The metric of a service's requests for servers."""
     lines = service.http.get("/metrics").text.splitlines()
     found = [each for each in lines if 'path="/v2.1/servers"' in each and "_count{" in each]
     return " ".join(found)

@@ -1,4 +1,4 @@
-"""Capabilities of hosts: believed as long as they are fresh, and kept over a restart."""
+"""Capabilities of hosts: they expire, and survive a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.running import Running, running
 
 pytestmark = pytest.mark.timeout(120)
 PERIOD_S = 0.5
-"""A third of the time for which what an agent says is believed."""
+"""A third of the time until an agent's report expires."""
 FAST = {"flavor": {"name": "fast", "ram": 64, "vcpus": 1, "disk": 1, "id": "fast"}}
 PLAIN = {"flavor": {"name": "plain", "ram": 64, "vcpus": 1, "disk": 1, "id": "plain"}}
 HOST = {
@@ -27,7 +27,7 @@ def test_capabilities_expire_after_three_silent_periods(tmp_path: Path) -> None:
         agent = _agent(service)
         _flavors(service)
         assert _placed(service, "fast")
-        # The agent is heard all the time: its host is up, and only what it can do is unknown.
+        # The agent sends heartbeats: its host is up, and only its capabilities are unknown.
         for _ in range(8):
             time.sleep(PERIOD_S / 2)
             service.call("POST", f"/compute/v2.1/os-agents/{agent}/heartbeat")
@@ -42,17 +42,17 @@ def test_a_host_whose_agent_is_silent_for_three_periods_is_not_chosen(tmp_path: 
         _agent(service)
         _flavors(service)
         assert _placed(service, "plain")
-        # Nobody asks for anything meanwhile: silence is a matter of the moment of asking.
+        # No request arrives meanwhile: silence is evaluated at the time of the request.
         time.sleep(4 * PERIOD_S)
         assert not _placed(service, "plain")
 
 
-def test_the_first_boot_after_a_restart_knows_what_hosts_are_capable_of(tmp_path: Path) -> None:
+def test_the_first_boot_after_a_restart_uses_stored_capabilities(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         _agent(service)
         _flavors(service)
     with running(tmp_path) as service:
-        # No agent has said a word to this process.
+        # No agent has reported to this process.
         assert _placed(service, "fast")
 
 
@@ -65,8 +65,8 @@ def _agent(service: Running) -> str:
 
 
 def _report(service: Running, agent: str) -> None:
-    told = service.call("PUT", f"/compute/v2.1/os-agents/{agent}/hosts", json={"hosts": [HOST]})
-    assert told.status_code == 200, told.text
+    output = service.call("PUT", f"/compute/v2.1/os-agents/{agent}/hosts", json={"hosts": [HOST]})
+    assert output.status_code == 200, output.text
 
 
 def _flavors(service: Running) -> None:

@@ -1,4 +1,4 @@
-"""A disk that is full, under a service that nobody is writing to or everybody is."""
+"""A full disk under a service, with and without writing clients."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(place: Path) -> None:
-    """Leave no room."""
+    """Leave no free space."""
     with suppress(OSError), (place / "ballast").open("wb", buffering=0) as ballast:
         while ballast.write(b"x" * 4096):
             pass
 
 
 def flavor(number: int) -> dict[str, Any]:
-    """Something to write, larger than the room in pages that are there already."""
+    """A write that is larger than the free space in existing pages."""
     name = f"flavor-{number}"
     described = "x" * 60_000
     return {

@@ -1,4 +1,4 @@
-"""Three Galera nodes, one of which takes all writes, whatever happens to it."""
+"""Three Galera nodes, one of which takes all writes, during all failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Galera]:
-    """A cluster whose nodes all work when a test begins."""
+    """A cluster whose nodes are all healthy when a test begins."""
     made = galera.shared()
     yield made
     made.wait_whole()
@@ -47,7 +47,7 @@ def nodes() -> Iterator[Galera]:
 
 @contextmanager
 def opening(url: str) -> Iterator[Callable[[], Store]]:
-    """Opens the same database again and again, as several processes do."""
+    """Opens the same database repeatedly, as several processes do."""
     stores: list[Store] = []
 
     def open_store() -> Store:
@@ -64,7 +64,7 @@ def opening(url: str) -> Iterator[Callable[[], Store]]:
 
 @pytest.fixture
 def opened(nodes: Galera) -> Iterator[Callable[[], Store]]:
-    """Opens a database with nothing but its schema."""
+    """Opens a database with an empty schema."""
     with opening(nodes.fresh()) as open_store:
         yield open_store
 
@@ -83,19 +83,19 @@ def shared(nodes: Galera) -> Iterator[Callable[[], Store]]:
 
 
 def port_of(store: Store) -> int:
-    """Where a writing transaction ends up."""
+    """The node of a write transaction."""
     with store.write() as tx:
         return int(tx.exec_driver_sql("SELECT @@port").scalar_one())
 
 
 def number(store: Store) -> int:
-    """How many transactions there were."""
+    """The number of transactions."""
     with store.read() as tx:
         return int(tx.exec_driver_sql("SELECT number FROM write_order").scalar_one())
 
 
 def goes_on(store: Store) -> bool:
-    """Whether a transaction that writes was carried out just now."""
+    """Whether a write transaction succeeds at this moment."""
     with suppress(Unavailable):
         port_of(store)
         return True
@@ -103,7 +103,7 @@ def goes_on(store: Store) -> bool:
 
 
 def writer_of(nodes: Galera, store: Store) -> Node:
-    """The node that takes the writes."""
+    """The writer node."""
     port = port_of(store)
     return next(each for each in nodes.nodes if each.port == port)
 
@@ -116,7 +116,7 @@ def database_of(store: Store) -> str:
 
 
 def name_as_writer(node: Node, database: str) -> None:
-    """Do what a process does that finds the writer gone."""
+    """Do what a process does that finds the writer node gone."""
     with node.connect(database) as raw, raw.cursor() as cursor:
         named = f"127.0.0.1:{node.port}"
         cursor.execute("UPDATE write_order SET number = number + 1, writer = %s", (named,))
@@ -134,7 +134,7 @@ def test_a_commit_through_an_old_writer_node_is_refused(
     other = next(each for each in nodes.nodes if each is not writer)
     before = number(store)
     with pytest.raises((Busy, Unavailable)), store.write():
-        # Somebody thinks that the node is gone, while a transaction is open on it.
+        # Another process considers the node gone, while a transaction is open on it.
         name_as_writer(other, database_of(store))
     assert number(store) == before + 1
     wait_until(lambda: goes_on(store), "the other node", GOES_ON_WITHIN_S)
@@ -169,7 +169,9 @@ def test_a_node_that_is_cut_off_takes_no_writes(nodes: Galera, shared: Callable[
             assert cursor.fetchone() == (count,)
 
 
-def test_a_node_that_is_not_synced_is_left(nodes: Galera, shared: Callable[[], Store]) -> None:
+def test_processes_leave_a_node_that_is_not_synced(
+    nodes: Galera, shared: Callable[[], Store]
+) -> None:
     store = shared()
     writer = writer_of(nodes, store)
     set_desynced(writer, "ON")
@@ -180,12 +182,12 @@ def test_a_node_that_is_not_synced_is_left(nodes: Galera, shared: Callable[[], S
 
 
 def set_desynced(node: Node, value: str) -> None:
-    """Have a node be as one that sends its data to another."""
+    """Set a node's state to that of a state transfer's donor."""
     with node.connect() as raw, raw.cursor() as cursor:
         cursor.execute(f"SET GLOBAL wsrep_desync = {value}")
 
 
-def test_a_node_that_hangs_is_left(nodes: Galera, shared: Callable[[], Store]) -> None:
+def test_processes_leave_a_hung_node(nodes: Galera, shared: Callable[[], Store]) -> None:
     store = shared()
     writer = writer_of(nodes, store)
     writer.pause()
@@ -198,7 +200,7 @@ def test_a_node_that_hangs_is_left(nodes: Galera, shared: Callable[[], Store]) -
     assert goes_on(store)
 
 
-def test_a_story_is_true_in_a_cluster(nodes: Galera, tmp_path: Path) -> None:
+def test_a_scenario_passes_on_a_cluster(nodes: Galera, tmp_path: Path) -> None:
     story = next(each for each in read(STORIES_FOLDER) if each.path.match(STORY))
     with running(tmp_path, database_url=nodes.fresh(), **story.settings) as service:
         tell(story, service)

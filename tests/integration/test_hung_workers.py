@@ -1,4 +1,4 @@
-"""Workers that live and do nothing are replaced; those that merely wait are not."""
+"""Hung workers are replaced; those that merely wait are not."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ TIMEOUT_S = 2.0
 LONG_S = 2.5 * TIMEOUT_S
 BUSY_S = 10.0
 LISTENING = "0A"
-ENDLESS = "tests.support.endless"
+ENDLESS = "tests.support.hanging_filter"
 
 
 @contextmanager
 def two_workers(
     folder: Path, given: dict[str, str], *options: str
 ) -> Iterator[tuple[Started, set[int]]]:
-    """A service, and its two workers; both have begun to say that they are well."""
+    """A service and its two workers, which both send heartbeats."""
     given = {**given, "worker_timeout_s": str(TIMEOUT_S)}
     with several(folder, 1, given, "--workers", "2", *options) as (service,):
-        # Who listens gives a sign within the second.
+        # A listening worker sends a heartbeat within a second.
         eventually(lambda: len(workers_of(service)) == len(listeners(service)) == 2)
         time.sleep(TIMEOUT_S / 2)
         yield service, workers_of(service)
 
 
 def listeners(service: Started) -> set[str]:
-    """The sockets on which workers listen to the service's port."""
+    """The listening sockets of the service's workers."""
     port = f":{service.http.base_url.port:04X}"
     rows = [each.split() for each in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return {each[9] for each in rows if each[1].endswith(port) and each[3] == LISTENING}
 
 
 def hung(service: Started) -> list[str]:
-    """What was said of workers that were killed."""
+    """The log lines about killed workers."""
     log = service.log.read_text().splitlines()
     return [line for line in log if "event=worker_hung" in line]
 
 
 def replaced(service: Started) -> int:
-    """How many were counted as killed."""
+    """The metric of killed workers."""
     name = 'innkeeper_workers_replaced_total{why="hung"} '
-    told = anew(service, "GET", "/metrics").text.splitlines()
-    return sum(int(float(line.removeprefix(name))) for line in told if line.startswith(name))
+    output = anew(service, "GET", "/metrics").text.splitlines()
+    return sum(int(float(line.removeprefix(name))) for line in output if line.startswith(name))
 
 
 def suspend(pids: Sequence[int]) -> None:
-    """Have a machine sleep, as far as these processes can tell."""
+    """Pause processes and resume them, like a machine that was suspended."""
     for each in pids:
         os.kill(each, signal.SIGSTOP)
     time.sleep(LONG_S)
@@ -70,7 +70,7 @@ def suspend(pids: Sequence[int]) -> None:
 
 
 def has_host(service: Started) -> bool:
-    """Whether the agent has told of a host."""
+    """Whether the agent has reported a host."""
     found = anew(service, "GET", "/compute/v2.1/os-hypervisors").json()["hypervisors"]
     return [each["state"] for each in found] == ["up"]
 
@@ -79,11 +79,11 @@ def test_workers_that_hang_are_replaced(tmp_path: Path) -> None:
     given = settings(tmp_path, "sqlite")
     given["default_host_filters"] = f"ComputeFilter,{ENDLESS}"
     with two_workers(tmp_path, given, "--demo-hosts", "1") as (service, before):
-        # The supervisor wakes up first: it sees that nobody has said anything.
+        # The supervisor resumes first: it finds every heartbeat late.
         suspend([service.process.pid, *before])
         time.sleep(TIMEOUT_S)
         assert (workers_of(service), hung(service)) == (before, [])
-        # One of them alone.
+        # One worker alone.
         stopped, other = sorted(before)
         os.kill(stopped, signal.SIGSTOP)
         eventually(lambda: len(workers_of(service) - before) == 1)
@@ -92,7 +92,7 @@ def test_workers_that_hang_are_replaced(tmp_path: Path) -> None:
         assert "stopped" in line
         assert other in workers_of(service)
         eventually(lambda: replaced(service) == 1)
-        # And one that decides without an end.
+        # A worker whose decision never ends.
         path = "/compute/v2.1/flavors"
         assert anew(service, "POST", path, json=flavor("small")).status_code == httpx.codes.OK
         eventually(lambda: has_host(service))
@@ -115,7 +115,9 @@ def server() -> Iterator[Postgresql]:
     made.close()
 
 
-def test_workers_that_wait_for_their_database_are_left(tmp_path: Path, server: Postgresql) -> None:
+def test_workers_that_wait_for_their_database_are_not_replaced(
+    tmp_path: Path, server: Postgresql
+) -> None:
     given = {"auth": "none", "database_url": server.fresh(), "busy_timeout_s": str(BUSY_S)}
     with two_workers(tmp_path, given) as (service, before):
         statuses: list[int] = []

@@ -1,8 +1,8 @@
-"""Two projects with one of each thing: neither sees, lists, counts, changes or infers what the
+"""Two projects with one of each resource: neither can see, list, count, change or infer what the
 other one has.
 
-A stranger's thing must look like one that does not exist: for each question there is a twin
-that names nothing at all, and the answers may differ in the name only.
+Another project's resource must look like one that does not exist: each request has a twin
+with an unknown name, and the answers may differ only in the name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
-from tests.support.pcloud_actors import (
+from tests.support.isolated_projects import (
     MARK,
     PUBLIC_KEY,
     Parties,
@@ -33,7 +33,7 @@ LEASES = "/reservation/v1/leases"
 PATCH = {"content-type": "application/openstack-images-v2.1-json-patch"}
 RENAMED = [{"op": "replace", "path": "/name", "value": "mine"}]
 NAME_LENGTH_MIN = 6
-"""Shorter words are in every text."""
+"""Shorter words occur in every text."""
 PLAN_KEY = "c286696d887c9aa0611bbb3e2025a45b"
 Sides = tuple[Parties, Party, str, dict[str, str]]
 
@@ -49,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parties]:
 
 @pytest.fixture(params=["amber looks at birch", "birch looks at amber"])
 def sides(request: pytest.FixtureRequest, made: Parties) -> Sides:
-    """Who looks, the word in the names of the others' things, and those things."""
+    """The caller, the word in the names of the other project's resources, and their ids."""
     prefix = "birch "
     if request.param == "amber looks at birch":
         things = {
@@ -137,7 +137,7 @@ def ids_of(entry: tuple[str, str, Any]) -> str:
 
 
 def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, str]) -> Any:
-    """Send a request that names these things; gives its status and its text without them."""
+    """Send a request with these ids; gives its status and its text without them."""
     method, path, body = entry
     path = path.format_map(ids)
     if isinstance(body, bytes):
@@ -147,11 +147,11 @@ def send(made: Parties, who: Party, entry: tuple[str, str, Any], ids: dict[str, 
         answer = made.ask(who, method, path, json=body, headers=PATCH)
     else:
         answer = made.ask(who, method, path, **({"json": body} if body else {}))
-    told = answer.text
+    reported = answer.text
     for word in sorted(ids.values(), key=len, reverse=True):
-        told = told.replace(word, "ID") if len(word) >= NAME_LENGTH_MIN else told
+        reported = reported.replace(word, "ID") if len(word) >= NAME_LENGTH_MIN else reported
     request_id = answer.headers["x-openstack-request-id"]
-    return answer.status_code, told.replace(request_id, "REQUEST")
+    return answer.status_code, reported.replace(request_id, "REQUEST")
 
 
 @pytest.mark.parametrize("entry", EVERYTHING, ids=ids_of)
@@ -159,9 +159,9 @@ def test_another_projects_resource_looks_absent(sides: Sides, entry: tuple[str, 
     made, who, _, theirs = sides
     before = made.rows()
     nothings = dict.fromkeys(theirs, NOBODYS) | {"migration_id": "999999"}
-    status, told = send(made, who, entry, theirs)
-    assert status == 404, told
-    assert (status, told) == send(made, who, entry, nothings)
+    status, reported = send(made, who, entry, theirs)
+    assert status == 404, reported
+    assert (status, reported) == send(made, who, entry, nothings)
     assert {n: r for n, r in lost(before, made.rows()).items() if n not in BUSY} == {}
 
 
@@ -214,7 +214,7 @@ def test_lists_leave_out_other_projects_resources(sides: Sides, path: str) -> No
     assert answer.status_code == 200, answer.text
     found = answer.text
     for asked in parse_qs(path.partition("?")[2].format_map(named)).values():
-        # The link to the next page, or to this one, says again what was asked.
+        # The link to the next page, or to this one, repeats the query.
         for form in (asked[0], quote_plus(asked[0])):
             found = found.replace(form, "")
     for secret in (word, theirs["server_id"], theirs["image_id"], theirs["group_id"]):
@@ -253,10 +253,12 @@ REFUSED_LISTS = (
 @pytest.mark.parametrize("path", REFUSED_LISTS)
 def test_requests_about_other_projects_are_refused_alike(sides: Sides, path: str) -> None:
     made, who, word, theirs = sides
-    status, told = send(made, who, ("GET", path, None), theirs)
-    assert status == 403, told
-    assert word not in told
-    assert (status, told) == send(made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS))
+    status, reported = send(made, who, ("GET", path, None), theirs)
+    assert status == 403, reported
+    assert word not in reported
+    assert (status, reported) == send(
+        made, who, ("GET", path, None), dict.fromkeys(theirs, NOBODYS)
+    )
 
 
 MARKERS = (
@@ -284,10 +286,10 @@ def test_another_projects_resource_is_no_marker(sides: Sides, path: str) -> None
     asked = send(made, who, ("GET", path, None), theirs | own)
     nothings = dict.fromkeys(theirs, NOBODYS) | own
     path = path.replace(f"{MARK}-flavor", NOBODYS)
-    status, told = send(made, who, ("GET", path, None), nothings)
+    status, reported = send(made, who, ("GET", path, None), nothings)
     assert (asked[0], asked[1].replace(f"{MARK}-flavor", "ID")) == (
         status,
-        told.replace(NOBODYS, "ID"),
+        reported.replace(NOBODYS, "ID"),
     )
 
 
@@ -311,36 +313,36 @@ WISHES: tuple[dict[str, Any], ...] = (
 )
 
 
-def put_in(wish: Any, ids: dict[str, str]) -> Any:
-    """The wish, with these ids in it."""
-    if isinstance(wish, dict):
-        return {name: put_in(value, ids) for name, value in wish.items()}
-    if isinstance(wish, list):
-        return [put_in(each, ids) for each in wish]
-    return str(wish).format_map(ids)
+def put_in(wanted: Any, ids: dict[str, str]) -> Any:
+    """The request with these ids in it."""
+    if isinstance(wanted, dict):
+        return {name: put_in(value, ids) for name, value in wanted.items()}
+    if isinstance(wanted, list):
+        return [put_in(each, ids) for each in wanted]
+    return str(wanted).format_map(ids)
 
 
 BOOTING = ("servers", "os-explain", "zones/select")
 
 
 @pytest.mark.parametrize("path", [f"{COMPUTE}/{each}" for each in BOOTING])
-@pytest.mark.parametrize("wish", WISHES, ids=str)
+@pytest.mark.parametrize("wanted", WISHES, ids=str)
 def test_a_boot_neither_uses_nor_reveals_other_projects_resources(
-    sides: Sides, path: str, wish: dict[str, Any]
+    sides: Sides, path: str, wanted: dict[str, Any]
 ) -> None:
     made, who, word, theirs = sides
     theirs = {"flavor_id": f"{MARK}-flavor", **theirs}
-    if "flavorRef" in wish and who is made.amber:
+    if "flavorRef" in wanted and who is made.amber:
         return
-    asked = send(made, who, ("POST", path, boot(**put_in(wish, theirs))), theirs)
+    asked = send(made, who, ("POST", path, boot(**put_in(wanted, theirs))), theirs)
     nothings = dict.fromkeys(theirs, NOBODYS)
-    assert asked == send(made, who, ("POST", path, boot(**put_in(wish, nothings))), nothings)
+    assert asked == send(made, who, ("POST", path, boot(**put_in(wanted, nothings))), nothings)
     assert 400 <= asked[0] < 500
     assert word not in asked[1]
 
 
 def test_names_may_be_the_same_in_both(sides: Sides) -> None:
-    """Whether a name is taken tells nothing about strangers."""
+    """A taken name reveals nothing about other projects."""
     made, who, word, theirs = sides
     keypair = {"name": theirs["name"], "type": "ssh", "public_key": PUBLIC_KEY}
     good(made.ask(who, "POST", f"{COMPUTE}/os-keypairs", json={"keypair": keypair}))
@@ -389,10 +391,12 @@ def test_a_login_to_another_users_project_is_refused(sides: Sides) -> None:
             "scope": {"project": {"id": theirs["project_id"]}},
         }
     }
-    told = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
+    reported = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
     body["auth"]["scope"] = {"project": {"id": "f" * 32}}
     twin = made.service.call("POST", f"{IDENTITY}/auth/tokens", None, json=body)
-    assert (told.status_code, told.text) == (twin.status_code, twin.text) == (401, twin.text)
+    assert (
+        (reported.status_code, reported.text) == (twin.status_code, twin.text) == (401, twin.text)
+    )
 
 
 def test_only_administrators_see_names_of_hosts(sides: Sides) -> None:
@@ -417,7 +421,7 @@ def test_only_administrators_see_names_of_hosts(sides: Sides) -> None:
 
 def tells_no_host(made: Parties, text: str) -> None:
     for name, uuid in hosts_of(made).items():
-        # The uuid is what the ids of hosts are made of that projects see.
+        # The ids of hosts that projects see are derived from the uuid.
         assert name not in text and uuid not in text
 
 
@@ -451,7 +455,7 @@ def test_a_host_id_is_per_project_and_cannot_be_guessed(sides: Sides) -> None:
     action = good(made.ask(who, "GET", f"{path}/os-instance-actions/{request}"))
     events = {each["hostId"] for each in action["instanceAction"]["events"]}
     assert before in events <= {hashed(project, uuid) for uuid in hosts.values()}
-    # Whatever the host is called, it is the same one.
+    # Renaming the host keeps its id.
     provider = f"/placement/resource_providers/{hosts[home]}"
     for name in ("renamed", home):
         good(made.ask(made.admin, "PUT", provider, json={"name": name}))

@@ -1,4 +1,4 @@
-"""Services that start before their database does: they wait, and say for what."""
+"""Services that start before their database: they wait, and log the reason."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SERVERS: Mapping[str, Callable[[], Postgresql | Mariadb]] = {
 
 
 OPTIONS: Mapping[type, tuple[str, ...]] = {Postgresql: ("--workers", "2"), Mariadb: ()}
-"""One of them with a supervisor, and the other without."""
+"""One with a supervisor, and one without."""
 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Iterator[Postgresql | Mariadb]:
-    """A server of our own, which runs between tests."""
+    """A server of the tests' own, which runs between tests."""
     made = SERVERS[request.param]()
     made.start()
     yield made
@@ -52,7 +52,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgresql | Mariadb]:
 
 @contextmanager
 def serving(folder: Path, url: str, *options: str, wait_s: float = WITHIN_S) -> Iterator[Started]:
-    """A service on the database at ``url``, whether it is there or not."""
+    """A service on the database at ``url``, whether that is available or not."""
     given = {"auth": "none", "database_url": url, "database_wait_s": str(wait_s)}
     service = started(folder, given, *options)
     try:
@@ -69,7 +69,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 
 def awaited(service: Started) -> int:
-    """How often it has said that it waits."""
+    """How often it has logged that it waits."""
     return service.log.read_text().count("event=database_awaited")
 
 
@@ -80,7 +80,7 @@ def with_password(url: str, password: str) -> str:
 def test_a_service_waits_for_its_database(tmp_path: Path, server: Postgresql | Mariadb) -> None:
     url = server.fresh()
     if isinstance(server, Postgresql):
-        # MariaDB does not let in who gives a password and needs none.
+        # MariaDB rejects a password of a user without one.
         url = with_password(url, PASSWORD)
     server.stop()
     try:
@@ -127,7 +127,7 @@ def test_a_database_that_does_not_come_is_given_up(
 
 
 def refused(folder: Path, url: str) -> str:
-    """The one line with which a service refused to start, without any waiting."""
+    """The one line of a service that refuses to start, without waiting."""
     with serving(folder, url) as service:
         assert service.process.wait(WITHIN_S) == WRONG_SETTINGS
         (line,) = service.log.read_text().splitlines()
@@ -162,7 +162,7 @@ def test_a_wrong_password_ends_the_start_at_once(
 
 
 def ask_for_password(server: Postgresql, user: str) -> None:
-    """Have a user who needs a password."""
+    """Create a user with a password."""
     rules = server.folder / "data" / "pg_hba.conf"
     rules.write_text(
         f"host all {user} 127.0.0.1/32 scram-sha-256\n" + rules.read_text(encoding="utf-8")

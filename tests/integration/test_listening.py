@@ -1,4 +1,4 @@
-"""Clients that do not behave, over plain sockets: the service goes on for the others."""
+"""Misbehaving clients, over plain sockets: the service still answers the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POSTS = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with little patience."""
+    """A service with short timeouts."""
     folder = tmp_path_factory.mktemp("listening")
     with running(folder, client_timeout_s=TIMEOUT_S) as started:
         yield started
@@ -36,7 +36,7 @@ def connected(service: Running) -> socket.socket:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """All that comes until the service hangs up."""
+    """All bytes until the service closes the connection."""
     answer = b""
     while piece := connection.recv(PIECE):
         answer += piece
@@ -68,7 +68,7 @@ def test_a_head_without_end_is_refused(service: Running, begin: bytes) -> None:
     assert is_alive(service)
 
 
-def test_a_head_that_is_whole_and_too_large_is_refused(service: Running) -> None:
+def test_a_complete_head_that_is_too_large_is_refused(service: Running) -> None:
     sent = head("GET /healthz", f"x-a: {'a' * HEAD_BYTES_MAX}\r\n")
     answer = said(service, sent)
     assert answer.startswith(b"HTTP/1.1 431 ")
@@ -150,7 +150,7 @@ def test_half_an_image_is_not_waited_for(service: Running) -> None:
 @pytest.mark.parametrize(
     "host", ["x:99999", "a:b:c", "x:-1", "[::1", "[x]", "a b", "a/b", "a@b", '"', "x:", ""]
 )
-def test_a_host_that_is_none_is_refused(service: Running, host: str, token: str) -> None:
+def test_an_invalid_host_header_is_refused(service: Running, host: str, token: str) -> None:
     for path in ("/compute/v2.1/servers", "/compute/v2.1", "/compute/v2.1/nowhere"):
         sent = head(f"GET {path}", "connection: close\r\n", host)
         answer = said(service, sent.replace(b": admin", b": " + token.encode()))
@@ -171,7 +171,7 @@ def test_a_client_that_disconnects_in_a_body_is_not_an_error(
     more = "openstack-api-version: placement 1.39\r\ncontent-length: 100\r\n"
     with connected(service) as connection:
         connection.sendall(head("PUT /placement/traits/CUSTOM_GONE", more) + b"{")
-        # The service has begun to read it.
+        # The service has begun to read the body.
         time.sleep(TIMEOUT_S / 4)
     counted = 'path="/traits/{name}",status="400"'
     deadline_s = time.monotonic() + 10

@@ -1,4 +1,4 @@
-"""More than one process can hold is refused, and those who are served notice nothing."""
+"""Load beyond the limits of a process is rejected, without effect on other requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNAVAILABLE = 503
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Running]:
-    """A service that holds little."""
+    """A service with low limits."""
     with running(
         tmp_path, requests_max=4, body_bytes_max=1000, bodies_bytes_max=2500, connections_max=6
     ) as started:
@@ -45,14 +45,14 @@ def address(service: Running) -> tuple[str, int]:
 
 
 def begin(service: Running, length: int) -> socket.socket:
-    """A request whose body is on its way."""
+    """A request with an incomplete body."""
     connection = socket.create_connection(address(service))
     connection.sendall(UNFINISHED.format(path=FLAVORS, length=length).encode())
     return connection
 
 
 def until(service: Running, requests: int) -> None:
-    """Wait until so many are under way."""
+    """Wait until this many requests are being processed."""
     while service.service.site.load.requests != requests:
         greeted = service.call("GET", "/healthz")
         assert greeted.status_code == httpx.codes.OK
@@ -74,7 +74,7 @@ def test_more_requests_than_may_be_are_refused(service: Running) -> None:
 def test_more_bytes_than_may_be_held_are_refused_before_they_are_read(service: Running) -> None:
     with begin(service, 1000), begin(service, 999):
         until(service, 2)
-        # A body beyond the limit counts as one at the limit, and is told that it is too large.
+        # A body beyond the limit counts as one at the limit, and gets a 413.
         refused = service.call("POST", FLAVORS, json={"flavor": {"name": "x" * 600}})
         assert refused.status_code == UNAVAILABLE
         assert int(refused.headers["retry-after"]) >= 1
@@ -91,7 +91,7 @@ LOGIN = (
 
 
 def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path) -> None:
-    # Each counts as the longest login there may be, and not as the longest body.
+    # Each counts as the longest possible login, not as the longest body.
     with (
         running(
             tmp_path,
@@ -108,7 +108,7 @@ def test_logins_that_do_not_end_take_little_room_and_not_for_long(tmp_path: Path
         until(service, 2)
         assert service.service.site.load.body_bytes == 2 * LOGIN_BYTES_MAX
         while service.service.site.load.requests:
-            # More of it comes all the time.
+            # More of it arrives all the time.
             for each in begun:
                 with suppress(OSError):
                     each.sendall(b"1\r\n \r\n")
@@ -137,7 +137,7 @@ def test_open_connections_keep_their_places(service: Running) -> None:
     with ExitStack() as stack:
         kept = [stack.enter_context(client_of(service)) for _ in range(6)]
         assert [each.get("/healthz").text for each in kept] == ["ok"] * 6
-        # One more, which is not refused before it asks for something.
+        # One more, which is rejected only when it sends a request.
         beyond = stack.enter_context(socket.create_connection(address(service)))
         beyond.sendall(b"GET /healthz HTTP/1.1\r\n")
         assert [each.get("/healthz").text for each in kept] == ["ok"] * 6

@@ -1,4 +1,4 @@
-"""Real agents on both ends: servers are carried, sent, evacuated, shelved, built elsewhere."""
+"""Real agents at both ends: migrations, evacuations, shelving, and builds that are retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UP = {"left-1": "up", "right-1": "up"}
 
 @contextmanager
 def two_ends(folder: Path, *options: str, **settings: Any) -> Iterator[Running]:
-    """A service with two hosts, each of which has an agent of its own."""
+    """A service with two hosts, each with its own agent."""
     with running(folder / "service", **SETTINGS, **settings) as service, ExitStack() as agents:
         for name in ("left", "right"):
             agents.enter_context(agent(service.url, folder / name, *named(name), *options))
@@ -41,13 +41,13 @@ def named(name: str) -> tuple[str, ...]:
 
 
 def findings(service: Running) -> list[Any]:
-    """What the audit finds."""
+    """The audit's findings."""
     with service.service.store.read() as tx:
         return [*placement_audit.findings(tx), *compute_audit.findings(tx)]
 
 
 def boot(service: Running, **more: Any) -> str:
-    """A server on the left host, wanted there if it is not said otherwise."""
+    """Boot a server, on the left host unless the test says otherwise."""
     asked = {"name": "web", "flavorRef": "small", "networks": "none", "imageRef": ""}
     asked |= {name: value for name, value in {"host": "left-1", **more}.items() if value}
     answer = service.call("POST", SERVERS, headers=NEWEST, json={"server": asked})
@@ -58,7 +58,7 @@ def boot(service: Running, **more: Any) -> str:
 
 
 def act(service: Running, server_id: str, **action: Any) -> None:
-    """Ask for an action."""
+    """Request an action."""
     path = f"{SERVERS}/{server_id}/action"
     answer = service.call("POST", path, headers=NEWEST, json=action)
     assert answer.is_success, answer.text
@@ -74,7 +74,7 @@ def seen(service: Running, server_id: str) -> tuple[str, str | None]:
 
 
 def becomes(service: Running, server_id: str, status: str, host: str | None) -> None:
-    """Wait for a server to be so."""
+    """Wait until a server has this status and host."""
     eventually(lambda: seen(service, server_id), (status, host))
 
 
@@ -101,7 +101,7 @@ def test_a_resize_is_confirmed_and_another_one_reverted(tmp_path: Path) -> None:
 
 
 def moves_under_way(service: Running, server_id: str) -> bool:
-    """Whether a migration still holds something."""
+    """Whether a migration still holds allocations."""
     answer = service.call("GET", "/compute/v2.1/os-migrations", headers=NEWEST)
     over = {"confirmed", "reverted", "completed", "cancelled", "failed", "error"}
     return any(
@@ -120,8 +120,8 @@ def test_a_server_is_sent_while_it_runs(tmp_path: Path, end: str) -> None:
         path = f"{SERVERS}/{server_id}/migrations"
 
         def stage() -> list[str]:
-            told = service.call("GET", path, headers=NEWEST).json()["migrations"]
-            return [each["status"] for each in told]
+            reported = service.call("GET", path, headers=NEWEST).json()["migrations"]
+            return [each["status"] for each in reported]
 
         if end == "alone":
             becomes(service, server_id, "ACTIVE", "right-1")
@@ -153,7 +153,7 @@ def test_an_evacuated_server_is_rebuilt_and_its_remains_destroyed(tmp_path: Path
         lost.wait(WITHIN_S)
         eventually(lambda: states(service), {**UP, "left-1": "down"})
         act(service, server_id, evacuate={})
-        # From 2.95 on it is left to its owner to start it.
+        # From 2.95 on, the server's owner has to start it.
         becomes(service, server_id, "SHUTOFF", "right-1")
         assert moves_under_way(service, server_id)
         with agent(service.url, tmp_path / "left", *named("left")):

@@ -1,4 +1,4 @@
-"""PostgreSQL under Patroni: the standby takes the primary's place, and nothing is lost."""
+"""PostgreSQL under Patroni: the standby is promoted, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Patroni]:
-    """A primary and its standby, of which either may be lost when a test begins."""
+    """A primary and its standby, either of which may fail when a test begins."""
     made = patroni.shared()
     yield made
     made.wait_whole()
@@ -47,7 +47,7 @@ def test_a_service_survives_the_death_of_the_primary(servers: Patroni, tmp_path:
     servers.wait_whole()
 
 
-def test_a_primary_that_hangs_is_left_and_reads_and_writes_go_on(servers: Patroni) -> None:
+def test_processes_leave_a_hung_primary(servers: Patroni) -> None:
     backend = Postgresql()
     engines = backend.engines(servers.fresh(), readers_max=1, busy_timeout_s=BUSY_S)
     store = Store(backend, engines)
@@ -68,7 +68,7 @@ def test_a_primary_that_hangs_is_left_and_reads_and_writes_go_on(servers: Patron
 
 
 def port_of(store: Store) -> int | None:
-    """Where a transaction that writes ended up; ``None`` if nowhere."""
+    """The node of a write transaction; ``None`` if it fails."""
     with suppress(Unavailable), store.write() as tx:
         return int(tx.exec_driver_sql("SELECT inet_server_port()").scalar_one())
     return None

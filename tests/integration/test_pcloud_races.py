@@ -1,7 +1,7 @@
-"""Many want whole hosts at the same moment, at several processes, one of which may die.
+"""Many clients allocate whole hosts at once, through several processes, one of which may die.
 
 On each kind of database: one process on SQLite, two workers on PostgreSQL, two services on a
-Galera cluster. The environment can ask for more of it: ``RACE_ROUNDS`` and ``RACE_KILLS``.
+Galera cluster. ``RACE_ROUNDS`` and ``RACE_KILLS`` make longer runs.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ KILLS = int(os.environ.get("RACE_KILLS", "1"))
 CLIENTS = 4
 NAMES = ("a", "b", "c")
 ACKNOWLEDGED = 30
-"""Answers between a start and the next kill."""
+"""The answers between a start and the next kill."""
 WITHIN_S = 100 + 10 * ROUNDS + 60 * KILLS
-"""Starting the databases is in it; a round is much sooner done, but not beside other tests."""
+"""Includes the start of the databases, and other tests that run beside these."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(WITHIN_S)]
 
 
@@ -71,7 +71,7 @@ def test_as_many_hosts_are_given_out_as_there_are(at: Site) -> None:
 
 
 def members(seen: World, *uuids: str) -> list[int]:
-    """The machines that are in these pclouds."""
+    """The machines in these pclouds."""
     return [each["host_id"] for uuid in uuids for each in seen.members_of(uuid)]
 
 
@@ -90,7 +90,7 @@ def test_a_quota_of_units_holds_at_all_processes(at: Site) -> None:
     assert at.world().units()["narrow"] == 4
     taken = [each.json()["host"]["name"] for each in answers if each.is_success]
     assert at.release(token, uuid, taken[0]).status_code == NO_CONTENT
-    # What is dearer now was taken for what it cost then.
+    # Allocated hosts keep the price of their allocation.
     dearer = {"host_flavor": {"units": 3}}
     at.must("PUT", "/compute/v2.1/os-host-flavors/two-units", json=dearer)
     assert at.must("GET", path, token)["pcloud_quota"]["in_use"] == 2
@@ -99,30 +99,30 @@ def test_a_quota_of_units_holds_at_all_processes(at: Site) -> None:
 
 
 def test_no_server_is_where_its_pcloud_is_no_more(at: Site) -> None:
-    """A host is closed and released, and taken by others, while servers are booted there."""
+    """A host is disabled, released, and allocated by others, while servers are booted there."""
     at.add_pool("one", 1)
     first, second = at.pcloud(RED), at.pcloud(GREEN)
     assert at.allocate(RED, first, "a", "one", state="enabled").status_code == CREATED
-    told: Counter[tuple[str, int]] = Counter()
+    reported: Counter[tuple[str, int]] = Counter()
     for _ in range(ROUNDS):
         begin = threading.Barrier(3)
 
         def leave(begin: threading.Barrier = begin) -> None:
             begin.wait()
             at.switch(RED, first, "a", "disabled")
-            told["release", at.release(RED, first, "a").status_code] += 1
+            reported["release", at.release(RED, first, "a").status_code] += 1
 
         def rent(begin: threading.Barrier = begin) -> None:
             begin.wait()
             for _ in range(BOOTS):
-                told["boot", at.boot(RED, first).status_code] += 1
+                reported["boot", at.boot(RED, first).status_code] += 1
 
         def take(begin: threading.Barrier = begin) -> None:
             begin.wait()
             for _ in range(BOOTS):
                 answer = at.allocate(GREEN, second, "b", "one", state="enabled")
-                told["take", answer.status_code] += 1
-                told["boot", at.boot(GREEN, second).status_code] += 1
+                reported["take", answer.status_code] += 1
+                reported["boot", at.boot(GREEN, second).status_code] += 1
 
         with ThreadPoolExecutor(3) as pool:
             for each in [pool.submit(work) for work in (leave, rent, take)]:
@@ -133,12 +133,12 @@ def test_no_server_is_where_its_pcloud_is_no_more(at: Site) -> None:
             homes = {seen.hosts[host_id]["name"] for host_id in members(seen, uuid)}
             assert server["host"] is None or server["host"] in homes
         begin_anew(at, first, second)
-    assert told["release", CONFLICT] + told["release", NO_CONTENT] == ROUNDS, told
-    assert told["boot", ACCEPTED] == 2 * BOOTS * ROUNDS, told
+    assert reported["release", CONFLICT] + reported["release", NO_CONTENT] == ROUNDS, reported
+    assert reported["boot", ACCEPTED] == 2 * BOOTS * ROUNDS, reported
 
 
 def begin_anew(at: Site, first: str, second: str) -> None:
-    """Delete all servers, and give the one host to the first of these pclouds, open."""
+    """Delete all servers, and give the one host to the first of these pclouds, enabled."""
     for uuid in at.world().servers:
         assert at.ask("DELETE", f"/compute/v2.1/servers/{uuid}").status_code == NO_CONTENT
     at.settle()
@@ -150,10 +150,10 @@ def begin_anew(at: Site, first: str, second: str) -> None:
 
 @dataclass(slots=True)
 class Client:
-    """An owner who takes hosts, opens and closes them and gives them back, without an end.
+    """An owner that allocates, enables, disables and releases hosts until it is stopped.
 
-    ``states`` is what was acknowledged last of each name; those in ``doubt`` may be as the last
-    request wanted them, or as they were before.
+    ``states`` are the last acknowledged states by name; those in ``doubt`` may be as the last
+    request asked, or as they were before it.
     """
 
     number: int
@@ -166,11 +166,11 @@ class Client:
 
     @property
     def token(self) -> str:
-        """Two clients each are of one project."""
+        """Two clients share each project."""
         return (RED, GREEN)[self.number % 2]
 
     def run(self, is_over: threading.Event) -> None:
-        """Go on until it is over, or nobody answers."""
+        """Continue until the run is over, or no process answers."""
         while not is_over.is_set() and len(self.doubt) < len(NAMES):
             name = self.dice.choice(sorted({*NAMES} - self.doubt))
             try:
@@ -185,7 +185,7 @@ class Client:
                 self.acknowledged += 1
 
     def step(self, name: str) -> tuple[httpx.Response, str | None]:
-        """Ask for one thing; gives the answer, and what it would make of the host."""
+        """Send one request; gives the answer, and the state that it would lead to."""
         state, given = self.states.get(name), (self.token, self.uuid, name)
         if state is None:
             return self.at.allocate(*given, "spare", at=self.number), "disabled"
@@ -196,7 +196,7 @@ class Client:
         return self.at.release(*given, at=self.number), None
 
     def check(self, seen: World) -> None:
-        """What was acknowledged is there, and nothing else that nobody doubts."""
+        """Acknowledged hosts exist, and no others except those in doubt."""
         there = {
             each["name"]: "enabled" if each["is_enabled"] else "disabled"
             for each in seen.members_of(self.uuid)
@@ -205,7 +205,7 @@ class Client:
         assert {name: state for name, state in sure.items() if state is not None} == {
             name: state for name, state in there.items() if name not in self.doubt
         }
-        # From here on everybody knows.
+        # From here on no host is in doubt.
         self.states = dict(there)
         self.doubt.clear()
 

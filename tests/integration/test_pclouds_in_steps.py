@@ -1,4 +1,4 @@
-"""Acts on many whole hosts, which take several commits: services die between two of these.
+"""Changes of many whole hosts take several commits: services die between two of these.
 
 On a file with one process, and on PostgreSQL with two workers.
 """
@@ -31,7 +31,7 @@ STEPS = 5
 TAKEN, SETTLED = STEPS * TAKEN_AT_ONCE, STEPS * ROLLED_OUT_AT_ONCE
 BUSY_S = 5.0
 ROUNDS_MAX = 10
-"""How often somebody is watched who may be done before he is seen at work."""
+"""Attempts to see a process half-way, since it may be done before it is seen."""
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
@@ -45,7 +45,7 @@ def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 def many(
     at: Site, uuid: str, flavor_id: str, token: str | None = None, count: int = TAKEN
 ) -> httpx.Response:
-    """Ask for as many hosts as there are."""
+    """Request as many hosts as there are."""
     wanted = [{"name": name, "host_flavor": flavor_id} for name in names(count)]
     body = {"hosts": wanted, **({} if token is None else {"client_token": token})}
     return at.ask("POST", f"/compute/v2.1/os-pclouds/{uuid}/hosts", RED, json=body)
@@ -55,8 +55,8 @@ def names(count: int = TAKEN) -> list[str]:
     return [f"host-{number:02}" for number in range(count)]
 
 
-def told(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
-    """The status of an answer, the names of the hosts in it, and what could not be had."""
+def reported(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
+    """An answer's status, its hosts' names, and the number of missing hosts."""
     body = answer.json()
     return answer.status_code, [each["name"] for each in body["hosts"]], body["failures"]
 
@@ -64,9 +64,9 @@ def told(answer: httpx.Response) -> tuple[int, list[str], list[Any]]:
 def is_half_way(
     at: Site, uuid: str, asked: Future[httpx.Response], look: Callable[[Tx, Pcloud], bool]
 ) -> bool:
-    """Look until somebody is seen at work, or has done it all; tells which.
+    """Poll until a change is half done, or complete; gives which.
 
-    No time is lost between two looks: a step takes a few hundredths of a second.
+    There is no pause between two reads: a step takes a few hundredths of a second.
     """
     backend = catalogue.of_url(at.url)
     store = Store(backend, backend.engines(at.url, readers_max=1, busy_timeout_s=BUSY_S))
@@ -87,14 +87,14 @@ def is_rolling_out(_: Tx, pcloud: Pcloud) -> bool:
 
 
 def rolled_out_to(at: Site, uuid: str) -> int | None:
-    """How far its ratios have come; everything else is as it must be meanwhile."""
+    """How far the rollout of ratios is; all other invariants hold meanwhile."""
     found = at.world().pcloud(uuid)
     assert found is not None
     return None if found["settled_to"] is None else int(found["settled_to"])
 
 
 def lost(asked: Future[httpx.Response]) -> bool:
-    """Whether the answer to a request did not come."""
+    """Whether a request got no answer."""
     try:
         asked.result()
     except httpx.TransportError:
@@ -108,7 +108,7 @@ def test_two_requests_with_one_token_take_turns(at: Site) -> None:
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(many, at, uuid, "twice", "try-1") for _ in range(2)]
         first, second = (each.result() for each in asked)
-    assert told(first) == (CREATED, names(), [])
+    assert reported(first) == (CREATED, names(), [])
     assert second.json() == first.json()
     assert [each["name"] for each in at.world().members_of(uuid)] == names()
 
@@ -125,7 +125,7 @@ def test_a_repeated_request_continues_after_a_crash(at: Site) -> None:
                 is_lost = lost(asked)
                 at.start(0)
         count = len(at.world().members_of(uuid))
-        assert told(many(at, uuid, "again", token)) == (CREATED, names(), [])
+        assert reported(many(at, uuid, "again", token)) == (CREATED, names(), [])
         assert [each["name"] for each in at.world().members_of(uuid)] == names()
         if is_lost and 0 < count < TAKEN:
             return
@@ -141,7 +141,7 @@ def give_back(at: Site, uuid: str) -> None:
 def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
     at.add_pool("ratios", SETTLED)
     uuid = at.pcloud(RED)
-    assert told(many(at, uuid, "ratios", count=SETTLED))[0] == CREATED
+    assert reported(many(at, uuid, "ratios", count=SETTLED))[0] == CREATED
 
     def change(ratio: float) -> httpx.Response:
         body = {"pcloud": {"cpu_allocation_ratio": ratio}}
@@ -169,7 +169,7 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
                     break
     else:
         pytest.fail("Nobody was caught half way.")
-    # Nobody asks: the service goes on by itself.
+    # Without a request: the service continues by itself.
     wait_until(lambda: rolled_out_to(at, uuid) is None, "the hosts that were left")
     assert in_force(at, uuid) == {wanted}
     audited = at.audit()
@@ -177,7 +177,7 @@ def test_ratios_come_to_all_hosts_after_a_crash(at: Site) -> None:
 
 
 def in_force(at: Site, uuid: str) -> set[float]:
-    """How many times the hosts of a pcloud give out their processors."""
+    """The ratios of processors that a pcloud's hosts have in force."""
     seen = at.world()
     providers = [seen.hosts[each["host_id"]]["provider_id"] for each in seen.members_of(uuid)]
     assert len(providers) == SETTLED

@@ -1,4 +1,4 @@
-"""Build plans over HTTP: who bring the same entry make one server; no answer names a host."""
+"""Build plans over HTTP: each entry boots one server, and no answer names a host."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TOKEN = "ann:lab"
 
 
 def ask(service: Running, method: str, path: str, token: str = "admin", **more: Any) -> Any:
-    """Ask the Compute API."""
+    """Call the Compute API."""
     return service.call(method, f"/compute/v2.1{path}", token, headers=VERSIONS, **more)
 
 
 def hosts_in(service: Running) -> list[str]:
-    """Report two hosts, make a flavor, and give what is to stay secret of the hosts."""
+    """Report two hosts, create a flavor, and give the secrets of the hosts."""
     body: dict[str, Any] = {"agent": {"name": "rack", "driver": "fake"}}
     agent = ask(service, "POST", "/os-agents", json=body).json()["agent"]["id"]
     totals = {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 999}}
     body = {"hosts": [{"name": name, "inventories": totals} for name in NAMES]}
-    told = ask(service, "PUT", f"/os-agents/{agent}/hosts", json=body).json()["hosts"]
+    reported = ask(service, "PUT", f"/os-agents/{agent}/hosts", json=body).json()["hosts"]
     body = {"flavor": {"name": "v1", "id": "v1", "ram": 64, "vcpus": 1, "disk": 1}}
     assert ask(service, "POST", "/flavors", json=body).is_success
-    return [NAMES[0], agent, *(each["provider_uuid"] for each in told)]
+    return [NAMES[0], agent, *(each["provider_uuid"] for each in reported)]
 
 
 def server(**more: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_one_of_many_requests_with_an_entry_boots_its_server(tmp_path: Path) -> 
         sealed = b"".join(base64.urlsafe_b64decode(each["blob"] + "==") for each in weights)
         for each in secrets:
             assert each not in made.text and each.encode() not in sealed
-        # All brought several times at once, and each of them makes one server.
+        # Each entry is sent several times at once, and boots one server.
         brought = [each["blob"] for each in weights[:3]] * BRINGERS
 
         def bring(entry: str) -> Any:
@@ -63,5 +63,5 @@ def test_one_of_many_requests_with_an_entry_boots_its_server(tmp_path: Path) -> 
         ids = {each["id"] for each in listed}
         assert {each.json()["server"]["id"] for each in answers if each.is_success} == ids
         for entry in weights[:3]:
-            told = {bring(entry["blob"]).json()["conflictingRequest"]["message"]}
-            assert any(each in next(iter(told)) for each in ids)
+            reported = {bring(entry["blob"]).json()["conflictingRequest"]["message"]}
+            assert any(each in next(iter(reported)) for each in ids)

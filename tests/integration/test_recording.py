@@ -1,4 +1,4 @@
-"""A service records what it decides, and the program decides it again from the files."""
+"""A service records its decisions, and the program replays them from the files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTS = [
 
 
 def furnish(service: Running) -> None:
-    """Some hosts, and shapes of which one fits nowhere."""
+    """Some hosts, and flavors of which one fits nowhere."""
     agent = service.call(
         "POST", "/compute/v2.1/os-agents", json={"agent": {"name": "rack", "driver": "fake"}}
     ).json()["agent"]["id"]
@@ -63,10 +63,10 @@ def test_every_recorded_decision_is_reproduced(
 ) -> None:
     with running(tmp_path, record_decisions="all", **BOUNDLESS) as service:
         furnish(service)
-        wishes = [("small", 1), ("large", 2), ("vast", 1), ("small", 3)] * 3
+        requests = [("small", 1), ("large", 2), ("vast", 1), ("small", 3)] * 3
         with ThreadPoolExecutor(4) as clients:
-            list(clients.map(lambda wish: boot(service, *wish), wishes))
-    # Who decides does not wait for files: some may have been left out, but hardly all.
+            list(clients.map(lambda each: boot(service, *each), requests))
+    # Decisions do not wait for the files: some may be missing, but few.
     files = files_in(tmp_path)
     assert files
     for each in files:
@@ -94,9 +94,9 @@ def test_nothing_is_recorded_by_default(tmp_path: Path) -> None:
     assert files_in(tmp_path) == []
 
 
-@pytest.mark.parametrize("wish", ["brief", "full"])
-def test_decisions_are_kept_as_the_setting_says(tmp_path: Path, wish: str) -> None:
-    with running(tmp_path, explain_decisions=wish, **BOUNDLESS) as service:
+@pytest.mark.parametrize("setting", ["brief", "full"])
+def test_decisions_are_kept_as_the_setting_says(tmp_path: Path, setting: str) -> None:
+    with running(tmp_path, explain_decisions=setting, **BOUNDLESS) as service:
         furnish(service)
         alone = boot(service, "small")
         path = f"/compute/v2.1/servers/{alone}/os-explain"
@@ -104,22 +104,22 @@ def test_decisions_are_kept_as_the_setting_says(tmp_path: Path, wish: str) -> No
         service.call("DELETE", f"/compute/v2.1/servers/{alone}")
         first = boot(service, "small", 20)
         path = f"/compute/v2.1/servers/{first}/os-explain"
-        told = service.call("GET", path).json()["explanation"]
+        reported = service.call("GET", path).json()["explanation"]
         listed = service.call("GET", "/compute/v2.1/servers?all_tenants=1").json()["servers"]
         kept = [
             service.call("GET", f"/compute/v2.1/servers/{each['id']}/os-explain").json()
             for each in listed
             if each["id"] != alone
         ]
-    (chosen,) = told["chosen"]
+    (chosen,) = reported["chosen"]
     assert sum(chosen["parts"].values()) == pytest.approx(chosen["weight"])
     assert len({one["host"], *one["alternates"]}) == 3
-    assert told["wanted"] == told["room"] == 20
+    assert reported["wanted"] == reported["room"] == 20
     with_parts = [each for each in kept if each["explanation"]["chosen"][0]["parts"]]
     assert (len(kept), len(with_parts)) == (20, 16)
-    assert ("best" in told) == (wish == "full")
-    if wish == "full":
-        assert [set(each) for each in told["best"]] == [{"host", "weight", "parts"}] * 5
-        assert told["best"][0]["weight"] == chosen["weight"]
-        assert told["decided_by"]["filters"][0] == "ForcedHostFilter"
-    assert json.dumps(told)
+    assert ("best" in reported) == (setting == "full")
+    if setting == "full":
+        assert [set(each) for each in reported["best"]] == [{"host", "weight", "parts"}] * 5
+        assert reported["best"][0]["weight"] == chosen["weight"]
+        assert reported["decided_by"]["filters"][0] == "ForcedHostFilter"
+    assert json.dumps(reported)

@@ -1,7 +1,7 @@
-"""A real service whose database server crashes or is restarted while servers are booted.
+"""A real service whose database server crashes or is restarted during boots.
 
-What was acknowledged is there afterwards, once; meanwhile clients are told to come back, and
-the service goes on by itself.
+Each acknowledged boot exists afterwards, once. Meanwhile clients get a 503, and
+the service recovers by itself.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from tests.support.servers.postgresql import Postgresql
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 AWAY_S = 2.0
-"""Longer than the service tries by itself: some clients hear of it."""
+"""Longer than the service retries by itself: some clients get an error."""
 
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgresql]:
-    """A server that is as safe as one should be."""
+    """A server with safe settings."""
     yield from started(Postgresql(**postgresql.SAFE))
 
 
 @pytest.fixture(scope="module")
 def maria() -> Iterator[Mariadb]:
-    """A server that is as safe as one should be."""
+    """A server with safe settings."""
     yield from started(Mariadb(**mariadb.SAFE))
 
 
 def started(server: Any) -> Iterator[Any]:
-    """Run a server for as long as it is needed."""
+    """Run a server until the block ends."""
     try:
         server.start()
         yield server
@@ -46,7 +46,7 @@ def started(server: Any) -> Iterator[Any]:
 
 
 def gone_for_a_while(end: Callable[[], None], server: Any) -> Callable[[], None]:
-    """A way to strike: the server ends, and starts again a little later."""
+    """A failure: the server stops, and restarts a little later."""
 
     def strike() -> None:
         end()

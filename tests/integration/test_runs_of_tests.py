@@ -1,4 +1,4 @@
-"""Runs of tests whose workers die, which are killed, and which ignore signals."""
+"""Test runs with workers that die, that are killed, and that ignore signals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 
 
 def command(folder: Path, files: Mapping[str, str], *options: str) -> list[str]:
-    """What runs these tests with the settings of all tests here."""
+    """The command that runs these tests with the settings of all tests."""
     folder.mkdir()
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(dedent(text))
@@ -41,7 +41,7 @@ def command(folder: Path, files: Mapping[str, str], *options: str) -> list[str]:
 
 @contextmanager
 def begun(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run in the background, which is killed with all that it left if it does not end."""
+    """A run in the background; kills it with all its children if it does not end."""
     kept = {name: value for name, value in os.environ.items() if name[:7] != "PYTEST_"}
     environ = {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     with log.open("wb") as output:
@@ -62,7 +62,7 @@ def until(is_so: Callable[[], bool], log: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there, and is not one that has ended and was not waited for."""
+    """Whether a process exists, and is not a zombie."""
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except FileNotFoundError:
@@ -114,10 +114,10 @@ def test_a_lost_worker_fails_the_run_within_a_minute(
             pytest.fail(f"it stands still: {log.read_text()}")
         child = int((folder / "child").read_text())
         assert not is_alive(child)
-    told = log.read_text()
-    assert status == pytest.ExitCode.TESTS_FAILED, told
-    assert re.search(r"worker 'gw\d' crashed while running '.*::test_that_kills_its_wo", told)
-    assert "sleep" in told.split("Tests had left running: ")[1]
+    reported = log.read_text()
+    assert status == pytest.ExitCode.TESTS_FAILED, reported
+    assert re.search(r"worker 'gw\d' crashed while running '.*::test_that_kills_its_wo", reported)
+    assert "sleep" in reported.split("Tests had left running: ")[1]
 
 
 DIES_EARLY = """
@@ -131,7 +131,7 @@ DIES_EARLY = """
 """
 
 
-def test_so_does_one_that_is_lost_before_the_first_test(tmp_path: Path) -> None:
+def test_a_worker_lost_before_the_first_test_fails_the_run(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with begun(command(tmp_path / "few", {"a": SHORT, "b": DIES_EARLY}, *TWO_WORKERS), log) as run:
         assert run.wait(MINUTE_S) == pytest.ExitCode.TESTS_FAILED, log.read_text()
@@ -153,7 +153,7 @@ UNDISTURBED = """
     def test_programs_get_defaults():
         told = subprocess.run(["cat", "/proc/self/status"], capture_output=True, text=True)
         lines = dict(line.split(":") for line in told.stdout.splitlines())
-        # Two more are the C library's own: no program can change what is done about them.
+        # Two more belong to the C library: programs cannot change how they are handled.
         ours = sum(1 << (each - 1) for each in signal.valid_signals())
         assert [int(lines[each], 16) & ours for each in ("SigIgn", "SigBlk")] == [0, 0]
 
@@ -235,7 +235,7 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(tmp_path: 
         for folder in (killed, living):
             until((folder / "ready").exists, log)
         dead_folder, dead = made_by(killed)
-        # The worker first: it would end the server and the service when its run is gone.
+        # The worker first: it would stop the server and the service when its run is gone.
         os.kill(dead[-1], signal.SIGKILL)
         started[killed].kill()
         started[killed].wait()
@@ -259,10 +259,10 @@ def test_a_process_with_the_pid_of_an_older_one_is_left_alone(tmp_path: Path) ->
             started = int(stat.rpartition(")")[2].split()[runs.STARTED])
             listed = f"{meant.pid} {started}\n{other.pid} {started - 1}\n{other.pid}"
             (folder / runs.LISTED).write_text(listed)
-            (told,) = runs.sweep([tmp_path])
+            (reported,) = runs.sweep([tmp_path])
             assert meant.wait(0) == -signal.SIGTERM
             assert other.poll() is None
-            assert f"sleep ({meant.pid})" in told
+            assert f"sleep ({meant.pid})" in reported
             assert not folder.exists()
             assert runs.sweep([tmp_path]) == []
         finally:

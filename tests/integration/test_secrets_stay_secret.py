@@ -1,7 +1,7 @@
-"""Tokens, passwords and keys are in no log, no refusal, no metric and no trace.
+"""Tokens, passwords and keys appear in no log, error, metric or trace.
 
-The program runs with the most talkative log and with traces on, and is asked everything: each
-route with a token, and whatever holds a secret in all the wrong ways that clients find.
+The program runs with the most verbose log and with traces. The test calls each route with a
+token, and sends secrets in all the wrong ways that clients find.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ IDENTITY, COMPUTE = "/identity/v3", "/compute/v2.1"
 JSON = {"content-type": "application/json"}
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
 LENGTH_MIN = 12
-"""Shorter words could stand in a text by chance."""
+"""Shorter words could occur by chance."""
 
 
 class Collector(BaseHTTPRequestHandler):
-    """Takes traces."""
+    """Receives traces."""
 
     taken: list[bytes]
 
     def do_POST(self) -> None:
-        """Keep what came."""
+        """Store the request."""
         self.server.taken.append(  # type: ignore[attr-defined]
             self.rfile.read(int(self.headers["content-length"]))
         )
@@ -61,12 +61,12 @@ class Collector(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def collector() -> Iterator[HTTPServer]:
-    """A collector of traces; has what it took in ``taken``."""
+    """A collector of traces, which are in ``taken``."""
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
         server.taken = []  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -79,12 +79,12 @@ def collector() -> Iterator[HTTPServer]:
 
 
 class Asking:
-    """Asks, and keeps what refusals say and which secrets went over the wire."""
+    """Sends requests; records the errors, and the secrets that were sent."""
 
     def __init__(self, url: str) -> None:
         self.http = httpx.Client(base_url=url, trust_env=False, timeout=30.0, verify=NOBODY)
         self.secrets: set[str] = {*PASSWORDS, *PLAN_KEYS}
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def ask(self, method: str, path: str, token: str | None = None, **more: Any) -> Any:
         """Send a request."""
@@ -94,13 +94,13 @@ class Asking:
             headers.setdefault("x-auth-token", token)
         answer = self.http.request(method, path, headers=headers, **more)
         if answer.status_code >= 400:
-            self.told.append(f"{answer.headers} {answer.text}")
+            self.reported.append(f"{answer.headers} {answer.text}")
         if "x-subject-token" in answer.headers and answer.is_success:
             self.secrets.add(answer.headers["x-subject-token"])
         return answer
 
     def log_in(self, name: str, password: str, **auth: Any) -> str:
-        """Log in; gives the token, or nothing."""
+        """Log in; gives the token, or an empty text."""
         self.secrets.add(password)
         user = {"name": name, "domain": {"id": "default"}, "password": password}
         identity = {"methods": ["password"], "password": {"user": user}}
@@ -111,7 +111,7 @@ class Asking:
 
 @contextmanager
 def serving(folder: Path, endpoint: str) -> Iterator[tuple[str, Path]]:
-    """The program at its most talkative; gives its address and its log."""
+    """The program with its most verbose log; gives its address and its log."""
     log = folder / "log"
     command = [sys.executable, "-m", "innkeeper.main", "serve", "--port", "0"]
     command += ["--data-dir", str(folder / "data"), "--demo-hosts", "1"]
@@ -137,7 +137,7 @@ def serving(folder: Path, endpoint: str) -> Iterator[tuple[str, Path]]:
 
 
 def identity_requests(asking: Asking, admin: str) -> None:
-    """Whatever has a password or a token in it, right and wrong."""
+    """All requests with a password or a token, right and wrong."""
     first, second, wrong, *_ = PASSWORDS
     user = {"user": {"name": "ann", "password": first}}
     made = asking.ask("POST", f"{IDENTITY}/users", admin, json=user).json()["user"]
@@ -180,7 +180,7 @@ def identity_requests(asking: Asking, admin: str) -> None:
 
 
 def compute_requests(asking: Asking, admin: str) -> None:
-    """What servers, keys and agents bring of secrets."""
+    """Requests of servers, keys and agents with secrets."""
     *_, admin_pass, in_user_data = PASSWORDS
     data = base64.b64encode(in_user_data.encode()).decode()
     asking.secrets.add(data)
@@ -209,7 +209,7 @@ def compute_requests(asking: Asking, admin: str) -> None:
 
 
 def all_routes(asking: Asking, admin: str) -> None:
-    """Each route, with a token in the header, in the query and where it does not belong."""
+    """Each route, with a token in the header, in the query and in wrong places."""
     for api in APIS.values():
         mount = getattr(Serving(), f"{api.name}_prefix")
         for route in api.routes:
@@ -224,7 +224,7 @@ def all_routes(asking: Asking, admin: str) -> None:
 
 
 def keys_at_rest(folder: Path) -> set[str]:
-    """The keys of the service, in the forms in which they might be told."""
+    """The keys of the service, in the forms in which they might appear."""
     lines = (folder / "encryption.key").read_text().splitlines()
     key = next(line for line in lines if not line.startswith("#"))
     found = {key, base64.urlsafe_b64decode(key).hex()}
@@ -239,7 +239,7 @@ def keys_at_rest(folder: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], dict[str, str]]:
-    """All secrets that there were, and all that could have told them."""
+    """All secrets, and all outputs that could contain them."""
     folder = tmp_path_factory.mktemp("secrets")
     with collector() as traces:
         endpoint = f"http://127.0.0.1:{traces.server_port}/v1/traces"
@@ -249,7 +249,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], dict[str, 
             password = clouds["clouds"]["innkeeper"]["auth"]["password"]
             project = {"project": {"name": "admin", "domain": {"id": "default"}}}
             admin = asking.log_in("admin", password, scope=project)
-            assert admin, asking.told
+            assert admin, asking.reported
             asking.secrets.add((folder / "data" / "agent.token").read_text().strip())
             identity_requests(asking, admin)
             compute_requests(asking, admin)
@@ -260,7 +260,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], dict[str, 
         asking.secrets |= keys_at_rest(folder / "data")
         texts = {
             "log": log.read_text(),
-            "refusals": "\n".join(asking.told),
+            "refusals": "\n".join(asking.reported),
             "metrics": metrics,
             "openapi": openapi,
             "traces": b"".join(traces.taken).decode("latin-1"),  # type: ignore[attr-defined]
@@ -273,8 +273,10 @@ def test_no_output_holds_a_secret(seen: tuple[set[str], dict[str, str]], where: 
     secrets, texts = seen
     assert len(texts[where]) > 1000, "there is something to look through"
     assert len(secrets) > 20
-    told = {secret for secret in secrets if len(secret) >= LENGTH_MIN and secret in texts[where]}
-    assert told == set()
+    reported = {
+        secret for secret in secrets if len(secret) >= LENGTH_MIN and secret in texts[where]
+    }
+    assert reported == set()
     assert "$argon2" not in texts[where]
 
 

@@ -1,4 +1,4 @@
-"""What is done to servers, carried out by a real agent: from the request to the fake driver."""
+"""Server actions with a real agent: from the request to the fake driver."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ TASK = "OS-EXT-STS:task_state"
 
 
 class Cloud:
-    """A service with one agent, and a client that speaks the newest version."""
+    """A service with one agent, and a client of the newest version."""
 
     def __init__(self, service: Running) -> None:
         self._service = service
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer to a request that must go well."""
+        """Send a request that must succeed; gives the answer."""
         answer = self._service.call(method, path, headers=VERSION, json=body)
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
 
     def boot(self, name: str, **more: Any) -> str:
-        """A server that runs."""
+        """Boot a server, and wait until it runs."""
         wanted = {"name": name, "flavorRef": "small", "networks": "none", **more}
         server_id = str(self.ask("POST", SERVERS, {"server": wanted})["server"]["id"])
         self.becomes(server_id, "ACTIVE")
         return server_id
 
     def act(self, server_id: str, action: str, wanted: Any = None) -> None:
-        """Ask for something to be done to a server."""
+        """Request an action on a server."""
         self.ask("POST", f"{SERVERS}/{server_id}/action", {action: wanted})
 
     def show(self, server_id: str) -> dict[str, Any]:
-        """A server as it is now."""
+        """A server's representation."""
         found: dict[str, Any] = self.ask("GET", f"{SERVERS}/{server_id}")["server"]
         return found
 
     def becomes(self, server_id: str, status: str) -> str | None:
-        """Wait until a server has this status and rests; gives its host."""
+        """Wait until a server has this status and no task; gives its host."""
 
         def now() -> tuple[str, str | None]:
             shown = self.show(server_id)
@@ -102,9 +102,9 @@ def test_switches(cloud: Cloud) -> None:
     ):
         cloud.act(server, action, wanted)
         cloud.becomes(server, status)
-    told = cloud.ask("GET", f"{SERVERS}/{server}/os-instance-actions")["instanceActions"]
-    assert len(told) == 9
-    assert {each["message"] for each in told} == {None}
+    reported = cloud.ask("GET", f"{SERVERS}/{server}/os-instance-actions")["instanceActions"]
+    assert len(reported) == 9
+    assert {each["message"] for each in reported} == {None}
 
 
 def test_what_the_agent_cannot_do(cloud: Cloud) -> None:
@@ -169,7 +169,7 @@ def test_a_server_is_shelved(cloud: Cloud) -> None:
     assert cloud.held(server) == {"host-2": 1}
 
 
-def test_saved_from_a_lost_host(cloud: Cloud) -> None:
+def test_evacuation_from_a_lost_host(cloud: Cloud) -> None:
     server = cloud.boot("saved")
     lost = cloud.show(server)[HOST]
     services = cloud.ask("GET", f"/compute/v2.1/os-services?host={lost}")["services"]

@@ -1,4 +1,4 @@
-"""Several services on one database: what one has acknowledged holds at every other at once."""
+"""Several services on one database: what one acknowledges holds at once for all others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROOMS = 3
 
 @dataclass(slots=True)
 class Cloud:
-    """Two services, the administrator's token, and an agent that is this test."""
+    """Two services, the administrator's token, and the test as the agent."""
 
     first: Started
     second: Started
@@ -51,7 +51,7 @@ class Cloud:
         return flavor_id
 
     def boot(self, at: Started, token: str | None = None, **more: Any) -> httpx.Response:
-        """Boot a server at one of the services."""
+        """Boot a server through one of the services."""
         hints = more.pop("hints", None)
         server = {"name": "a", "flavorRef": "v1", "networks": "none", "imageRef": "", **more}
         body = {"server": server} | ({} if hints is None else {"os:scheduler_hints": hints})
@@ -66,7 +66,7 @@ class Cloud:
         return answer.json().get("server", answer.status_code)
 
     def delete(self, at: Started, *server_ids: str) -> None:
-        """Delete servers at one of the services, and have the agent say that it is done."""
+        """Delete servers through one of the services, and have the agent report them gone."""
         for each in server_ids:
             gone = at.call("DELETE", f"/compute/v2.1/servers/{each}", self.admin)
             assert gone.status_code == NO_CONTENT
@@ -90,7 +90,7 @@ class Cloud:
         return project_id, user_id, logged_in(self.first, f"{name}-user", PASSWORD, name)
 
     def role(self, project_id: str, user_id: str) -> str:
-        """Where it is said that a user is a member of a project."""
+        """The path of a user's membership of a project."""
         found = self.first.call("GET", "/identity/v3/roles?name=member", self.admin)
         role_id = found.json()["roles"][0]["id"]
         return f"/identity/v3/projects/{project_id}/users/{user_id}/roles/{role_id}"
@@ -196,7 +196,7 @@ def test_a_token_revoked_in_one_process_is_refused_in_the_other(cloud: Cloud) ->
     cloud.project("short")
     for _ in range(5):
         token = logged_in(cloud.first, "short-user", PASSWORD, "short")
-        # It is remembered there from now on.
+        # From now on that service has the token in its cache.
         assert (asked(cloud.second, token), asked(cloud.first, token)) == (OK, OK)
         gone = cloud.first.call(
             "DELETE", "/identity/v3/auth/tokens", token, headers={"x-subject-token": token}
@@ -214,7 +214,7 @@ def test_a_role_revoked_in_one_process_is_gone_in_the_other(cloud: Cloud) -> Non
 
 
 def test_a_user_disabled_under_load_is_refused(cloud: Cloud) -> None:
-    """However many requests share a question, none is answered by what was known before."""
+    """However many requests share a lookup, none is answered from an outdated one."""
     _, user_id, token = cloud.project("shut")
     seen: list[tuple[float, int]] = []
     is_over = threading.Event()
@@ -261,13 +261,13 @@ def test_an_order_of_one_process_wakes_an_agent_waiting_at_the_other(cloud: Clou
             (order,) = answer.result()
             took_s = time.monotonic() - begun_s
         assert order["server_id"] == server_id
-        # Long before it would have looked by itself.
+        # Long before it would poll by itself.
         assert took_s < 4.0
         last = order["id"]
 
 
 def test_a_process_that_was_paused_continues_correctly(cloud: Cloud) -> None:
-    """It holds up the others for as long as the database lets it; nothing is lost by that."""
+    """It blocks the others as long as the database lets it; nothing is lost."""
     acknowledged: list[str] = []
     statuses: set[int] = set()
     is_over = threading.Event()
@@ -309,7 +309,7 @@ def test_a_process_that_was_paused_continues_correctly(cloud: Cloud) -> None:
 
 
 def stopped_with_the_turn(service: Started, is_written: Callable[[], bool]) -> bool:
-    """Stop a process; it goes on if it did not have the turn to write just then."""
+    """Pause a process; resume it if it was not the current writer."""
     service.process.send_signal(signal.SIGSTOP)
     if not is_written():
         return True
@@ -337,10 +337,10 @@ def test_periodic_tasks_run_in_one_process_at_a_time(cloud: Cloud) -> None:
 
 
 def turns(service: Started) -> int:
-    """How often a process has swept up late orders."""
+    """How often a process has run the task of late orders."""
     name = 'innkeeper_periodic_turns_total{task="late_orders"} '
-    told = service.http.get("/metrics").text.splitlines()
-    return sum(int(float(line.removeprefix(name))) for line in told if line.startswith(name))
+    output = service.http.get("/metrics").text.splitlines()
+    return sum(int(float(line.removeprefix(name))) for line in output if line.startswith(name))
 
 
 def eventually(is_so: Callable[[], bool], within_s: float) -> None:

@@ -1,4 +1,4 @@
-"""The real command: what it prints, draws and writes, and how it refuses."""
+"""The real command: its output, its plots and files, and its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEST = "best=FreeVcpusWeigher=-1,FreeMemoryWeigher=-1"
 PLOTS = {"packing.png", "stranded.png", "empty.png", "acceptance.png", "decisions.png"}
 PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 CALLED_FOR = ("src", "href", "srcset", "action", "data", "poster", "background")
-"""Attributes for whose values a browser goes to an address."""
+"""Attributes whose values a browser loads."""
 
 
 def simulate(
@@ -43,7 +43,7 @@ def rows(text: str, title: str) -> dict[str, list[str]]:
 
 
 class Page(HTMLParser):
-    """What a page calls for, and the words in it."""
+    """The addresses that a page loads, and its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Page(HTMLParser):
 
 
 def is_drawn(png: bytes) -> bool:
-    """Whether a picture is one, and has more than one color in it."""
+    """Whether a picture is a PNG with more than one color."""
     assert png.startswith(PNG_HEAD)
     pixels = imread(BytesIO(png), format="png")
     return bool(pixels.shape[0] > 100 and pixels.shape[1] > 100 and np.unique(pixels).size > 2)
@@ -151,7 +151,7 @@ def test_the_same_seed_prints_the_same() -> None:
 
 
 def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -> None:
-    # As Python finds it where it is not installed.
+    # As if it were not installed.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\nsys.modules['matplotlib'] = None\n", encoding="utf-8"
     )
@@ -167,7 +167,7 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("package", "told"),
+    ("package", "reported"),
     [
         ("raise ImportError('no such symbol\\nand much more')\n", "ImportError: no such symbol)"),
         ("raise RuntimeError('made for another machine.')\n", "RuntimeError: made for another"),
@@ -178,7 +178,7 @@ def test_numbers_need_no_matplotlib_and_plots_say_that_they_do(tmp_path: Path) -
     ],
 )
 def test_a_broken_matplotlib_is_reported_before_the_replay(
-    tmp_path: Path, package: str, told: str
+    tmp_path: Path, package: str, reported: str
 ) -> None:
     (tmp_path / "matplotlib").mkdir()
     (tmp_path / "matplotlib" / "__init__.py").write_text(package, encoding="utf-8")
@@ -189,12 +189,12 @@ def test_a_broken_matplotlib_is_reported_before_the_replay(
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("innkeeper simulate: Plots and the page need matplotlib, which is there")
-    assert told in line
+    assert reported in line
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["--hosts", "5x64c", "--trace", "nowhere.csv"], "Cannot read nowhere.csv"),
         (["--hosts", "64z", "--trace", "synthetic:1"], "A shape is numbers with"),
@@ -217,10 +217,10 @@ def test_a_broken_matplotlib_is_reported_before_the_replay(
         (["--trace", "synthetic:1"], "--hosts"),
     ],
 )
-def test_errors_are_reported_in_one_line(arguments: list[str], told: str) -> None:
+def test_errors_are_reported_in_one_line(arguments: list[str], reported: str) -> None:
     done = simulate(*arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
@@ -235,7 +235,7 @@ def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_service_does_not_import_matplotlib() -> None:
-    """The service's weight must not grow by what only plots need."""
+    """The service must not need the libraries of plots."""
     code = (
         "import sys; from innkeeper import commands, main; main.parser();"
         "print([name for name in sys.modules if name.startswith(('matplotlib',"

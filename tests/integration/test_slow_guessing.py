@@ -1,4 +1,4 @@
-"""Logging in with wrong passwords, over HTTP, by a clock that the test moves."""
+"""Logins with wrong passwords, over HTTP, with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from innkeeper.domain.errors import Unavailable
 from innkeeper.entrypoints.api.passwords import WAITING_FROM_ONE_MAX, WAITING_MAX
-from tests.support.pcloud_actors import PASSWORD, admin_token
+from tests.support.isolated_projects import PASSWORD, admin_token
 from tests.support.running import Running, running
 
 TOKENS = "/identity/v3/auth/tokens"
@@ -22,7 +22,7 @@ FREE = 3
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """Stands still until the test advances it."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC).replace(tzinfo=None)
@@ -37,7 +37,7 @@ class Clock:
 
 @contextmanager
 def clocked(folder: Path, **settings: Any) -> Iterator[tuple[Running, Clock]]:
-    """A service with a user "ann", and the clock by which it counts attempts."""
+    """A service with a user "ann", and the clock that counts its attempts."""
     wanted = {"auth": "builtin", "login_failures_free": FREE, **settings}
     with running(folder, **wanted) as service:
         clock = Clock()
@@ -64,7 +64,7 @@ def attempt(service: Running, password: str, source: str = "", **user: Any) -> A
 
 
 def statuses(service: Running, count: int, **more: Any) -> list[int]:
-    """What so many wrong passwords are answered with."""
+    """The statuses of this many wrong passwords."""
     return [attempt(service, "wrong", **more).status_code for _ in range(count)]
 
 
@@ -86,19 +86,20 @@ def test_after_a_few_wrong_passwords_one_has_to_wait(pair: tuple[Running, Clock]
 
 def test_known_and_unknown_names_are_throttled_alike(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
-    told = {}
+    reported = {}
     for name in ("ann", "nobody"):
-        told[name] = [
+        reported[name] = [
             attempt(service, "wrong", name=name, domain={"id": "default"}) for _ in range(FREE + 1)
         ]
     seen = {
-        name: [(each.status_code, each.text) for each in answers] for name, answers in told.items()
+        name: [(each.status_code, each.text) for each in answers]
+        for name, answers in reported.items()
     }
     assert seen["ann"] == seen["nobody"]
     assert seen["ann"][-1][0] == 429
 
 
-def test_by_id_or_by_name_it_is_one_user(pair: tuple[Running, Clock]) -> None:
+def test_logins_by_id_and_by_name_count_together(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     user_id = attempt(service, PASSWORD).json()["token"]["user"]["id"]
     assert statuses(service, FREE, id=user_id) == [401] * FREE
@@ -128,7 +129,7 @@ def test_all_processes_of_a_database_count_together(tmp_path: Path) -> None:
         assert attempt(second, PASSWORD).status_code == 429
 
 
-def test_many_at_the_same_time_are_counted_one_by_one(pair: tuple[Running, Clock]) -> None:
+def test_concurrent_attempts_are_all_counted(pair: tuple[Running, Clock]) -> None:
     service, _ = pair
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: attempt(service, "wrong").status_code, range(12)))

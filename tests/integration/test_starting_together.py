@@ -1,4 +1,4 @@
-"""Several services that find an empty database at the same moment: one makes its schema."""
+"""Several services find an empty database at the same moment: one creates its schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUSY_S = 5.0
 
 
 def in_other_orders(url: str) -> list[str]:
-    """The same nodes, each of them once the first: a process tries them in their order."""
+    """The same nodes, each once the first: a process tries them in order."""
     head, _, rest = url.partition("@")
     listed, _, database = rest.partition("/")
     hosts = listed.split(",")
@@ -50,7 +50,7 @@ PLACES: Mapping[str, Callable[[Path], list[str]]] = {
     **{kind: of_one(kind) for kind in DATABASES},
     "galera": of_cluster,
 }
-"""By the kind of database: gives addresses of an empty one, for one process each."""
+"""By the kind of database: gives addresses of one empty database, one for each process."""
 
 
 @pytest.fixture(params=PLACES)
@@ -92,7 +92,7 @@ def test_one_process_creates_the_schema_while_others_wait(
             for table in (resource_classes, traits):
                 names = list(tx.execute(sa.select(table.c.name)).scalars())
                 assert len(set(names)) == len(names)
-        # And all of them write.
+        # All of them can write.
         with each.write() as tx:
             tx.execute(traits.update().values(updated_at=NOW))
 

@@ -1,4 +1,4 @@
-"""Programs that cannot start say why in one line; those that are told to stop do, once."""
+"""Programs that cannot start give the reason in one line; a stop signal stops them once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BURSTS = 6
 def ended(
     *options: str, before: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What a program said that ended by itself."""
+    """The output of a program that ended by itself."""
     return subprocess.run(
         [sys.executable, "-m", "innkeeper.main", *options],
         env={"PYTHONPATH": str(SOURCE), "PATH": os.environ["PATH"]},
@@ -40,7 +40,7 @@ def ended(
 
 
 def refused(program: subprocess.CompletedProcess[str]) -> str:
-    """The one line with which a program refused to start."""
+    """The one line of a program that refuses to start."""
     lines = program.stderr.splitlines()
     assert (program.returncode, len(lines)) == (2, 1), program.stderr
     return lines[0]
@@ -83,7 +83,7 @@ def test_a_database_that_is_spoilt(tmp_path: Path, command: str) -> None:
 
 
 def no_room() -> None:
-    """Let the files of this process grow to a few pages only, as on a disk that is full."""
+    """Limit the files of this process to a few pages, like a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, FILE_BYTES_MAX))
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
 
 
 def locked(state_dir: Path) -> bool:
-    """Whether an agent has begun there."""
+    """Whether an agent has started in this folder."""
     return (state_dir / "fake.sqlite3").exists()
 
 
@@ -152,7 +152,7 @@ def test_an_agent_stops_with_its_parent(tmp_path: Path, is_early: bool) -> None:
         eventually(lambda: locked(state_dir), True)
     parent.kill()
     parent.communicate()
-    # The agent has the pipe from its parent; it is closed when the last of them is gone.
+    # The agent has the pipe from its parent; it closes with the parent's last process.
     with os.fdopen(reading, "rb") as output:
         assert output.read() == b""
 
@@ -168,11 +168,11 @@ def test_an_agent_continues_when_its_log_has_no_reader(tmp_path: Path) -> None:
     )
     os.close(writing)
     eventually(lambda: locked(tmp_path), True)
-    # It says at once that there is no service.
+    # It reports at once that there is no service.
     with pytest.raises(subprocess.TimeoutExpired):
         program.wait(1.0)
     program.send_signal(signal.SIGTERM)
-    # With the latter the interpreter says, at its very end, that its stream was not read.
+    # With the latter the interpreter reports at its end that its stream was not read.
     assert program.wait(WITHIN_S) in (0, 120)
 
 
@@ -180,11 +180,9 @@ def test_an_agent_continues_when_its_log_has_no_reader(tmp_path: Path) -> None:
     "words",
     [("admin-password",), ("encryption-key", "show"), ("agent-credential", "host-1"), ("audit",)],
 )
-def test_a_look_at_a_wrong_place_makes_nothing_there(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_read_only_command_creates_no_files(words: tuple[str, ...], tmp_path: Path) -> None:
     there = tmp_path / "mistyped"
-    told = ended(*words, "--data-dir", str(there))
-    assert told.returncode == 2
-    assert told.stderr == f"innkeeper: There is no database at {there / 'innkeeper.sqlite3'}.\n"
+    reported = ended(*words, "--data-dir", str(there))
+    assert reported.returncode == 2
+    assert reported.stderr == f"innkeeper: There is no database at {there / 'innkeeper.sqlite3'}.\n"
     assert not there.exists()

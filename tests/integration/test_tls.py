@@ -1,4 +1,4 @@
-"""TLS with real certificates: the service's, and those of agents that call it."""
+"""TLS with real certificates: the service's, and those of its agents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @contextmanager
 def serving(folder: Path, pair: Pair, *options: str, **environ: str) -> Iterator[str]:
-    """The program with a certificate; gives the address that it tells."""
+    """The program with a certificate; gives the address that it prints."""
     command = [sys.executable, "-m", "innkeeper.main", "serve", "--port", "0", "--auth", "none"]
     command += ["--data-dir", str(folder / "data"), *options]
     ours = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
@@ -67,8 +67,8 @@ def states(asking: httpx.Client) -> dict[str, Any]:
 
 
 def test_service_and_agents_over_tls(tmp_path: Path, authority: Authority) -> None:
-    """The agent that the service starts believes it; one that does not know the authority
-    never says who it is."""
+    """The service's own agent trusts it; an agent that does not know the authority never sends
+    its token."""
     pair = authority.pair("service")
     ca = str(authority.file)
     with serving(tmp_path, pair, "--demo-hosts", "1", OS_CACERT=ca) as url:
@@ -109,7 +109,7 @@ def test_a_client_without_a_certificate_is_refused(tmp_path: Path, authority: Au
 
 
 def shown(context: ssl.SSLContext, trust: ssl.SSLContext) -> int:
-    """The serial number of the certificate that is shown to a new connection."""
+    """The serial number of the certificate for a new connection."""
     here, there = socket.socketpair()
 
     def answer() -> None:
@@ -136,7 +136,7 @@ def test_a_renewed_certificate_is_used_at_once(authority: Authority) -> None:
     assert certificates.renew()
     second = shown(certificates.context, trust)
     assert first != second
-    # Half of a renewal: the key of one certificate beside another one.
+    # Half of a renewal: a new key beside the old certificate.
     other = authority.pair("other")
     pair.key.write_bytes(other.key.read_bytes())
     assert not certificates.renew()
@@ -174,8 +174,8 @@ def test_a_certificate_that_cannot_be_used_stops_the_start(
     file.write_text("".join(f'{name} = "{text}"\n' for name, text in settings.items()))
     command = ["serve", "--port", "0", "--auth", "none", "--config", str(file)]
     assert main([*command, "--data-dir", str(tmp_path / "data")]) == 2
-    told = capsys.readouterr().err
-    assert "innkeeper: Cannot " in told and "Traceback" not in told
+    reported = capsys.readouterr().err
+    assert "innkeeper: Cannot " in reported and "Traceback" not in reported
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Spans of requests reach a collector, and go on where the caller's trace was."""
+"""Spans of requests reach a collector, and continue the caller's trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARENT_ID = "00f067aa0ba902b7"
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes spans as OpenTelemetry's own collector does."""
+    """Receives spans as OpenTelemetry's own collector does."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Taking)
@@ -28,14 +28,14 @@ class Taking(BaseHTTPRequestHandler):
     server: Collector
 
     def do_POST(self) -> None:
-        """Keep what was sent."""
+        """Store the request."""
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.taken.append(ExportTraceServiceRequest.FromString(body))
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, format: str, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

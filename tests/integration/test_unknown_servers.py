@@ -40,8 +40,8 @@ def test_ten_thousand_unknown_servers_are_one_line(tmp_path: Path) -> None:
             servers = [str(uuid.UUID(int=number)) for number in range(1, SERVERS + 1)]
             inventories = {"VCPU": {"total": 8}}
             host = {"name": "one", "inventories": inventories, "servers": servers}
-            told = client.put(f"{agents}/{agent['id']}/hosts", json={"hosts": [host]})
-            assert told.status_code == 200, told.text
+            reported = client.put(f"{agents}/{agent['id']}/hosts", json={"hosts": [host]})
+            assert reported.status_code == 200, reported.text
     finally:
         service.terminate()
         said = service.communicate(timeout=WITHIN_S)[1]

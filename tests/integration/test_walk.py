@@ -38,7 +38,7 @@ def test_a_boot_passes_the_files_of_the_walk_in_their_order(tmp_path: Path) -> N
 
 
 def files_of_a_boot(folder: Path) -> list[str]:
-    """The source files in which a function was called by a boot, in order."""
+    """The source files with a function that a boot calls, in order."""
     called: list[str] = []
 
     def profile(frame: FrameType, event: str, arg: Any) -> None:
@@ -48,7 +48,7 @@ def files_of_a_boot(folder: Path) -> list[str]:
             called.append(Path(path).relative_to(SOURCE).as_posix())
 
     environ = {"INNKEEPER_AUTH": "none", "INNKEEPER_DATA_DIR": str(folder)}
-    # Threads take the profiler over when they start, so it is set before the service starts.
+    # Threads inherit the profiler at their start, so it is set before the service starts.
     with profiled(profile), capture_logs():
         service = wiring.Service(load(None, environ))
         service.start()

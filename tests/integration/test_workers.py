@@ -1,4 +1,4 @@
-"""Several workers on one port: they end, stop and come back, and clients hardly notice."""
+"""Several workers on one port: they die, stop and are replaced, with little effect on clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKED = 12
 
 
 def settings(folder: Path, kind: str) -> dict[str, str]:
-    """Everybody is believed, on a database of this kind."""
+    """No authentication, and a database of this kind."""
     return {"auth": "none", "database_url": DATABASES[kind](folder), **UNLIMITED}
 
 
@@ -41,7 +41,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 
 def workers_of(service: Started) -> set[int]:
-    """The processes that the supervisor has started, but for agents."""
+    """The processes that the supervisor has started, except agents."""
     pid = service.process.pid
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = {int(each) for task in tasks for each in task.read_text().split()}
@@ -59,7 +59,7 @@ def command(pid: int) -> bytes:
 
 
 def is_served(service: Started) -> bool:
-    """Whether a new connection is answered."""
+    """Whether a new connection gets an answer."""
     try:
         return bool(httpx.get(service.http.base_url.join("/healthz"), verify=NOBODY).text == "ok")
     except httpx.TransportError:
@@ -71,7 +71,7 @@ def flavor(name: str) -> dict[str, Any]:
 
 
 def anew(service: Started, method: str, path: str, **more: Any) -> httpx.Response:
-    """Send one request on a connection of its own, to whichever worker gets it."""
+    """Send one request on a new connection, to any worker."""
     url = service.http.base_url.join(path)
     headers = {**VERSIONS, "x-auth-token": "admin"}
     return httpx.request(method, url, headers=headers, timeout=WITHIN_S, verify=NOBODY, **more)
@@ -110,17 +110,17 @@ def test_workers_are_replaced_and_count_together(tmp_path: Path) -> None:
         assert set(acknowledged) <= {each["id"] for each in listed}
         for _ in range(ASKED):
             assert anew(service, "GET", "/compute/v2.1/os-aggregates").status_code == 200
-        # Whoever is asked, with what the killed one had counted.
-        told = [anew(service, "GET", "/metrics").text for _ in range(4)]
-        assert {count(each, "/v2.1/os-aggregates", "GET") for each in told} == {ASKED}
-        assert count(told[0], "/v2.1/flavors", "POST") >= len(acknowledged)
+        # Any worker answers, with the counts of the killed one.
+        reported = [anew(service, "GET", "/metrics").text for _ in range(4)]
+        assert {count(each, "/v2.1/os-aggregates", "GET") for each in reported} == {ASKED}
+        assert count(reported[0], "/v2.1/flavors", "POST") >= len(acknowledged)
         assert service.stop() == 0
 
 
-def count(told: str, path: str, method: str) -> int:
-    """How many requests a service says that it has answered with success."""
+def count(reported: str, path: str, method: str) -> int:
+    """How many requests a service reports as successful."""
     begin = "innkeeper_request_seconds_count{"
-    lines = [each for each in told.splitlines() if each.startswith(begin)]
+    lines = [each for each in reported.splitlines() if each.startswith(begin)]
     wanted = (f'path="{path}"', f'method="{method}"', 'status="200"')
     found = [each for each in lines if all(part in each for part in wanted)]
     return sum(int(float(each.rpartition(" ")[2])) for each in found)
@@ -158,7 +158,7 @@ def test_workers_end_without_their_supervisor(tmp_path: Path) -> None:
 
 
 def refused_beside(service: Started, folder: Path) -> tuple[int, str]:
-    """How a second service ends that is to serve the same port."""
+    """The output of a second service on the same port."""
     port = str(service.http.base_url.port)
     other = subprocess.run(
         [
@@ -171,5 +171,5 @@ def refused_beside(service: Started, folder: Path) -> tuple[int, str]:
         timeout=WITHIN_S,
         check=False,
     )
-    told = other.stderr.replace(port, "PORT")
-    return other.returncode, told
+    reported = other.stderr.replace(port, "PORT")
+    return other.returncode, reported

@@ -25,8 +25,8 @@ from innkeeper.systems.placement.allocations import (
     write_together,
 )
 from tests.properties.test_claims import CLASSES, NOW, PROVIDERS, TOTAL, template
+from tests.support.change_feed import changes_since
 from tests.support.databases import open_store
-from tests.support.told import told_since
 
 CONSUMERS = tuple(f"10000000-0000-4000-8000-00000000000{n}" for n in range(4))
 SECOND = timedelta(seconds=1)
@@ -78,7 +78,7 @@ def state(store: Store) -> State:
             sorted((row.consumer_uuid, row.provider_id, row.class_id, row.used) for row in rows),
             allocations.consumers_by_uuid(tx, [ConsumerUuid(each) for each in CONSUMERS]),
             [views[pid].generation for pid in ids],
-            dict(told_since(tx)),
+            dict(changes_since(tx)),
         )
 
 

@@ -23,6 +23,7 @@ from innkeeper.systems.placement.allocations import AllocationUpdate
 from innkeeper.systems.placement.candidates import CandidateSearcher
 from tests.support import reference_candidates
 from tests.support.executors import find
+from tests.support.forest_rows import NOW, change, plant, store_in
 from tests.support.forests import (
     SHARES,
     Forest,
@@ -36,7 +37,6 @@ from tests.support.forests import (
     draw_wide_tree,
     happens,
 )
-from tests.support.planting import NOW, change, plant, store_in
 from tests.support.reference_candidates import Found
 
 # A failure is made small before it is shown, which takes longer than finding it.

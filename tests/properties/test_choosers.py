@@ -14,7 +14,7 @@ from innkeeper.domain.placing import Expression, GroupRule, RequestSpec, Rules
 from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
-from tests.support.choosing import near
+from tests.support.host_facts import near
 from tests.support.plain_hosts import PCLOUDS, PlainCloud, PlainHost, table_for
 from tests.support.plain_queries import satisfies
 from tests.support.plain_rules import FILTER_RULES, WEIGHER_RULES

@@ -55,7 +55,7 @@ from innkeeper.systems.placement.allocations import (
 from innkeeper.systems.placement.reshape import ProviderShape
 from tests.support.clouds import NOW, Cloud, cloud_in, reported, steps_of
 from tests.support.clouds import inventories as inventories_of
-from tests.support.losing import Losing
+from tests.support.failing_commits import FailingCommits
 
 HOSTS = 4
 SETS = 2
@@ -339,7 +339,7 @@ def lose(cloud: Cloud, steps: list[tuple[str, Any]]) -> None:
     """Carry out a batch of which nothing comes to be, and do not look at the table yet: the
     next batch begins with what this one left behind."""
     batch = steps_of(steps)
-    answers = batches.carry_out(Losing(cloud.store), cloud.executor, batch)
+    answers = batches.carry_out(FailingCommits(cloud.store), cloud.executor, batch)
     assert all(isinstance(each, Busy) for each in answers)
 
 

@@ -32,7 +32,7 @@ from innkeeper.systems.pclouds import pclouds
 from tests.support.clouds import reported
 from tests.support.moves import Movers
 from tests.support.pcloud_steps import FLAVORS, GONE, HOSTS, NAMES, Steps
-from tests.support.planners import Planner
+from tests.support.plan_checks import Planner
 
 EXAMPLES = int(os.environ.get("PCLOUDS_EXAMPLES", "10"))
 EXAMPLE_MAX_S = 60

@@ -31,7 +31,7 @@ from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import claims, inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, steps_of
 from tests.support.clouds import inventories as inventories_of
-from tests.support.losing import Losing
+from tests.support.failing_commits import FailingCommits
 from tests.support.pools import RACK, ROW, add_pool, join, pool_uuid, resize
 
 HOSTS, POOLS = 3, 2
@@ -197,7 +197,7 @@ def carry_out(cloud: Cloud, batch: Batch) -> None:
     if batch.fate == "lost":
         # Nobody mends the table here: the next batch begins with what this one left.
         lost = steps_of(steps)
-        answers = batches.carry_out(Losing(cloud.store), cloud.executor, lost)
+        answers = batches.carry_out(FailingCommits(cloud.store), cloud.executor, lost)
         assert all(isinstance(each, Busy) for each in answers)
         return
     accident = [("write", break_off)] if batch.fate == "poison" else []

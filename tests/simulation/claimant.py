@@ -1,7 +1,7 @@
-"""A process that claims unit after unit until nothing is left; ``test_writers`` starts several.
+"""A process that claims units until none is left; ``test_writers`` starts several.
 
-It looks in one transaction and commits in another, as deciders do that keep a host table of
-their own, so that the others come between. Whoever is too late looks again.
+It reads in one transaction and commits in another, as services with a host table do, so other
+processes commit in between. A claim that fails the comparison reads again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLASS = "VCPU"
 
 
 class Claimant:
-    """Claims one unit at a time of one provider, and counts how that went."""
+    """Claims one unit at a time of one provider, and counts the results."""
 
     def __init__(self, store: Store, provider_id: ProviderId) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class Claimant:
             with self._store.write() as tx:
                 (refusal,) = claims.commit_together(tx, [Claim((wanted,), seen)], now())
         except Unavailable:
-            # Nobody was told that it happened; the sums at the end show that it did not.
+            # The claim was not acknowledged; the sums at the end show that it was not committed.
             self.conflicts += 1
             return True
         assert refusal is None or isinstance(refusal, ProviderChanged), refusal
@@ -63,7 +63,7 @@ class Claimant:
 
 
 def main() -> None:
-    """Wait for a line, so that all begin at once; then claim, and tell what happened."""
+    """Wait for a line, so that all begin at once; then claim, and print the results."""
     directory, provider_id = sys.argv[1], ProviderId(int(sys.argv[2]))
     store = connect(load(None, environ={}, overrides={"data_dir": directory}))
     claimant = Claimant(store, provider_id)

@@ -1,7 +1,7 @@
-"""Clients that boot, delete and claim at random, and keep a ledger of what they were promised.
+"""Clients that boot, delete and claim at random, and record the answers in a ledger.
 
-Always true: a thing whose answer never came is noted as possible, neither as done nor as not
-done; only one client ever touches a thing.
+Always true: an operation without an answer is recorded as unknown, neither done nor failed;
+only one client uses each server or consumer.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ POOL = "50000000-0000-4000-8000-000000000000"
 RECONNECT_S = 0.05
 
 Holding = dict[str, dict[str, int]]
-"""What one consumer holds: provider -> resource class -> amount."""
+"""The holdings of one consumer: provider -> resource class -> amount."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What one client asked for, and what it was told."""
+    """The requests of one client, and their answers."""
 
     asked_names: set[str] = field(default_factory=set)
     booted: dict[str, str] = field(default_factory=dict)
@@ -39,22 +39,22 @@ class Ledger:
     deleted: set[str] = field(default_factory=set)
     """Servers whose deletion was acknowledged."""
     holdings: dict[str, list[Holding]] = field(default_factory=dict)
-    """For each consumer what it may hold: one thing after an acknowledgement, more after a
-    write whose answer never came."""
+    """What each consumer may hold: one entry after an acknowledgement, more after a
+    write without an answer."""
     acknowledged: int = 0
     accidents: list[str] = field(default_factory=list)
     lost: int = 0
-    """Requests whose answer never came."""
+    """The number of requests without an answer."""
 
 
 class Client:
-    """One client with dice, a ledger and a thread of its own."""
+    """One client with its own random numbers, ledger and thread."""
 
     def __init__(
         self, number: int, seed: int, caller: Caller, providers: list[str], over: threading.Event
     ) -> None:
         self.name = f"client-{number}"
-        # Not a subclass: a thread has private methods too, and whoever shadows one is sorry.
+        # Not a subclass of Thread, whose private methods could be overridden by accident.
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.ledger = Ledger()
         self._dice = random.Random(f"{seed}/{number}")  # noqa: S311 - to be repeated
@@ -64,7 +64,7 @@ class Client:
         self._sent = 0
 
     def start(self) -> None:
-        """Begin; the client ends when it is over."""
+        """Start; the client runs until the run is over."""
         self._thread.start()
 
     def join(self, timeout_s: float) -> None:
@@ -79,7 +79,7 @@ class Client:
         self._caller.close()
 
     def _call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """One request; status 0 where the answer never came."""
+        """Send one request; status 0 if there was no answer."""
         try:
             answer = self._caller.call(method, path, body)
         except LOST:

@@ -1,7 +1,7 @@
-"""The real programs as processes that can be killed at any moment and started again.
+"""The real programs as processes that can be killed and restarted at any moment.
 
-Always true: a service comes back at the same address on the same data; what a program wrote to
-its log is kept, to be shown when a test fails.
+Always true: a service restarts at the same address on the same data; a program's log is
+kept, to be shown when a test fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STOP_WITHIN_S = 30.0
 LOOK_AGAIN_S = 0.02
 CALL_WITHIN_S = 30.0
 LOST = httpx.TransportError
-"""What a call raises whose answer never came."""
+"""The errors of a call without an answer."""
 UNLIMITED = {
     "INNKEEPER_QUOTA_INSTANCES": "-1",
     "INNKEEPER_QUOTA_CORES": "-1",
@@ -40,7 +40,7 @@ UNLIMITED = {
 
 @dataclass(slots=True)
 class Program:
-    """One ``innkeeper`` command that can be started again and again."""
+    """One ``innkeeper`` command that can be restarted."""
 
     words: list[str]
     log: Path
@@ -50,7 +50,7 @@ class Program:
     """Another one is a program of the tests."""
 
     def start(self) -> None:
-        """Start it; the caller finds out when it is there."""
+        """Start it; the caller waits until it is ready."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
         environment = {**kept, **self.settings}
         with self.log.open("ab") as log:
@@ -65,11 +65,11 @@ class Program:
                 )
 
     def kill(self) -> None:
-        """End it as a power failure of the process would: no handler of its own runs."""
+        """Kill it like a power failure: none of its handlers runs."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it as an operator would; what does not go is killed."""
+        """Stop it as an operator does; kills it if it does not stop."""
         self._end(signal.SIGTERM)
 
     def _end(self, number: signal.Signals) -> None:
@@ -86,14 +86,14 @@ class Program:
 
 @dataclass(slots=True)
 class Answer:
-    """What came back."""
+    """An answer."""
 
     status: int
     body: Any
 
 
 class Caller:
-    """One client, which opens its connection anew after it was lost."""
+    """One client, which reconnects after its connection is lost."""
 
     def __init__(self, port: int, token: str = "admin") -> None:
         self._http = httpx.Client(
@@ -108,18 +108,18 @@ class Caller:
         )
 
     def call(self, method: str, path: str, body: Any = None) -> Answer:
-        """Send one request; raises :data:`LOST` where the answer never came."""
+        """Send one request; raises :data:`LOST` if there is no answer."""
         found = self._http.request(method, path, json=body)
         is_json = found.headers.get("content-type", "").startswith("application/json")
         return Answer(found.status_code, found.json() if is_json and found.content else None)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._http.close()
 
 
 class Cloud:
-    """A service and an agent with made-up hosts without disks, on one data directory."""
+    """A service and an agent with simulated hosts without disks, on one data directory."""
 
     def __init__(self, directory: Path, hosts: int, size: int) -> None:
         self.data_dir = directory / "data"
@@ -174,7 +174,7 @@ class Cloud:
 
 
 def wait_until(is_so: Callable[[], bool], what: str, within_s: float = START_WITHIN_S) -> None:
-    """Look again and again until it is so; fail when it takes too long."""
+    """Poll until it is so; fail when it takes too long."""
     deadline = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain for {what}"

@@ -1,4 +1,4 @@
-"""Kill the service at any moment: what it acknowledged is there, once, and the sums are right.
+"""Kill the service at any moment: acknowledged writes exist once, and the sums are right.
 
 ``SIMULATION_KILLS`` and ``SIMULATION_SEED`` make longer and other runs.
 """
@@ -53,7 +53,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180 + PER_KILL_S * KILLS)]
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """A cloud that runs; its logs' ends are printed, which pytest shows for a failed test."""
+    """A running cloud; prints the ends of its logs, which pytest shows for a failed test."""
     made = Cloud(tmp_path, HOSTS, HOST_SIZE)
     try:
         made.start()
@@ -80,7 +80,7 @@ def test_nothing_acknowledged_is_lost(cloud: Cloud) -> None:
 
 
 def run_and_check(cloud: Cloud, caller: Caller) -> None:
-    """Let clients and deaths loose on the cloud, then compare it with what was promised."""
+    """Run clients and kills on the cloud, then compare it with the acknowledgements."""
     flavor = {"id": FLAVOR_ID, "name": FLAVOR_ID, **FLAVOR}
     assert caller.call("POST", "/compute/v2.1/flavors", {"flavor": flavor}).status == 200
     hosts = cloud.providers(caller)
@@ -96,7 +96,7 @@ def run_and_check(cloud: Cloud, caller: Caller) -> None:
 
 
 def add_pool(caller: Caller, hosts: list[str]) -> None:
-    """Give all hosts their disks: one pool, as large as their disks would be together."""
+    """Give all hosts their disks: one pool, as large as their disks together."""
     path = "/placement/resource_providers"
     write(caller, "POST", path, {"name": "pool", "uuid": POOL})
     has = {"DISK_GB": {"total": HOSTS * HOST_SIZE}}
@@ -115,7 +115,7 @@ def write(caller: Caller, method: str, path: str, body: Any) -> None:
 
 
 def run_and_kill(cloud: Cloud, providers: list[str]) -> list[Ledger]:
-    """Keep clients busy while the service dies again and again; give what they were told."""
+    """Keep clients busy while the service is killed repeatedly; gives their ledgers."""
     dice = random.Random(SEED)  # noqa: S311 - to be repeated, not to be secret
     over = threading.Event()
     clients = [Client(number, SEED, cloud.caller(), providers, over) for number in range(CLIENTS)]
@@ -137,7 +137,7 @@ def run_and_kill(cloud: Cloud, providers: list[str]) -> list[Ledger]:
 
 
 def wait_for_more(clients: list[Client], count: int) -> None:
-    """Wait until so many more requests were acknowledged."""
+    """Wait until this many more requests were acknowledged."""
 
     def acknowledged() -> int:
         return sum(each.ledger.acknowledged for each in clients)
@@ -147,7 +147,7 @@ def wait_for_more(clients: list[Client], count: int) -> None:
 
 
 def all_servers(caller: Caller) -> list[Any]:
-    """Every server that there is, over all pages."""
+    """Every server, over all pages."""
     found: list[Any] = []
     marker = ""
     while True:
@@ -160,12 +160,12 @@ def all_servers(caller: Caller) -> list[Any]:
 
 
 def unsettled(servers: list[Any]) -> list[Any]:
-    """Servers that somebody still works on."""
+    """Servers with a task that is not finished."""
     return [each for each in servers if each["OS-EXT-STS:task_state"] is not None]
 
 
 def check_ledgers(ledgers: list[Ledger]) -> None:
-    """The run was one: much was done, some answers were lost, and nothing went wrong."""
+    """The run was useful: many requests succeeded, some answers were lost, none was an error."""
     assert [accident for each in ledgers for accident in each.accidents] == []
     assert sum(len(each.booted) for each in ledgers) > KILLS
     assert sum(len(each.deleted) for each in ledgers) > 0
@@ -174,7 +174,7 @@ def check_ledgers(ledgers: list[Ledger]) -> None:
 
 
 def check_servers(servers: list[Any], ledgers: list[Ledger]) -> None:
-    """Each acknowledged server is there once, each acknowledged deletion took effect."""
+    """Each acknowledged server exists once, each acknowledged deletion took effect."""
     names = Counter(each["name"] for each in servers)
     assert [name for name, count in names.items() if count > 1] == []
     there = {each["id"]: each for each in servers}
@@ -192,13 +192,13 @@ def check_servers(servers: list[Any], ledgers: list[Ledger]) -> None:
 
 
 def holding(caller: Caller, consumer: str) -> Holding:
-    """What a consumer holds, as the Placement API tells it."""
+    """A consumer's allocations, as the Placement API shows them."""
     found = caller.call("GET", f"/placement/allocations/{consumer}").body["allocations"]
     return {provider: line["resources"] for provider, line in found.items()}
 
 
 def check_holdings(caller: Caller, held: dict[str, Holding], ledgers: list[Ledger]) -> None:
-    """Servers hold what their flavor says, deleted ones nothing, others what they claimed."""
+    """Servers hold what their flavor says, deleted ones nothing, other consumers their claims."""
     for uuid, amounts in held.items():
         assert amounts.get(POOL) == HELD_OF_POOL, uuid
         assert [line for each, line in amounts.items() if each != POOL] == [HELD_OF_HOST], uuid
@@ -213,7 +213,7 @@ def check_holdings(caller: Caller, held: dict[str, Holding], ledgers: list[Ledge
 def check_sums(
     caller: Caller, cloud: Cloud, held: dict[str, Holding], ledgers: list[Ledger]
 ) -> None:
-    """What is used of each provider is what its consumers hold, and nothing else."""
+    """The usage of each provider is the sum of its consumers' allocations."""
     sums: dict[str, Counter[str]] = {each: Counter() for each in cloud.providers(caller)}
     for amounts in held.values():
         for provider, line in amounts.items():
@@ -225,7 +225,7 @@ def check_sums(
 
 
 def plant(database: Path) -> None:
-    """Write what no program of ours would: an allocation of a consumer that does not exist."""
+    """Write an allocation of a consumer that does not exist, which no program of ours does."""
     store = sqlite3.connect(database)
     with store:
         store.execute(

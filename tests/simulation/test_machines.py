@@ -1,7 +1,7 @@
-"""Servers are moved by agents that are slow, fail, and tell too late.
+"""Servers are moved by agents that are slow, fail, and report late.
 
-At every moment, whatever is on a host is held there, so nobody else is placed on it. In the end
-each server is where the service says, and nothing of it anywhere else.
+At every moment, a server on a host is accounted for there, so its capacity is not given away.
+In the end each server is where the service says, and has no remains anywhere else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHELVED = ("shelve", "keep", "offload", "unshelve", "unshelve", "cold", "confirm
 
 
 class Story:
-    """One cloud, and what a pair of dice makes of it."""
+    """One cloud, and a random sequence of actions on it."""
 
     def __init__(self, folder: Path, seed: int, actions: tuple[str, ...]) -> None:
         self.dice = Random(seed)  # noqa: S311 - not a secret
@@ -45,11 +45,11 @@ class Story:
         self.machines = Machines(self.movers, self.dice)
         self.actions = actions
         self.servers: list[ServerId] = []
-        # Whoever deletes a server frees its host at once where that is down.
+        # Deleting a server frees its host at once where that host is down.
         self.deleted: set[tuple[str | None, ServerId]] = set()
 
     def tell(self) -> None:
-        """Go through the story, and look at every moment whether it is true."""
+        """Run the sequence, and check the invariants after every step."""
         steps = (self.act, self.take, self.machines.go_on, self.machines.tell, self.wait)
         for step in self.dice.choices(steps, (15, 20, 35, 25, 5), k=STEPS):
             step()
@@ -74,7 +74,7 @@ class Story:
         return is_there and self.movers.migration(uuid).source_host == host
 
     def take(self) -> None:
-        """One of the agents asks for work."""
+        """One of the agents polls for work."""
         self.machines.take(self.dice.choice((AGENT, OTHER)).id)
 
     def wait(self) -> None:
@@ -84,7 +84,7 @@ class Story:
         self.movers.sweep()
 
     def act(self) -> None:
-        """Somebody asks for something, which may be refused."""
+        """A user requests an action, which may be rejected."""
         if len(self.servers) < SERVERS_MAX:
             self.movers.wait(1)
             self.servers.append(self.machines.boot(self.dice.choice(HOSTS)))
@@ -98,7 +98,7 @@ class Story:
         self.movers.judge()
 
     def ways(self, uuid: ServerId) -> dict[str, Callable[[], Any]]:
-        """What can be done to a server."""
+        """The actions that are possible for a server."""
         movers = self.movers
         return {
             "big": lambda: movers.resize(uuid, "big"),
@@ -119,7 +119,7 @@ class Story:
         }
 
     def abort(self, uuid: ServerId) -> None:
-        """Stop what is being sent."""
+        """Abort a live migration."""
         under_way = self.movers.cloud.read(lambda tx: migrations.in_progress(tx, uuid))
         for each in under_way:
             self.movers.act(migrations.abort, uuid, each.id, in_queue=True)

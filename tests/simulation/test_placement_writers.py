@@ -1,7 +1,7 @@
-"""Many clients of the Placement API at once, of one service or of two on the same database.
+"""Many clients of the Placement API at once, on one service or two with the same database.
 
-Always true, at every moment: no more is held of a provider than it has. And at the end: what
-was answered with success is there, and every consumer counted each of its writes once.
+Always true, at every moment: the usage of a provider is within its capacity. At the end:
+acknowledged writes exist, and each consumer's generation counts each of its writes once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CAPACITY = 20
 THREADS = 8
 WRITES_EACH = 12
 SHARED = tuple(f"00000000-0000-4000-8000-0000000000c{n}" for n in range(3))
-"""Consumers that everybody writes; each thread has one of its own besides."""
+"""Consumers that all threads write; each thread has one of its own besides."""
 CONFLICT = "placement.concurrent_update"
 LOST = "concurrently updated"
-"""What a client reads whose write was overtaken too often; here nobody's should be."""
+"""The text for a write with too many conflicts; it must not occur here."""
 
 
 @pytest.fixture(params=[1, 2], ids=["one service", "two services"])
@@ -54,7 +54,7 @@ def ask(service: Running, method: str, path: str, body: Any = None) -> Any:
 
 
 def resize(service: Running, provider: str, totals: dict[str, int]) -> None:
-    """Say what a provider has."""
+    """Set a provider's inventory."""
     body = {
         "resource_provider_generation": 0,
         "inventories": {name: {"total": total} for name, total in totals.items()},
@@ -64,7 +64,7 @@ def resize(service: Running, provider: str, totals: dict[str, int]) -> None:
 
 
 def holding(amounts: dict[str, dict[str, int]], seen: int | None) -> dict[str, Any]:
-    """The body that lets a consumer hold so much."""
+    """The body that sets a consumer's allocations."""
     return {
         "allocations": {each: {"resources": resources} for each, resources in amounts.items()},
         "project_id": "project",
@@ -75,13 +75,13 @@ def holding(amounts: dict[str, dict[str, int]], seen: int | None) -> dict[str, A
 
 
 def code_of(answer: Any) -> str:
-    """The code of a refusal."""
+    """The code of an error."""
     return str(answer.json()["errors"][0]["code"])
 
 
 @contextmanager
 def watched(service: Running) -> Iterator[None]:
-    """Look all the time whether more is held than there is."""
+    """Check all the time whether more is held than there is."""
     is_over = Event()
 
     def watch() -> int:
@@ -103,7 +103,7 @@ def watched(service: Running) -> Iterator[None]:
 
 
 def all_at_once(act: Callable[[int], Any]) -> list[Any]:
-    """Have every thread act; all begin together."""
+    """Call this in every thread; all begin together."""
     start = Barrier(THREADS)
 
     def work(number: int) -> Any:
@@ -115,8 +115,8 @@ def all_at_once(act: Callable[[int], Any]) -> list[Any]:
 
 
 class Writer:
-    """One client: writes its own consumer, and those that it shares, and notes what it was
-    told."""
+    """One client: writes its own consumer and the shared ones, and records the
+    answers."""
 
     def __init__(self, service: Running, number: int) -> None:
         self.service = service
@@ -128,7 +128,7 @@ class Writer:
         self.moves: Counter[str] = Counter()
 
     def run(self) -> Writer:
-        """Write, again and again."""
+        """Write repeatedly."""
         for _ in range(WRITES_EACH):
             if self.random.random() < 0.5:
                 self.write_own()
@@ -137,11 +137,11 @@ class Writer:
         return self
 
     def amounts(self, most: int) -> dict[str, dict[str, int]]:
-        """Something of one provider."""
+        """A random amount of one provider."""
         return {self.random.choice([HOST, CARD]): {"VCPU": self.random.randint(1, most)}}
 
     def write_own(self) -> None:
-        """Nobody else writes this one, so nothing but capacity stands against it."""
+        """No other client writes this consumer, so only capacity can reject the write."""
         amounts = self.amounts(CAPACITY // 3)
         body = holding(amounts, self.generation)
         answer = ask(self.service, "PUT", f"/allocations/{self.own}", body)
@@ -173,7 +173,7 @@ class Writer:
             assert LOST not in answer.text
 
     def count(self, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Each provider that is touched moves once."""
+        """Each provider that is named advances once."""
         self.moves.update(before.keys() | after.keys())
 
 
@@ -204,7 +204,7 @@ def test_writers_of_allocations(services: Sequence[Running]) -> None:
 
 
 def test_reshapers(services: Sequence[Running]) -> None:
-    """Everybody moves the same units to and fro; they are always in one place, and there."""
+    """All threads move the same units to and fro; they are always in one place, and there."""
     server = SHARED[0]
     body = holding({HOST: {"VGPU": 2}}, None)
     assert ask(services[0], "PUT", f"/allocations/{server}", body).is_success
@@ -214,12 +214,12 @@ def test_reshapers(services: Sequence[Running]) -> None:
         source, target = (HOST, CARD) if "VGPU" in found[HOST]["inventories"] else (CARD, HOST)
         has = found[source]["inventories"].pop("VGPU", None)
         if has is None:
-            # Between the two looks somebody else has moved them.
+            # Between the two reads another thread has moved them.
             return False
         found[target]["inventories"]["VGPU"] = has
         seen = ask(service, "GET", f"/allocations/{server}").json()["consumer_generation"]
-        wishes = {server: holding({target: {"VGPU": 2}}, seen)}
-        body = {"inventories": found, "allocations": wishes}
+        requests = {server: holding({target: {"VGPU": 2}}, seen)}
+        body = {"inventories": found, "allocations": requests}
         answer = ask(service, "POST", "/reshaper", body)
         if answer.status_code == HTTPStatus.NO_CONTENT:
             return True
@@ -247,7 +247,7 @@ def test_reshapers(services: Sequence[Running]) -> None:
 
 
 def inventories_of(service: Running, provider: str) -> dict[str, Any]:
-    """What a provider has, and its generation."""
+    """A provider's inventories, and its generation."""
     path = f"/resource_providers/{provider}/inventories"
     found: dict[str, Any] = ask(service, "GET", path).json()
     return found

@@ -1,4 +1,4 @@
-"""Many writers after the last of a provider's capacity: it is sold exactly once.
+"""Many writers compete for the last of a provider's capacity: it is sold exactly once.
 
 Threads race against one service; processes with stores of their own race on one database.
 """
@@ -38,7 +38,7 @@ PROCESS_WITHIN_S = 60
 
 
 def test_threads_that_claim(tmp_path: Path) -> None:
-    """As many claims are acknowledged as there are units, and the others are refused."""
+    """As many claims are acknowledged as there are units, and the others are rejected."""
     with running(tmp_path) as cloud:
         make_provider(cloud)
 
@@ -58,7 +58,7 @@ def test_threads_that_claim(tmp_path: Path) -> None:
 
 
 def test_threads_that_boot(tmp_path: Path) -> None:
-    """As many servers are placed as fit, and the others say why they are not."""
+    """As many servers are placed as fit, and the others have a fault."""
     with running(tmp_path, **UNLIMITED) as cloud:
         make_host(cloud)
 
@@ -78,7 +78,7 @@ def test_threads_that_boot(tmp_path: Path) -> None:
 
 
 def all_at_once(act: Callable[[], int]) -> list[int]:
-    """Do ``act`` several times in every thread; all threads begin together."""
+    """Call ``act`` several times in every thread; all threads begin together."""
     start = Barrier(THREADS)
 
     def work() -> list[int]:
@@ -115,7 +115,7 @@ def make_host(cloud: Running) -> None:
 
 
 def test_processes_that_claim(tmp_path: Path) -> None:
-    """Several deciders on one database: the late ones look again, and the sums are right."""
+    """Several processes on one database: conflicts are retried, and the sums are right."""
     store = open_store(load(None, environ={}, overrides={"data_dir": str(tmp_path)}))
     with store.write() as tx:
         provider_id = providers.create(tx, PROVIDER, "provider", None, now=now()).id
@@ -136,7 +136,7 @@ def test_processes_that_claim(tmp_path: Path) -> None:
 
 
 def start_claimant(directory: Path, provider_id: ProviderId) -> subprocess.Popen[str]:
-    """Start a process that claims, as soon as it is told to."""
+    """Start a process that claims when :func:`tell_to_begin` is called."""
     command = [sys.executable, "-m", "tests.simulation.claimant"]
     process = subprocess.Popen(
         [*command, str(directory), str(provider_id)],
@@ -151,14 +151,14 @@ def start_claimant(directory: Path, provider_id: ProviderId) -> subprocess.Popen
 
 
 def tell_to_begin(process: subprocess.Popen[str]) -> None:
-    """Let a claimant go."""
+    """Let a claimant begin."""
     assert process.stdin is not None
     process.stdin.write("go\n")
     process.stdin.flush()
 
 
 def finish(process: subprocess.Popen[str]) -> dict[str, int]:
-    """Wait for a claimant's end, and give what it found."""
+    """Wait for a claimant's end, and give its results."""
     output, _ = process.communicate(timeout=PROCESS_WITHIN_S)
     assert process.returncode == 0
     found: dict[str, int] = json.loads(output)

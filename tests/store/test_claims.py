@@ -17,7 +17,7 @@ from innkeeper.store.claims import Freed
 from innkeeper.store.queries.placement import allocations, capacity, names
 from innkeeper.store.transactions import Store, Tx, step
 from innkeeper.systems.placement import claims, inventories, providers
-from tests.support.told import told_since
+from tests.support.change_feed import changes_since
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC).replace(tzinfo=None)
 PROVIDER = "00000000-0000-0000-0000-0000000000a1"
@@ -199,7 +199,7 @@ def test_every_claim_and_release_is_in_the_feed(cloud: Cloud) -> None:
     with cloud.store.write() as tx:
         claims.release(tx, [consumer(1)], NOW)
     with cloud.store.read() as tx:
-        assert told_since(tx, before) == [(cloud.a, 2), (cloud.a, changes.ALWAYS_READ)]
+        assert changes_since(tx, before) == [(cloud.a, 2), (cloud.a, changes.ALWAYS_READ)]
 
 
 def test_commits_are_visible_to_the_next_process(cloud: Cloud, opened: Callable[[], Store]) -> None:

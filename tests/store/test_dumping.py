@@ -19,7 +19,7 @@ from innkeeper.store import dumping, schema
 from innkeeper.store.tables.compute import servers
 from tests.support.clouds import NOW
 from tests.support.databases import mariadb_url, postgresql_url
-from tests.support.saved import Told, furnished, opened
+from tests.support.saved import Output, furnished, opened
 from tests.support.servers import packages
 
 LATER = NOW + timedelta(hours=1)
@@ -45,7 +45,7 @@ def test_the_commands_of_other_databases_save_and_restore(
     packages.find(program, package)
     url, file = fresh(tmp_path), str(tmp_path / "it's saved")
     store = furnished(url)
-    told = Told()
+    told = Output()
     assert saving.backup(url, Path(file), told.append, may_overwrite=False) == 2
     commands = dumping.commands(url, file)
     assert f"  {commands.save}\n" in told.text
@@ -85,7 +85,7 @@ def test_parameters_of_a_url_are_kept() -> None:
     "url", ["nonsense", "oracle://db/x", "postgresql://ann:secret", "sqlite://"]
 )
 def test_a_file_that_is_not_a_database_is_rejected(tmp_path: Path, url: str) -> None:
-    file, told = tmp_path / "f", Told()
+    file, told = tmp_path / "f", Output()
     with pytest.raises(Conflict) as refused:
         saving.backup(url, file, told.append, may_overwrite=False)
     with pytest.raises(Conflict):

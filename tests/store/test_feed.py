@@ -18,8 +18,8 @@ from innkeeper.store import changes
 from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.placement import claims, providers
+from tests.support.change_feed import changes_since
 from tests.support.clouds import FILE, NOW, Cloud, cloud_in, reported
-from tests.support.told import told_since
 
 ONE = "10000000-0000-4000-8000-000000000000"
 HOUR = timedelta(hours=1)
@@ -111,7 +111,7 @@ def test_pruning_keeps_at_most_the_given_number(cloud: Cloud) -> None:
     assert cloud.write(lambda tx: changes.prune(tx, NOW, 4)) == 8
     assert take(cloud, early) is None
     with cloud.store.read() as tx:
-        assert len(told_since(tx, late.bookmark)) == 3
+        assert len(changes_since(tx, late.bookmark)) == 3
     assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 3
     assert cloud.write(lambda tx: changes.prune(tx, NOW + HOUR, 0)) == 0
 

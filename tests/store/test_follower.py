@@ -17,8 +17,8 @@ from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import inventories, providers
+from tests.support.change_feed import bookmark_at
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, faults, reported
-from tests.support.told import bookmark_before
 
 LATER = NOW + timedelta(hours=2)
 SHARED = "50000000-0000-4000-8000-000000000000"
@@ -82,7 +82,7 @@ def test_own_claims_are_not_read_again(cloud: Cloud) -> None:
     cloud.boot(cloud.request(forced_host="a", is_admin=True))
     index = cloud.table.index_by_name["a"]
     cloud.table.used["DISK_GB"][index] = 77
-    cloud.table.bookmark = cloud.read(lambda tx: bookmark_before(tx, cloud.table.change_id))
+    cloud.table.bookmark = cloud.read(lambda tx: bookmark_at(tx, cloud.table.change_id))
     follow(cloud)
     assert cloud.table.used["DISK_GB"][index] == 77
     cloud.table.used["DISK_GB"][index] = 10

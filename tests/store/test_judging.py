@@ -40,8 +40,8 @@ def test_acknowledged_and_present_is_no_problem(filled: Store) -> None:
     assert found(filled, CLAIM) == []
 
 
-def test_present_and_not_acknowledged_is_found(filled: Store) -> None:
-    assert found(filled) == ["1 consumers are there that nobody was told of."]
+def test_what_is_there_and_was_not_acknowledged_is_found(filled: Store) -> None:
+    assert found(filled) == ["1 consumers exist without an acknowledgement."]
 
 
 def test_acknowledged_and_missing_is_found(filled: Store) -> None:

@@ -1,6 +1,6 @@
-"""A small cloud with nothing wrong, on any database, and every way to have something wrong.
+"""A small consistent cloud on any database, and every kind of defect that an audit finds.
 
-Always true of what is planted: it is written past all rules, as a hand or a lost disk would.
+Always true: a defect is written past all rules, as by a manual change or a lost disk.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUP = "e0000000-0000-4000-8000-0000000000aa"
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What is there: two hosts, two servers on the first, and one that was deleted."""
+    """The cloud: two hosts, two servers on the first, and one that was deleted."""
 
     first: str
     second: str
@@ -52,7 +52,7 @@ class Audited:
 
 
 def furnish(store: Store) -> Audited:
-    """Put the cloud into a store that has nothing but its schema."""
+    """Put the cloud into a store with an empty schema."""
     ids = Numbers()
     with store.write() as tx:
         for agent in (AGENT, OTHER):
@@ -65,8 +65,8 @@ def furnish(store: Store) -> Audited:
         groups.create(tx, ServerGroup(GROUP, "g", "project", "user", "affinity", None, NOW), -1)
     first, second, deleted = (_boot(store, ids) for _ in range(3))
     with store.write() as tx:
-        told = [Result(each.id, True) for each in orders.waiting(tx, AGENT.id, 0, 10)]
-        work.record(tx, AGENT.id, told, NOW)
+        output = [Result(each.id, True) for each in orders.waiting(tx, AGENT.id, 0, 10)]
+        work.record(tx, AGENT.id, output, NOW)
         servers.finish_deletes(tx, [deleted], NOW)
         known = tx.execute(sa.select(compute.hosts.c.name, compute.hosts.c.provider_id))
         named = sa.select(placement.resource_classes.c.name, placement.resource_classes.c.id)
@@ -101,7 +101,7 @@ Plant = Callable[[Tx, Audited], object]
 
 
 def loosen(tx: Tx) -> None:
-    """Have the database not ask where references lead, in this transaction."""
+    """Disable the check of foreign keys in this transaction."""
     tx.exec_driver_sql(
         {
             "sqlite": "PRAGMA defer_foreign_keys = ON",
@@ -111,7 +111,7 @@ def loosen(tx: Tx) -> None:
 
 
 def tighten(tx: Tx) -> None:
-    """Have it ask again, where that does not come by itself."""
+    """Enable it again, where that does not happen by itself."""
     if tx.dialect.name not in ("sqlite", "postgresql"):
         tx.exec_driver_sql("SET foreign_key_checks = 1")
 
@@ -341,4 +341,4 @@ PLANTS: Mapping[str, Plant] = {
     **audited_pclouds.PLANTS,
     **audited_leases.PLANTS,
 }
-"""By the kind of what an audit finds then."""
+"""By the kind of the audit's finding."""

@@ -1,6 +1,6 @@
-"""Ways to have something wrong with the freepool and leases, beside those of the other rooms.
+"""Defects of the freepool and leases, beside those of the other rooms.
 
-Always true of what is planted: what comes before it was made as users make it.
+Always true: the rows before the defect are written as users write them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _wish() -> LeaseRequest:
 
 
 def furnish(tx: Tx) -> None:
-    """Have the second host in a lease that runs."""
+    """Put the second host into a running lease."""
     freepool.add(tx, "h1", NOW)
     lease_rules.create(tx, _wish(), TERMS)
 
@@ -83,4 +83,4 @@ PLANTS: Mapping[str, Plant] = {
     "overlapping-holds": _held_twice,
     "foreign-lodger": _kept_with_servers,
 }
-"""By the kind of what an audit finds then."""
+"""By the kind of the audit's finding."""

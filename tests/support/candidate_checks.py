@@ -122,9 +122,9 @@ class CandidateChecks:
 
     def _judge_views(self, seen: World) -> None:
         """I7: no user sees a machine's name, and aggregates show the true state."""
-        told = [self.operator.shown(self._projects), self.operator.shown_runs(seen)]
-        told += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
-        assert not [each for each in told if MARK in each]
+        output = [self.operator.shown(self._projects), self.operator.shown_runs(seen)]
+        output += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
+        assert not [each for each in output if MARK in each]
         said = self.operator.metadata()
         for pcloud in seen.pclouds.values():
             mine = said[f"Pcloud:{pcloud['uuid']}"]
@@ -186,7 +186,7 @@ class CandidateChecks:
         return str(pcloud["uuid"])
 
     def fail(self, order: WorkOrder) -> None:
-        """Report that an order failed; the server may then be on another host."""
+        """Report that an order failed; its server may then be on the host of a retry."""
         before = self.seen
         self.operator.movers.settle(order, "No.")
         self.judge()

@@ -1,4 +1,4 @@
-"""A cloud without its HTTP: a real store, hosts as an agent reported them, and a desk."""
+"""A cloud without HTTP: a real store, hosts that an agent reported, and an executor."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) 
 
 @cache
 def _template() -> Path:
-    """A migrated database with one agent and one flavor, to be copied: migrating is slow."""
+    """A migrated database with one agent and one flavor, to be copied: migrations are slow."""
     folder = LEAVING.folder("innkeeper-cloud-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
@@ -68,7 +68,7 @@ IMAGE_ID = "10000000-0000-4000-8000-000000000000"
 
 
 def image(**more: Any) -> Image:
-    """An image that is active and belongs to the project, but for ``more``."""
+    """An active image of the project, except for ``more``."""
     settled: dict[str, Any] = {
         "id": IMAGE_ID,
         "name": "image",
@@ -94,7 +94,7 @@ def image(**more: Any) -> Image:
 
 
 class Numbers:
-    """Ids that count; everybody on one database draws from the same."""
+    """Sequential ids, shared by all processes on one database."""
 
     def __init__(self) -> None:
         self._numbers: Iterator[int] = itertools.count(1)
@@ -109,7 +109,7 @@ class Numbers:
 
 
 class Cloud:
-    """One process's view of a cloud: its connections to the store, and its desk."""
+    """One process's view of a cloud: its connections to the store, and its executor."""
 
     def __init__(
         self,
@@ -135,24 +135,24 @@ class Cloud:
 
     @property
     def table(self) -> HostTable:
-        """The desk's host table."""
+        """The executor's host table."""
         return self.executor.follower.table
 
     # -- steps -----------------------------------------------------------------------------
 
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
-        """Carry out steps of these kinds in one batch; give each one's answer."""
+        """Carry out steps of these kinds in one batch; gives each one's answer."""
         return carry_out(self.store, self.executor, steps_of(steps))
 
     def write(self, work: Callable[[Tx], Any]) -> Any:
-        """Write alone; raises what the step was answered with, if that is an exception."""
+        """Run one write; raises its answer if that is an exception."""
         (answer,) = self.carry_out(("write", work))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def read(self, look: Callable[[Tx], Any]) -> Any:
-        """Look at the store."""
+        """Run one read."""
         with self.store.read() as tx:
             return look(tx)
 
@@ -184,40 +184,40 @@ class Cloud:
         self.write(lambda tx: self.report_in(tx, *reports))
 
     def report_in(self, tx: Tx, *reports: HostReport) -> None:
-        """As :meth:`report`, as a part of somebody's step."""
+        """As :meth:`report`, as part of another step."""
         hosts.report(tx, AGENT, reports, DEFAULTS, ids=self.ids, now=NOW)
 
     def add_flavor(self, flavor_id: str, **more: Any) -> None:
-        """Add a flavor that is like the small one but for ``more``."""
+        """Add a flavor like the small one, except for ``more``."""
         settled: dict[str, Any] = {"vcpus": 1, "memory_mb": 1024, "disk_gb": 10, **more}
         made = Flavor(id=0, flavor_id=flavor_id, name=flavor_id, **settled)
         self.write(lambda tx: flavors.create(tx, made, now=NOW))
 
     def host(self, name: str) -> Host:
-        """A host as the store has it."""
+        """A host's row."""
         found: Host = self.read(lambda tx: hosts.by_name(tx, name))
         return found
 
     # -- judgement -------------------------------------------------------------------------
 
     def reread(self) -> None:
-        """Begin a transaction and change nothing: what a failed one left is put right."""
+        """Begin a transaction without changes: it repairs what a failed one left."""
         self.write(lambda _: None)
 
     def judge(self) -> None:
-        """The host table shows what is in the store, and the store keeps its promises."""
+        """Check that the host table equals the store, and that the store keeps its invariants."""
         with self.store.read() as tx:
             assert differences(self.table, loader.load_all(tx)) == []
             found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
         assert [each for each in found if each.invariant not in OF_MACHINES] == []
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.store.dispose()
 
 
 def steps_of(steps: Sequence[tuple[str, Any]]) -> list[PendingCommand]:
-    """Steps of these kinds; what is to be explained is a boot request."""
+    """Steps of these kinds; an explanation takes a boot request."""
     return [PendingCommand(COMMANDS[kind](work)) for kind, work in steps]
 
 
@@ -228,7 +228,7 @@ COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {
     "decide": lambda asked: Decide(*asked),
     "explain": lambda request: Explain(Question(request)),
 }
-"""By kind: the command that is made of what is given."""
+"""By kind: the constructor of its command."""
 
 
 def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
@@ -241,7 +241,7 @@ def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
 
 
 def inventories(**totals: int) -> Mapping[str, InventoryReport]:
-    """So much of each class, given out in any amounts."""
+    """Inventories of these amounts, without unit rules."""
     return {name: InventoryReport(total) for name, total in totals.items()}
 
 
@@ -254,7 +254,7 @@ def reported(
 
 
 def faults(outcomes: Sequence[Booted | Refusal]) -> list[str | None]:
-    """What each request was told; ``None`` for those that found their hosts."""
+    """The fault of each request; ``None`` for those that were placed."""
     return [
         each.fault if isinstance(each, Booted) else f"{type(each).__name__}: {each.message}"
         for each in outcomes

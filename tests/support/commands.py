@@ -112,5 +112,5 @@ def run(words: str, service: Service, project: str | None = "mine", identity: An
     name = max((each for each in COMMANDS if f"{words} ".startswith(f"{each} ")), key=len)
     command = made(COMMANDS[name], service, project, identity)
     parser: argparse.ArgumentParser = command.get_parser(name)
-    told = command.take_action(parser.parse_args(words[len(name) :].split()))
-    return told and (told[0], list(told[1]))
+    reported = command.take_action(parser.parse_args(words[len(name) :].split()))
+    return reported and (reported[0], list(reported[1]))

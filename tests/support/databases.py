@@ -1,6 +1,6 @@
 """Empty databases of every backend that can be started on this machine.
 
-A new backend joins all tests of the store and all stories by its line in ``DATABASES``.
+A new backend joins all store tests and all stories by its line in ``DATABASES``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.servers.leaving import LEAVING
 
 
 def sqlite_url(folder: Path) -> str:
-    """A database in a file: in memory there is no second connection."""
+    """A database in a file: one in memory has only one connection."""
     return f"sqlite:///{folder / 'store.sqlite3'}"
 
 
@@ -40,7 +40,7 @@ DATABASES: Mapping[str, Callable[[Path], str]] = {
     "postgresql": postgresql_url,
     "mariadb": mariadb_url,
 }
-"""By the backend's name: gives the address of a database that is empty and one test's own."""
+"""By the backend's name: gives the address of an empty database for one test."""
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -71,7 +71,7 @@ def _template(name: str) -> str:
 
 @contextmanager
 def postgresql_copy(_: Path) -> Iterator[str]:
-    """A copy that the server that all tests share has made, for as long as it is needed."""
+    """A copy made by the server that all tests share, dropped when the block ends."""
     url = postgresql.shared().copy_of(_template("postgresql"))
     yield url
     postgresql.shared().drop(url)
@@ -79,7 +79,7 @@ def postgresql_copy(_: Path) -> Iterator[str]:
 
 @contextmanager
 def mariadb_copy(_: Path) -> Iterator[str]:
-    """A copy that the server that all tests share has made, for as long as it is needed."""
+    """A copy made by the server that all tests share, dropped when the block ends."""
     url = mariadb.shared().copy_of(_template("mariadb"))
     yield url
     mariadb.shared().drop(url)
@@ -90,12 +90,12 @@ MIGRATED: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     "postgresql": postgresql_copy,
     "mariadb": mariadb_copy,
 }
-"""As ``DATABASES``, with the newest schema. Copying it is several times sooner done than
-bringing it up step by step, which those who do not test that need not do."""
+"""As ``DATABASES``, with the newest schema. A copy is several times faster than a migration
+step by step."""
 
 
 def open_store(folder: Path) -> Store:
-    """The SQLite database in a folder, whatever schema it has; for one reader at a time."""
+    """Open the SQLite database in a folder, whatever schema it has; for one reader at a time."""
     backend = Sqlite()
     engines = backend.engines(sqlite_url(folder), readers_max=1, busy_timeout_s=5.0)
     return Store(backend, engines)

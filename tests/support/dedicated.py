@@ -1,7 +1,7 @@
-"""What must always be so of dedicated hosts, and of each step from one moment to the next.
+"""Invariants of dedicated hosts, and of each step from one moment to the next.
 
-The invariants are those of the seed *Whole Host Allocation* and of the tables' own docstrings,
-said in plain loops over what :mod:`tests.support.worlds` read.
+They are those of the seed *Whole Host Allocation* and of the tables' own docstrings, written as
+plain loops over the rows that :mod:`tests.support.worlds` reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEVER = datetime(9999, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 def broken(seen: World) -> list[str]:
-    """Every way in which the tables contradict each other, or the seed."""
+    """All contradictions between the tables, or between a table and the seed."""
     found = [
         *_memberships(seen),
         *_dedications(seen),
@@ -31,7 +31,7 @@ def broken(seen: World) -> list[str]:
 
 
 def _memberships(seen: World) -> Iterator[str]:
-    """I1 and I2, in the tables and in the aggregates, here and at Placement."""
+    """I1 and I2, in the tables and in the aggregates, here and in Placement."""
     for host_id in seen.members.keys() - seen.pooled.keys():
         yield f"I2: host {host_id} is in a pcloud and in no pool"
     names = Counter((each["pcloud_id"], each["name"]) for each in seen.members.values())
@@ -47,9 +47,9 @@ def _memberships(seen: World) -> Iterator[str]:
         if uuid != pcloud["uuid"]:
             yield f"pcloud {pcloud['uuid']} has aggregate {uuid}"
         expected[uuid] = (f"Pcloud:{pcloud['uuid']}", frozenset(mine))
-    told = {each["uuid"]: each["name"] for each in seen.aggregates.values()}
-    if told != {uuid: name for uuid, (name, _) in expected.items()}:
-        yield f"kept aggregates are {told}"
+    reported = {each["uuid"]: each["name"] for each in seen.aggregates.values()}
+    if reported != {uuid: name for uuid, (name, _) in expected.items()}:
+        yield f"kept aggregates are {reported}"
     for uuid, (name, mine_all) in expected.items():
         if seen.sets.get(uuid) != mine_all:
             yield f"I1: aggregate {name} has {seen.sets.get(uuid)}, and not {mine_all}"
@@ -63,7 +63,7 @@ def _memberships(seen: World) -> Iterator[str]:
 
 
 def _dedications(seen: World) -> Iterator[str]:
-    """What a host's own row says of it."""
+    """The fields of a host's own row."""
     for host_id, host in seen.hosts.items():
         pcloud = seen.pcloud_of(host_id)
         state = "pooled" if host_id in seen.pooled else None
@@ -71,12 +71,12 @@ def _dedications(seen: World) -> Iterator[str]:
             state = "open" if seen.is_open(host_id) else "closed"
         expected = (state, None if pcloud is None else pcloud["uuid"])
         if (host["dedication"], host["dedicated_to"]) != expected:
-            told = (host["dedication"], host["dedicated_to"])
-            yield f"host {host['name']} is dedicated as {told}, not {expected}"
+            reported = (host["dedication"], host["dedicated_to"])
+            yield f"host {host['name']} is dedicated as {reported}, not {expected}"
 
 
 def _servers(seen: World) -> Iterator[str]:
-    """I3: whoever is on a dedicated host, or on the way there, named its pcloud."""
+    """I3: a server on a dedicated host, or on its way there, named its pcloud."""
     ids = {each["name"]: host_id for host_id, each in seen.hosts.items()}
     places = [(uuid, each["host"]) for uuid, each in seen.servers.items()]
     for move in seen.moves:
@@ -98,7 +98,7 @@ def _servers(seen: World) -> Iterator[str]:
 
 
 def _ratios(seen: World) -> Iterator[str]:
-    """I6: hosts have the ratios of their pclouds, and else none that are not theirs."""
+    """I6: hosts have the ratios of their pclouds, and otherwise only their own."""
     for host_id, host in seen.hosts.items():
         wanted, lines = said_of(seen, host_id), seen.lines.get(host["provider_id"], {})
         for name in wanted.keys() & lines.keys():
@@ -113,7 +113,7 @@ def _ratios(seen: World) -> Iterator[str]:
 
 
 def said_of(seen: World, host_id: int) -> dict[str, float]:
-    """What a host's pcloud says of it; or said, of one that is still to be brought over."""
+    """The ratios of a host's pcloud, or those in force until the rollout reaches the host."""
     pcloud = seen.pcloud_of(host_id)
     if pcloud is None:
         return {}
@@ -124,12 +124,12 @@ def said_of(seen: World, host_id: int) -> dict[str, float]:
 
 
 def ratios_of(pcloud: Row) -> dict[str, float]:
-    """What a pcloud says of its hosts, by class."""
+    """A pcloud's ratios, by class."""
     return {name: pcloud[column] for name, column in RATIOS.items() if pcloud[column] is not None}
 
 
 def _runs(seen: World) -> Iterator[str]:
-    """Exactly the hosts that somebody has are paid for, by who has them, one time each."""
+    """Exactly the allocated hosts have a billed run, one each, of the project that has them."""
     running = Counter(_run(each) for each in seen.runs if each["ended_at"] is None)
     expected = Counter(
         (
@@ -161,9 +161,9 @@ def _run(run: Row) -> tuple[Any, ...]:
 
 
 def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[str]:
-    """I4: the projects that hold more than they may, and more than they held before.
+    """I4: the projects above their quota that hold more than before.
 
-    But for what came back by itself: a replaced host that is in order again.
+    A replaced host that returns to service is the exception.
     """
     had, has = before.units(), after.units()
     for host_id, each in after.members.items():
@@ -179,9 +179,9 @@ def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[st
 
 
 def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) -> list[str]:
-    """What projects are said to have accepted and did not, or not of who owns it now.
+    """Acceptances that appeared without a request, or for a former owner of the pcloud.
 
-    ``by`` is the pcloud of which, and the project for which, it was said just now.
+    ``by`` is the pcloud, and the project, of the last request to accept.
     """
     said = _accepted(before) | ({by} if by is not None else set())
     owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
@@ -194,7 +194,7 @@ def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) ->
 
 
 def inherited_wrongly(before: World, after: World) -> list[str]:
-    """The pclouds whose new owners have choices in force that the last ones made."""
+    """The pclouds whose new owners inherited choices of the former ones."""
     owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
     return [
         f"{each['project_id']} never said this of {each['uuid']}"
@@ -213,9 +213,9 @@ def _accepted(seen: World) -> set[tuple[str, str]]:
 
 
 def left_wrongly(before: World, after: World, closing: Collection[int] = ()) -> list[str]:
-    """I5: the hosts that left a pcloud, or came or went from a pool, while they were in use.
+    """I5: the hosts that left a pcloud, or entered or left a pool, while they were in use.
 
-    Hosts in ``closing`` may have been closed by the same act.
+    The same step may have disabled hosts in ``closing``.
     """
     return [*_left_pclouds(before, after, closing), *_changed_pools(before, after)]
 

@@ -1,4 +1,4 @@
-"""Rows of pclouds and leases, as far as looking them up by name needs them."""
+"""Rows of pclouds and leases with the columns that lookups by name need."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Small forests of providers as plain data, and searches in them, drawn at random.
+"""Small forests of providers as plain data, and random searches in them.
 
-Always true: a provider's parent stands before it, so a forest can be written in its order; the
-same dice give the same forest. Amounts are small and names few, so that most rules of a search
-have something to say in most forests.
+Always true: a provider's parent comes before it, so a forest can be written in its order; the
+same seed gives the same forest. Amounts are small and names few, so that most rules of a search
+matter in most forests.
 
-Dice are a ``random.Random``: one with a seed, or the one that Hypothesis hands out, which it
-can make small afterwards.
+Dice are a ``random.Random``: one with a seed, or the one that Hypothesis provides, whose
+examples it can shrink.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ CHANGES_MAX = 6
 
 @dataclass(frozen=True)
 class PlainProvider:
-    """One provider with all it has; ``parent`` is another one's number in the forest.
+    """One provider with all its fields; ``parent`` is another one's number in the forest.
 
-    ``used`` is what somebody holds, of classes in ``inventories`` only, and may be more than
-    there is.
+    ``used`` are amounts in use, of classes in ``inventories`` only, and may exceed the
+    capacity.
     """
 
     number: int
@@ -61,8 +61,8 @@ def provider_uuid(number: int) -> ProviderUuid:
 
 
 def happens(dice: Random, percent: int) -> bool:
-    """Whether something comes about that does so this often."""
-    # What rarely happens is the larger number: Hypothesis goes for small ones.
+    """A random truth with this probability, in percent."""
+    # The rare case is the larger number: Hypothesis shrinks to small ones.
     return dice.randrange(100) >= 100 - percent
 
 
@@ -75,7 +75,7 @@ def some(dice: Random, names: tuple[str, ...], most: int) -> frozenset[str]:
 
 
 def draw_forest(dice: Random) -> Forest:
-    """One to eight providers in trees of up to three floors, some of which share."""
+    """One to eight providers in trees of up to three levels, some of which share."""
     forest: list[PlainProvider] = []
     depths: list[int] = []
     for number in range(dice.randrange(PROVIDERS_MAX) + 1):
@@ -87,7 +87,7 @@ def draw_forest(dice: Random) -> Forest:
 
 
 def draw_provider(dice: Random, number: int, parent: int | None) -> PlainProvider:
-    """A provider with what it has, and what of that is held."""
+    """A provider with inventories, and how much of them is in use."""
     names = dice.sample(CLASSES, dice.choice((0, 1, 2, 2, 3, 3, 4)))
     has = {name: draw_inventory(dice) for name in sorted(names)}
     shares = {SHARES} if happens(dice, 25) else set()
@@ -102,7 +102,7 @@ def draw_provider(dice: Random, number: int, parent: int | None) -> PlainProvide
 
 
 def draw_inventory(dice: Random) -> Inventory:
-    """Something of a class, mostly without any special rules."""
+    """An inventory, mostly without any special rules."""
     total = dice.randrange(8) + 1
     return Inventory(
         total=total,
@@ -115,7 +115,7 @@ def draw_inventory(dice: Random) -> Inventory:
 
 
 def draw_used(dice: Random, inventory: Inventory) -> int:
-    """How much is held: something, nearly all, or more than there is."""
+    """An amount in use: some, nearly all, or more than the capacity."""
     capacity = inventory.capacity_units
     return max(1, capacity - dice.choice((3, 2, 1, 0, -2)))
 
@@ -124,9 +124,9 @@ def draw_used(dice: Random, inventory: Inventory) -> int:
 
 
 def draw_query(dice: Random, forest: Forest, *, is_newest: bool = True) -> CandidateQuery:
-    """A search that the newest clients may ask; or one that they could not always.
+    """A search that the newest version allows; or one of an older version.
 
-    Without ``is_newest`` it is for clients who know nothing of trees.
+    Without ``is_newest`` it is for clients that do not know of trees.
     """
     suffixed = dice.choice((0, 1, 1, 2, 2, 3)) if is_newest else dice.choice((0, 0, 1, 2))
     groups = [
@@ -156,7 +156,7 @@ def draw_query(dice: Random, forest: Forest, *, is_newest: bool = True) -> Candi
 
 
 def draw_group(dice: Random, forest: Forest, suffix: str, *, is_newest: bool) -> RequestGroup:
-    """Amounts and conditions that are asked for together."""
+    """Amounts and conditions of one request group."""
     wanted = dice.sample(
         CLASSES, dice.choice((1, 1, 2, 2, 3) if suffix == UNSUFFIXED else (1, 1, 2))
     )
@@ -175,7 +175,7 @@ def draw_group(dice: Random, forest: Forest, suffix: str, *, is_newest: bool) ->
 
 
 def with_traits(dice: Random, group: RequestGroup, alternatives: int) -> RequestGroup:
-    """Ask for traits, and against others that do not make it nonsense."""
+    """Require traits, and forbid others that do not contradict them."""
     names = (*TRAITS, SHARES)
     required = tuple(
         frozenset(dice.sample(names, dice.randrange(alternatives) + 1))
@@ -187,7 +187,7 @@ def with_traits(dice: Random, group: RequestGroup, alternatives: int) -> Request
 
 
 def with_aggregates(dice: Random, group: RequestGroup, *, is_newest: bool) -> RequestGroup:
-    """Ask for members of aggregates, and against members of others."""
+    """Require members of aggregates, and forbid members of others."""
     names = (*AGGREGATES, UNKNOWN_AGGREGATE) if happens(dice, 10) else AGGREGATES
     member_of = tuple(
         frozenset(dice.sample(names, dice.randrange(2) + 1))
@@ -199,7 +199,7 @@ def with_aggregates(dice: Random, group: RequestGroup, *, is_newest: bool) -> Re
 
 
 def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozenset[str], ...]:
-    """Which groups are to be close; groups without resources are always named."""
+    """Groups of a common subtree; groups without resources always belong to one."""
     suffixes = tuple(sorted(group.suffix for group in groups if group.suffix != UNSUFFIXED))
     bare = frozenset(group.suffix for group in groups if not group.resources)
     found = []
@@ -211,7 +211,7 @@ def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozen
 
 
 def draw_plain_query(dice: Random) -> CandidateQuery:
-    """A search that says little, and so finds much: whatever is wrong shows easily."""
+    """A search with few conditions and so many results: an error in any of them shows."""
     wanted = dice.sample(CLASSES, dice.choice((1, 2)))
     group = RequestGroup(dice.choice((UNSUFFIXED, "1")), dict.fromkeys(sorted(wanted), 1))
     condition = dice.choice(("none", "member_of", "not_member_of", "required"))
@@ -228,7 +228,7 @@ def draw_plain_query(dice: Random) -> CandidateQuery:
 
 
 def draw_wide_tree(dice: Random) -> Forest:
-    """A host with several cards that have little of the same, and a pool of it sometimes."""
+    """A host with several cards that have little of the same, and sometimes a pool of it."""
     cards = [
         PlainProvider(
             number,
@@ -274,7 +274,7 @@ def draw_wide_query(dice: Random) -> CandidateQuery:
 
 
 def draw_changes(dice: Random, forest: Forest) -> list[Forest]:
-    """What a forest becomes step by step, each of which changes one thing."""
+    """Versions of a forest, each of which changes one thing."""
     found = [forest]
     for _ in range(dice.randrange(CHANGES_MAX) + 1):
         found.append(dice.choice(CHANGES)(dice, found[-1]))
@@ -282,7 +282,7 @@ def draw_changes(dice: Random, forest: Forest) -> list[Forest]:
 
 
 def grow(dice: Random, forest: Forest) -> Forest:
-    """Somebody comes, perhaps with the uuid of one who went."""
+    """Add a provider, perhaps with the uuid of a deleted one."""
     number = max((each.number for each in forest), default=-1) + 1
     parents = [each.number for each in forest]
     parent = dice.choice(parents) if parents and happens(dice, 60) else None
@@ -290,7 +290,7 @@ def grow(dice: Random, forest: Forest) -> Forest:
 
 
 def fell(dice: Random, forest: Forest) -> Forest:
-    """Somebody goes who has nobody below."""
+    """Delete a provider without children."""
     parents = {each.parent for each in forest}
     leaves = [each for each in forest if each.number not in parents]
     gone = dice.choice(leaves) if len(forest) > 1 else None
@@ -298,7 +298,7 @@ def fell(dice: Random, forest: Forest) -> Forest:
 
 
 def move(dice: Random, forest: Forest) -> Forest:
-    """Somebody hangs below somebody else, or below nobody, with all that hang below him."""
+    """Move a provider and its subtree below another one, or make it a root."""
     top = dice.choice(forest)
     others = [each.number for each in forest if each.number not in below(forest, top.number)]
     parent = dice.choice(others) if others and happens(dice, 70) else None
@@ -306,26 +306,26 @@ def move(dice: Random, forest: Forest) -> Forest:
 
 
 def mark(dice: Random, forest: Forest) -> Forest:
-    """Somebody's traits become others; he begins to share, or ends it."""
+    """Replace a provider's traits; it may begin or cease to share."""
     one = dice.choice(forest)
     return edited(forest, replace(one, traits=some(dice, (*TRAITS, SHARES), 3)))
 
 
 def join(dice: Random, forest: Forest) -> Forest:
-    """Somebody is in other aggregates."""
+    """Replace a provider's aggregates."""
     one = dice.choice(forest)
     return edited(forest, replace(one, aggregates=some(dice, AGGREGATES, 2)))
 
 
 def stock(dice: Random, forest: Forest) -> Forest:
-    """Somebody has other things than before, but still all that is held."""
+    """Replace a provider's inventories, but keep the classes in use."""
     one = dice.choice(forest)
     names = sorted(some(dice, CLASSES, 3) | one.used.keys())
     return edited(forest, replace(one, inventories={name: draw_inventory(dice) for name in names}))
 
 
 def hold(dice: Random, forest: Forest) -> Forest:
-    """Of somebody more or less is held than before."""
+    """Change a provider's usage."""
     one = dice.choice(forest)
     used = {
         name: draw_used(dice, inventory)
@@ -339,15 +339,15 @@ CHANGES = (hold, mark, join, stock, move, grow, fell)
 
 
 def edited(forest: Forest, new: PlainProvider) -> Forest:
-    """The forest with one provider as it is now."""
+    """The forest with one provider replaced."""
     return tuple(new if each.number == new.number else each for each in forest)
 
 
 def below(forest: Forest, top: int) -> set[int]:
-    """The numbers of a provider and all that hang below it."""
+    """The numbers of a provider and of all its descendants."""
     found = {top}
     for each in forest:
-        # Parents stand before their children.
+        # Parents come before their children.
         if each.parent in found:
             found.add(each.number)
     return found
@@ -360,7 +360,7 @@ def in_order(forest: Forest) -> Forest:
     while left:
         there = {each.number for each in found}
         ready = [each for each in left if each.parent is None or each.parent in there]
-        assert ready, "nobody hangs below himself"
+        assert ready, "the parents form a cycle"
         found += ready
         left = [each for each in left if each not in ready]
     return tuple(found)
@@ -370,6 +370,6 @@ def in_order(forest: Forest) -> Forest:
 
 
 dice = st.randoms(use_true_random=False)
-"""Dice that Hypothesis throws."""
+"""Dice that Hypothesis controls."""
 forests = dice.map(draw_forest)
 """Any forest."""

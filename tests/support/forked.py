@@ -1,8 +1,8 @@
-"""``innkeeper`` commands as processes of their own that need not start.
+"""``innkeeper`` commands as forked processes, without the time of a start.
 
-To start one takes over a second, nearly all of it imports. Where tests start hundreds, each is
-a fork of one process that has the imports behind it; from there on it is what a start would
-have made of it. Tests of starting itself start programs as users do.
+A start takes over a second, nearly all of it imports. Where tests start hundreds, each is
+a fork of one process that has done the imports; from there on it behaves like a new
+process. Tests of the start itself start programs as users do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MESSAGE_BYTES_MAX = 1_000
 
 
 class Forked:
-    """A program that runs, with what is asked of :class:`subprocess.Popen`."""
+    """A running program, with the methods of :class:`subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int, forker: Forker) -> None:
         self.pid = pid
@@ -38,13 +38,13 @@ class Forked:
         self._forker = forker
 
     def poll(self) -> int | None:
-        """Its status, once it has ended."""
+        """Its exit status, if it has ended."""
         if self.returncode is None:
             self.returncode = self._forker.ask({"ended": self.pid})
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; :class:`subprocess.TimeoutExpired` if it does not come in time."""
+        """Wait for its end; raises :class:`subprocess.TimeoutExpired` if it takes too long."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while (status := self.poll()) is None:
             if deadline is not None and timeout is not None and time.monotonic() > deadline:
@@ -58,16 +58,16 @@ class Forked:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Tell it to end."""
+        """Ask it to stop."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self.send_signal(signal.SIGKILL)
 
 
 class Forker:
-    """The process that all are forks of."""
+    """The process that forks all others."""
 
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -80,7 +80,7 @@ class Forker:
             )
 
     def ask(self, message: Mapping[str, Any], files: Sequence[int] = ()) -> Any:
-        """Send a message, and wait for the answer to it."""
+        """Send a message, and wait for its answer."""
         with self._lock:
             socket.send_fds(self._ours, [json.dumps(message).encode()], files)
             answer = self._ours.recv(MESSAGE_BYTES_MAX)
@@ -88,7 +88,7 @@ class Forker:
         return json.loads(answer)
 
     def close(self) -> None:
-        """Fork no more; those that run go on."""
+        """Fork no more; running forks continue."""
         self._ours.close()
         self._process.wait()
 
@@ -117,7 +117,7 @@ def start(
 def run(
     *words: str, within_s: float, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``innkeeper`` with these words to its end, which must come in time."""
+    """Run ``innkeeper`` with these words until it ends, within a limit."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         program = start(words, stdout=output, stderr=errors, env=env)
         try:

@@ -69,7 +69,7 @@ class LeaseOperator:
         """Create a lease that starts and ends so many seconds from now."""
         uuid = self.cloud.ids.uuid
         until = self.now + (FAR if end is None else timedelta(seconds=end))
-        wish = LeaseRequest(
+        request_body = LeaseRequest(
             uuid=uuid(),
             name="lease",
             project_id=project,
@@ -82,7 +82,7 @@ class LeaseOperator:
             end_uuid=uuid(),
         )
         context = self.context()
-        made: Lease = self.cloud.write(lambda tx: leases.create(tx, wish, context))
+        made: Lease = self.cloud.write(lambda tx: leases.create(tx, request_body, context))
         return made
 
     def delete(self, lease: Lease) -> None:

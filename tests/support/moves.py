@@ -158,7 +158,7 @@ class Movers:
         found = [each for each in found if kind in (None, each.kind)]
         return sorted(found, key=lambda each: each.id)
 
-    def told(self) -> list[tuple[str, str]]:
+    def pending_orders(self) -> list[tuple[str, str]]:
         """The kinds and hosts of the pending orders."""
         return [(each.kind, each.host) for each in self.waiting()]
 
@@ -172,10 +172,10 @@ class Movers:
         return is_new
 
     def _settle(self, agent_id: AgentId, result: Result) -> list[tuple[int, bool]]:
-        told: list[tuple[int, bool]] = self.cloud.write(
+        output: list[tuple[int, bool]] = self.cloud.write(
             lambda tx: work.record(tx, agent_id, [result], self.now, self.settings)
         )
-        return told
+        return output
 
     def tell(self, kind: str, uuid: ServerId, fault: str | None = None) -> str:
         """Report the result of the one order of this kind about a server; gives its host."""
@@ -217,8 +217,8 @@ class Movers:
 
     def migrations(self, uuid: ServerId) -> list[Migration]:
         """All migrations of a server, newest first."""
-        wish = MigrationSelection(server_uuid=uuid)
-        found: list[Migration] = self.cloud.read(lambda tx: migrations.page(tx, wish))
+        wanted = MigrationSelection(server_uuid=uuid)
+        found: list[Migration] = self.cloud.read(lambda tx: migrations.page(tx, wanted))
         return found
 
     def held(self, uuid: str) -> dict[str, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""OpenStack's own placement service as a neighbour, for tests that ask both the same."""
+"""OpenStack's own placement service, for tests that compare both."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def original(directory: Path, **conf: Any) -> Iterator[Original]:
         )
     peer = Original(f"http://127.0.0.1:{port}")
     try:
-        # Connections wait in the queue of the socket until the service is there.
+        # Connections wait in the socket's queue until the service is ready.
         assert peer.call("GET", "/", token=None).status_code == HTTPStatus.OK
         yield peer
     finally:
@@ -88,7 +88,7 @@ def _settings(folder: Path, conf: Mapping[str, Any]) -> str:
         "placement_database": {
             "connection": f"sqlite:///{folder}/placement.db",
             "sync_on_startup": "true",
-            # Nothing of it has to outlive the test.
+            # Its data need not survive the test.
             "sqlite_synchronous": "false",
         },
     }

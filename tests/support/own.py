@@ -1,4 +1,4 @@
-"""What operators write for themselves: a driver of their own, as a class of the right shape."""
+"""Plug-ins as operators write them: filters, weighers and drivers of the right shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class EvenHosts:
-    """A filter of one's own: hosts in even rows."""
+    """An operator's filter: hosts in even rows."""
 
     NAME = "EvenHostsFilter"
     REASON = "the host is odd"
@@ -32,7 +32,7 @@ class EvenHosts:
 
 
 class LateHosts:
-    """A weigher of one's own: the later the row, the better."""
+    """An operator's weigher: later rows are better."""
 
     NAME = "LateHostsWeigher"
     READS: Reads = ()
@@ -48,7 +48,7 @@ class LateHosts:
 
 
 class OneOnly:
-    """A driver of one's own: it places one server and no more."""
+    """An operator's driver: it places one server and no more."""
 
     NAME = "one_only"
 
@@ -65,14 +65,14 @@ class OneOnly:
 
 
 class Halved:
-    """A filter that somebody has not finished."""
+    """An unfinished filter."""
 
     NAME = "HalvedFilter"
     REASON = "it is not finished"
 
 
 class Obstinate(OneOnly):
-    """A driver that does not take what every driver is given."""
+    """A driver that does not accept the standard arguments."""
 
     def __init__(self) -> None:
         raise AssertionError

@@ -218,15 +218,15 @@ class PcloudOperator:
                 ),
             )
 
-    def allocate(self, uuid: str, *wishes: HostRequest) -> None:
+    def allocate(self, uuid: str, *requests: HostRequest) -> None:
         """Allocate a host, or as many of several as there are."""
-        if len(wishes) == 1:
+        if len(requests) == 1:
             self.act(
-                uuid, lambda tx, pcloud, context: hosts.allocate(tx, pcloud, wishes[0], context)
+                uuid, lambda tx, pcloud, context: hosts.allocate(tx, pcloud, requests[0], context)
             )
         else:
             self.act(
-                uuid, lambda tx, pcloud, context: hosts.allocate_many(tx, pcloud, wishes, context)
+                uuid, lambda tx, pcloud, context: hosts.allocate_many(tx, pcloud, requests, context)
             )
 
     def switch(self, uuid: str, name: str, *, is_enabled: bool) -> None:
@@ -291,27 +291,27 @@ class PcloudOperator:
         context = self.context()
 
         def look(tx: Tx) -> list[Any]:
-            told: list[Any] = []
+            reported: list[Any] = []
             for pcloud in pclouds.page(tx, viewer=None, after=None, limit=LIST_MAX):
                 mine = hosts.page(tx, pcloud)
-                told.append(host_views._shown(tx, mine, context))
-                told.append([_told(each) for each in _actions(tx, pcloud)])
+                reported.append(host_views._shown(tx, mine, context))
+                reported.append([_told(each) for each in _actions(tx, pcloud)])
                 for project_id in projects:
                     # A view needs only the caller from a request.
                     call = cast("Any", Looker(project_id))
-                    told.append(pcloud_views._one_shown(tx, call, pcloud))
-            return told
+                    reported.append(pcloud_views._one_shown(tx, call, pcloud))
+            return reported
 
         return json.dumps(self.cloud.read(look), default=str)
 
     def shown_runs(self, seen: World) -> str:
         """The billed runs of hosts as the API shows them."""
-        told = [
+        reported = [
             BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
             for each in seen.runs
         ]
         now = self.movers.now
-        return json.dumps([record_views._shown_period(each, now, now) for each in told])
+        return json.dumps([record_views._shown_period(each, now, now) for each in reported])
 
 
 def _actions(tx: Tx, pcloud: Pcloud) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Random steps of administrators and owners of pclouds."""
+"""Random steps of administrators and of pclouds' owners."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Steps:
 
     @property
     def seen(self) -> World:
-        """The present state."""
+        """The rows after the last step."""
         return self.checks.seen
 
     # -- random choices -------------------------------------------------------------------
@@ -61,7 +61,7 @@ class Steps:
         return self.dice.random() < 0.5
 
     def do_one(self, acts: Mapping[Callable[[], Any], int]) -> None:
-        """Do one of these, with their weights."""
+        """Do one of these, with their relative frequencies."""
         (act,) = self.dice.choices(list(acts), list(acts.values()))
         act()
 
@@ -77,7 +77,7 @@ class Steps:
         return uuid, found["name"], self.seen.hosts[host_id]["name"]
 
     def server(self) -> ServerId | None:
-        """One of the servers, mostly one that is somewhere."""
+        """One of the servers, mostly one with a host."""
         there = [e["uuid"] for e in self.seen.servers.values() if e["host"] is not None]
         uuids = list(self.seen.servers) if self.rarely() else there
         return ServerId(self.dice.choice(uuids)) if uuids else None
@@ -86,7 +86,7 @@ class Steps:
         return self.dice.choice(RATIOS)
 
     def guest(self, named: Any) -> str:
-        """A project, more often than not one that may use a pcloud."""
+        """A project, usually one that may use a pcloud."""
         found = self.seen.pcloud(named) if isinstance(named, str) else None
         let_in = sorted(self.seen.projects.get(found["id"], ())) if found else []
         return str(self.dice.choice([*PROJECTS, *let_in, *let_in, *let_in]))
@@ -129,7 +129,7 @@ class Steps:
         self.attempt(lambda: self.operator.pool(flavor, host, by_aggregate=by))
 
     def flavor_of(self, host: str) -> str:
-        """The flavor of a host, or any other if that is not wanted."""
+        """The flavor of a host, or, in rare cases, any."""
         pooled = self.seen.pooled.get(self.seen.by_name(host)["id"])
         if pooled is None or self.rarely():
             return self.dice.choice(FLAVORS)
@@ -185,12 +185,12 @@ class Steps:
         line = InventoryReport(self.dice.choice((3, 4, 5)), allocation_ratio=ratio)
         if ratio is not None:
             self.checks.own[host]["VCPU"] = ratio
-        told = reported(host, inventories={"VCPU": line})
+        output = reported(host, inventories={"VCPU": line})
         if self.rarely():
-            # A class can disappear for a while, and come back.
-            rest = {k: each for k, each in told.inventories.items() if k != "MEMORY_MB"}
-            told = replace(told, inventories=rest)
-        self.attempt(lambda: self.movers.report(told))
+            # A class can disappear for a while, and return.
+            rest = {k: each for k, each in output.inventories.items() if k != "MEMORY_MB"}
+            output = replace(output, inventories=rest)
+        self.attempt(lambda: self.movers.report(output))
 
     # -- owners ----------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Steps:
         )
 
     def own_act(self, uuid: str, work: Callable[..., Any], *given: Any) -> None:
-        """Perform an action on a pcloud as its owner."""
+        """Change a pcloud as its owner."""
         self.attempt(
             lambda: self.operator.act(
                 uuid, lambda tx, pcloud, context: work(tx, pcloud, *given, context)
@@ -242,14 +242,12 @@ class Steps:
         }
         some = self.dice.sample(sorted(facts), 2)
         uuid = self.pcloud() if self.rarely() else self.member()[0]
-        # One host at a time as well, so that other steps interleave.
+        # One host at a time too, so that other steps come in between.
         work = partial(pclouds.update, at_once=1) if self.often() else pclouds.update
         self.own_act(uuid, work, {key: facts[key] for key in some})
 
     def switch_automatic(self) -> None:
-        """On its own: a change of ratios makes the table read all hosts, which would hide a missing
-        change.
-        """
+        """Alone: a change of ratios rereads the hosts, which would hide a missed update."""
         uuid = self.member()[0]
         pcloud = self.seen.pcloud(uuid)
         is_automatic = pcloud is None or not pcloud["is_automatic"]
@@ -268,7 +266,7 @@ class Steps:
 
     def allocate(self) -> None:
         uuid = self.pcloud() if self.rarely() else self.member()[0]
-        wishes = [
+        requests = [
             HostRequest(
                 self.dice.choice(NAMES),
                 self.dice.choice(FLAVORS),
@@ -277,7 +275,7 @@ class Steps:
             )
             for _ in range(self.dice.choice((1, 1, 2, 3)))
         ]
-        self.attempt(lambda: self.operator.allocate(uuid, *wishes), by_owner=True)
+        self.attempt(lambda: self.operator.allocate(uuid, *requests), by_owner=True)
 
     def switch(self) -> None:
         is_enabled, (uuid, name, machine) = self.dice.random() < 0.6, self.member()
@@ -334,7 +332,7 @@ class Steps:
         self.own_act(self.pcloud(), work, self.dice.choice(PROJECTS))
 
     def accept(self) -> None:
-        """Let a project, mostly a guest, accept or decline automatic placement."""
+        """Have a project, mostly a guest, accept or refuse automatic placement."""
         uuid = self.pcloud() if self.rarely() else self.member()[0]
         project = self.dice.choice(PROJECTS) if self.rarely() else self.mere_guest(uuid)
         found = self.seen.pcloud(uuid)
@@ -351,7 +349,7 @@ class Steps:
         )
 
     def mere_guest(self, uuid: str) -> str:
-        """A project that may use a pcloud and does not own it; authorized now if there is none."""
+        """A project that may use a pcloud and does not own it; authorized now, if there is none."""
         found = self.seen.pcloud(uuid)
         owner = None if found is None else found["project_id"]
         others = [each for each in PROJECTS if each != owner]
@@ -362,7 +360,7 @@ class Steps:
         return project
 
     def give_away(self) -> None:
-        """Transfer a pcloud to a project that has just enough quota for it, or not quite."""
+        """Transfer a pcloud to a project with exactly enough quota for it, or not quite enough."""
         uuid = self.member()[0]
         pcloud = self.seen.pcloud(uuid)
         owner = None if pcloud is None else pcloud["project_id"]

@@ -1,7 +1,7 @@
-"""A Placement without a network: rows in dictionaries, and the rules that refuse writes.
+"""A Placement without a network: rows in dictionaries, and the rules that reject writes.
 
-It stands where a client of a Placement API is expected, and is as strict as OpenStack's: a step
-that comes too early, or without the right generation, is refused.
+It takes the place of a client of a Placement API, and is as strict as OpenStack's: it rejects
+a step that comes too early, or without the right generation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TYPED_SINCE = Version(1, 38)
 
 
 class PowerCut(Exception):
-    """The program that writes is gone."""
+    """The writing program was killed."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Holder:
 
 @dataclass
 class Ledger:
-    """One service. After ``writes_left`` writes the power is cut."""
+    """One service. After ``writes_left`` writes the program is killed."""
 
     name: str
     rows: dict[str, Row] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class Ledger:
     # -- reading ---------------------------------------------------------------------------
 
     def ask(self, path: str) -> dict[str, Any]:
-        """Answer a question, at the newest version."""
+        """Answer a GET, at the newest version."""
         return self.get(path, version=self.version)
 
     def get(self, path: str, *, version: Version, **query: str) -> dict[str, Any]:
-        """Answer a question."""
+        """Answer a GET."""
         assert version <= self.version
         _, noun, *rest = (unquote(part) for part in path.split("/"))
         if noun == "resource_classes":
@@ -143,7 +143,7 @@ class Ledger:
     def send(
         self, method: str, path: str, body: Any = None, *, version: Version = NEWEST
     ) -> dict[str, Any]:
-        """Write, or refuse."""
+        """Carry out a write, or reject it."""
         if self.writes == self.writes_left:
             raise PowerCut
         self.writes += 1
@@ -211,32 +211,32 @@ class Ledger:
             before[of, name] += amount
         saved = dict(self.holders)
         try:
-            for uuid, wish in body.items():
-                self._hold(uuid, wish, is_typed=is_typed)
+            for uuid, wanted in body.items():
+                self._hold(uuid, wanted, is_typed=is_typed)
             self._must_fit(before)
         except Conflict:
             self.holders = saved
             raise
-        for wish in body.values():
-            for provider in wish["allocations"]:
+        for wanted in body.values():
+            for provider in wanted["allocations"]:
                 self.rows[provider].generation += 1
 
-    def _hold(self, uuid: str, wish: Mapping[str, Any], *, is_typed: bool) -> None:
-        assert ("consumer_type" in wish) == is_typed
+    def _hold(self, uuid: str, wanted: Mapping[str, Any], *, is_typed: bool) -> None:
+        assert ("consumer_type" in wanted) == is_typed
         there = self.holders.pop(uuid, None)
-        if wish["consumer_generation"] != (there.generation if there else None):
+        if wanted["consumer_generation"] != (there.generation if there else None):
             raise ConcurrentUpdate(uuid)
-        holds = {p: line["resources"] for p, line in wish["allocations"].items()}
+        holds = {p: line["resources"] for p, line in wanted["allocations"].items()}
         for provider, amounts in holds.items():
             for name, amount in amounts.items():
                 inventory = self.rows[provider].inventories.get(name)
                 if inventory is None or not gives(inventory, amount):
                     raise CapacityExceeded(f"{amount} of {name} of {provider}")
         if holds:
-            kind = wish["consumer_type"] if is_typed else there.kind if there else None
+            kind = wanted["consumer_type"] if is_typed else there.kind if there else None
             generation = there.generation + 1 if there else 1
             self.holders[uuid] = Holder(
-                wish["project_id"], wish["user_id"], kind, holds, generation
+                wanted["project_id"], wanted["user_id"], kind, holds, generation
             )
 
     def _must_fit(self, before: Mapping[tuple[str, str], int]) -> None:

@@ -1,4 +1,4 @@
-"""A small cloud to be moved: what is written into one Placement, to be found in another.
+"""A small cloud to import: written into one Placement, to be compared with another.
 
 Written over HTTP as clients do, at the newest version; ``Caller`` is either service.
 """
@@ -14,10 +14,10 @@ POOL_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 
 class Caller(Protocol):
-    """Whoever sends requests to a Placement."""
+    """Sends requests to a Placement."""
 
     def __call__(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Any:
-        """Send one request that must go well; gives the answer's body."""
+        """Send one request that must succeed; gives the answer's body."""
 
 
 def named(*words: object) -> str:
@@ -71,7 +71,7 @@ class World:
         user: str = "user",
         is_new: bool = True,
     ) -> str:
-        """Let a consumer hold amounts by provider; its uuid follows from its name."""
+        """Set a consumer's allocations by provider; its uuid follows from its name."""
         consumer = named("consumer", name)
         there = {} if is_new else self.call("GET", f"/allocations/{consumer}")
         body: dict[str, Any] = {
@@ -87,7 +87,7 @@ class World:
         return consumer
 
     def fill(self, hosts: int = 3, servers_per_host: int = 4) -> None:
-        """Write a cloud with everything that is hard to move."""
+        """Write a cloud with every case that is hard to import."""
         self.call("PUT", "/resource_classes/CUSTOM_GPU_SLICE")
         self.call("PUT", "/traits/CUSTOM_RACK_7")
         self.call("PUT", "/traits/CUSTOM_UNUSED")
@@ -126,7 +126,7 @@ class World:
         self._overfill(pool)
 
     def _overfill(self, pool: str) -> None:
-        """A host that shrank, and one whose units changed, under what they had given out."""
+        """A host that shrank, and one whose units changed, below its allocations."""
         shrunk = self.provider("shrunk", {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 4096}})
         for server in range(6):
             self.hold(f"shrunk-{server}", {shrunk: {"VCPU": 8, "MEMORY_MB": 512}})

@@ -9,7 +9,7 @@ from typing import Any
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.dedications import of_reservation
-from tests.support.choosing import at_addresses, in_aggregates, say, with_servers
+from tests.support.host_facts import at_addresses, in_aggregates, say, with_servers
 from tests.support.tables import Sketch, table_of
 
 Metadata = Mapping[str, str]

@@ -1,6 +1,6 @@
 """The rule of every filter and weigher, for one host in plain Python.
 
-The references that columns are compared with: slow, and as one would explain them.
+References for the column implementations: slow, and as one would explain them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def meets(value: Any, comparison: Comparison) -> bool:
-    """Whether one value meets an extra spec; only of the operators that are drawn."""
+    """Whether one value meets an extra spec; supports only the operators that are drawn."""
     first, *_ = comparison.operands
     if value is None:
         return False
@@ -115,8 +115,8 @@ def runs_image(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
     if version is None:
         return own or not asked
     assert version == ">=6"
-    told = fact(host, spec, "hypervisor_version")
-    return (own or not asked) and told is not None and told >= 6_000_000
+    output = fact(host, spec, "hypervisor_version")
+    return (own or not asked) and output is not None and output >= 6_000_000
 
 
 def aggregates_agree(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
@@ -190,7 +190,7 @@ def is_near(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
 
 
 def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
-    """The table of cases, row by row: whose host it is, and what is asked for."""
+    """The rule, case by case: the host's pcloud, and the pcloud that is requested."""
     pcloud = host.sketch.pcloud
     projects, _ = PCLOUDS.get(pcloud or "", (frozenset(), frozenset()))
     may_use = spec.project_id in projects and host.sketch.is_pcloud_open
@@ -205,7 +205,7 @@ def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bo
 
 
 def is_leased_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
-    """Whose reservation the host is of at present, and which one is asked for."""
+    """The rule, case by case: the host's reservation, and the one that is requested."""
     if spec.reservation is None:
         return True
     projects, _ = PCLOUDS.get(host.sketch.pcloud or "", (frozenset(), frozenset()))
@@ -269,7 +269,7 @@ def fullness(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
 
 
 def leftover(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
-    """The scarcest share that the server takes, and the product of all that it leaves."""
+    """The largest share that the server takes, and the product of all shares that it leaves."""
     before, after = [], []
     for name in ("VCPU", "MEMORY_MB", "DISK_GB"):
         amount = spec.amounts.get(name, 0)
@@ -282,7 +282,7 @@ def leftover(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
 
 
 def owns(host: PlainHost) -> set[str]:
-    """The traits of a host, and the classes that it has anything of."""
+    """The host's traits, and the classes of its inventories."""
     sketch = host.sketch
     classes = sketch.free.keys() | sketch.used.keys()
     there = {n for n in classes if sketch.free.get(n, 0) + sketch.used.get(n, 0) > 0}

@@ -1,4 +1,4 @@
-"""Pools for tests: made over the systems, and looked at in the store."""
+"""Pools for tests: created through the systems, and read from the store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_pool(
     has: Mapping[str, Inventory] | None = None,
     members: Collection[str] = (RACK,),
 ) -> str:
-    """Make a pool of 100 GB, or of what it ``has``; give its uuid."""
+    """Make a pool of 100 GB, or of other inventories; gives its uuid."""
     uuid = pool_uuid(number)
     providers.create(tx, uuid, f"pool-{number}", None, now=NOW)
     inventories.replace(tx, uuid, 0, has or {"DISK_GB": Inventory(100)}, NOW)
@@ -40,23 +40,23 @@ def add_pool(
 
 
 def join(tx: Tx, uuid: str, *members: str) -> None:
-    """Put a provider into these aggregates, and into no others."""
+    """Replace a provider's aggregates."""
     aggregates.replace(tx, uuid, providers.get(tx, uuid).generation, members, NOW)
 
 
 def resize(tx: Tx, uuid: str, **has: Inventory) -> None:
-    """Make these all that a provider has."""
+    """Replace a provider's inventories."""
     seen = inventories.listing(tx, uuid).generation
     inventories.replace(tx, uuid, seen, has, NOW)
 
 
 def used(tx: Tx, uuid: str) -> dict[str, int]:
-    """What is held of a provider."""
+    """The usage of a provider."""
     return usages.of_provider(tx, providers.get(tx, uuid).id)
 
 
 def holdings(tx: Tx, consumer: str) -> dict[str, dict[str, int]]:
-    """What a consumer holds: classes' amounts by provider."""
+    """A consumer's allocations: amounts by class and provider."""
     class_names = {class_id: name for name, class_id in names.class_ids(tx).items()}
     rows = tx.execute(
         sa.select(

@@ -31,7 +31,7 @@ class Running:
         self.http = httpx.Client(base_url=url, timeout=30.0, verify=NOBODY)
 
     def admin_password(self) -> str | None:
-        """What the first start wrote for the administrator, if there was one."""
+        """The password that the first start wrote for the administrator, if any."""
         path = Path(self.service.settings.storing.data_dir) / "clouds.yaml"
         if not path.exists():
             return None
@@ -39,7 +39,7 @@ class Running:
         return str(clouds["innkeeper"]["auth"]["password"])
 
     def call(self, method: str, path: str, token: str | None = "admin", **more: Any) -> Any:
-        """Send one request; ``token`` is put into its header."""
+        """Send one request; ``token`` goes into its header."""
         headers = dict(more.pop("headers", {}))
         if token is not None:
             headers.setdefault("x-auth-token", token)

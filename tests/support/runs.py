@@ -100,14 +100,14 @@ class Run:
         """
         if not self.folder.exists() or (self.folder / ENDED).exists():
             return []
-        told, left = _end_processes(self.folder)
+        output, left = _end_processes(self.folder)
         if not left:
             (self.folder / ENDED).touch()
             kept = {TESTS, ENDED} if keeps_tests else set()
             _remove(each for each in self.folder.iterdir() if each.name not in kept)
             if not keeps_tests:
                 self.folder.rmdir()
-        return told
+        return output
 
 
 def enlist() -> None:
@@ -129,15 +129,15 @@ def sweep(places: Iterable[Path]) -> list[str]:
     Gives a line for each run that was killed. Skips runs that are alive, and those that
     another run sweeps at this moment.
     """
-    told = []
+    output = []
     for folder in (found for each in places for found in sorted(each.glob(f"{PREFIX}*"))):
         lock = _lock(folder)
         if lock is not None:
             try:
-                told += _remove_run(folder)
+                output += _remove_run(folder)
             finally:
                 os.close(lock)
-    return told
+    return output
 
 
 def _lock(folder: Path) -> int | None:
@@ -168,11 +168,11 @@ def _remove_run(folder: Path) -> list[str]:
 
 def _end_processes(folder: Path) -> tuple[list[str], list[str]]:
     """Stop all processes of a run; gives those found, and those that do not stop."""
-    told: dict[Process, str] = {}
+    output: dict[Process, str] = {}
     begun_s = time.monotonic()
     asked: set[Process] = set()
     while found := _processes(folder):
-        told |= {each: name for each, name in found.items() if each not in told}
+        output |= {each: name for each, name in found.items() if each not in output}
         waited_s = time.monotonic() - begun_s
         if waited_s > GONE_WITHIN_S:
             break
@@ -183,7 +183,7 @@ def _end_processes(folder: Path) -> tuple[list[str], list[str]]:
                 asked.add(each)
                 _send(each, BEGIN_ALL)
         time.sleep(LOOK_AGAIN_S)
-    return sorted(told.values()), sorted(found.values())
+    return sorted(output.values()), sorted(found.values())
 
 
 def _send(process: Process, numbers: Iterable[signal.Signals]) -> None:

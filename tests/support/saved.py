@@ -26,7 +26,7 @@ def furnished(url: str) -> Store:
     return store
 
 
-class Told(list[str]):
+class Output(list[str]):
     """The output of a command."""
 
     @property

@@ -1,9 +1,9 @@
-"""The program that ``tests.support.forked`` starts: each ``innkeeper`` is a fork of it.
+"""The program that ``tests.support.forked`` starts: it forks for each ``innkeeper`` command.
 
-A message holds the words of a command and its whole environment, and comes with the files for
-its two streams; it is answered by the number of the process. Or it holds such a number, and is
-answered by how that process has ended, if it has. All that the forks share is what Python has
-when the program's modules have been read.
+A message holds the words of a command and its whole environment, with the files of its two
+streams attached; the answer is the pid. Or it holds a pid; the answer is the exit status of
+that process, if it has ended. The forks share only the imported modules of the
+program.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from innkeeper import commands, main
 from innkeeper.entrypoints.agent import wiring
 
 READ_AHEAD = (commands, wiring)
-"""Else each fork would import them by itself, when its command needs them."""
+"""Without these imports each fork would import them when its command needs them."""
 MESSAGE_BYTES_MAX = 100_000
 STREAMS = (1, 2)
 
 
 def serve() -> int:
-    """Fork until nobody asks for more; a fork ends as its command does."""
+    """Fork until the control connection closes; a fork ends as its command does."""
     control = socket.socket(fileno=os.dup(0))
     gc.freeze()
     words = _words_of_a_fork(control)
@@ -33,7 +33,7 @@ def serve() -> int:
 
 
 def _words_of_a_fork(control: socket.socket) -> Sequence[str] | None:
-    """Answer; this comes back in each fork, and with ``None`` in the process itself."""
+    """Answer messages; returns in each fork, and with ``None`` in the process itself."""
     while message := socket.recv_fds(control, MESSAGE_BYTES_MAX, len(STREAMS)):
         text, files, _, _ = message
         if not text:

@@ -1,6 +1,6 @@
 """The program that ``original`` starts: OpenStack's placement, served by the stdlib alone.
 
-It takes over the listening socket it is told of, and serves until it is ended.
+It takes over the listening socket that it is given, and serves until it is stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 class _Handler(WSGIRequestHandler):
     def get_environ(self) -> dict[str, Any]:
         environ = super().get_environ()
-        # The stdlib invents a type of content where the client named none.
+        # The stdlib adds a content type where the client named none.
         environ["CONTENT_TYPE"] = self.headers.get("content-type", "")
         return environ
 

@@ -1,4 +1,4 @@
-"""A pcloud with a size policy, in a cloud whose clock is turned by hand."""
+"""A pcloud with a size policy, in a cloud whose clock the test sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.pcloud_operator import PcloudOperator
 
 OWNER = "project"
 SERVERS_EACH = 2
-"""So many small servers fill a host."""
+"""This many small servers fill a host."""
 
 
 class Kept:
@@ -34,13 +34,13 @@ class Kept:
         lacking: str | None = None,
         **facts: Any,
     ) -> None:
-        """``lacking`` is a class of which the hosts have nothing themselves."""
+        """``lacking`` is a class that the hosts do not have themselves."""
         names = [f"a{number}" for number in range(1, host_count + 1)]
         zoned: dict[str, dict[str, Any]] = {
             name: {"availability_zone": zone} for name, zone in zones.items()
         }
-        told = {"vcpus": SERVERS_EACH, **facts}
-        reports = [reported(name, **{**told, **zoned.get(name, {})}) for name in names]
+        output = {"vcpus": SERVERS_EACH, **facts}
+        reports = [reported(name, **{**output, **zoned.get(name, {})}) for name in names]
         self.movers = Movers(folder, *(without(each, lacking) for each in reports))
         self.operator = PcloudOperator(self.movers)
         self.operator.define("gold", 1)
@@ -53,18 +53,18 @@ class Kept:
         self.operator.pool("gold", name, by_aggregate=False)
 
     def wants(self, least: int, most: int, **more: Any) -> None:
-        """Make the pcloud, with its policy."""
+        """Create the pcloud with its policy."""
         size = SizePolicy(least, most, "gold", **more)
         self.uuid = self.operator.create(OWNER, name="mine", size=size)
 
     def turn(self, seconds: float = 10.0) -> int:
-        """Let some time pass, and keep the size; gives by how many hosts it changed."""
+        """Let some time pass, and run the size task; gives the change of the number of hosts."""
         self.movers.wait(seconds)
         context = self.operator.context()
         return int(self.movers.cloud.write(lambda tx: sizes.keep(tx, self.uuid, context)))
 
     def turns(self, count: int = 6) -> list[int]:
-        """What several turns after each other change."""
+        """The changes of several turns, one after the other."""
         return [self.turn() for _ in range(count)]
 
     def hosts(self) -> list[PcloudHost]:
@@ -72,15 +72,15 @@ class Kept:
         return list(self.movers.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, self.uuid))))
 
     def names(self) -> list[str]:
-        """What they are called."""
+        """The hosts' names."""
         return [each.name for each in self.hosts()]
 
     def machine(self, name: str) -> str:
-        """The machine behind a host."""
+        """The machine of a host."""
         return next(each.hostname for each in self.hosts() if each.name == name)
 
     def actions(self) -> list[tuple[str, str | None]]:
-        """What was done to the pcloud, the oldest first."""
+        """The pcloud's actions, oldest first."""
 
         def look(tx: Tx) -> list[PcloudAction]:
             return pclouds.actions(tx, self.uuid, limit=100)
@@ -88,16 +88,16 @@ class Kept:
         return [(each.action, each.host_name) for each in reversed(self.movers.cloud.read(look))]
 
     def boot(self, host: str | None = None, **more: Any) -> ServerId:
-        """A server that runs in the pcloud, on one of its hosts or on any."""
+        """Boot a running server in the pcloud, on one of its hosts or on any."""
         hints = {"pcloud": self.uuid, **({"pcloud_host": host} if host else {})}
         return self.movers.boot(None, project_id=OWNER, hints=hints, **more)
 
     def fill(self, host: str) -> list[ServerId]:
-        """Have no room left on one host."""
+        """Fill one host completely."""
         return [self.boot(host) for _ in range(SERVERS_EACH)]
 
     def delete(self, server: ServerId) -> None:
-        """Have a server go, and its agent clear it away."""
+        """Delete a server, with its agent's work."""
         self.movers.delete(server)
         self.movers.finish()
 

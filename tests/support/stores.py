@@ -1,4 +1,4 @@
-"""Stores of every backend, as fixtures: what holds for one must hold for all.
+"""Stores of every backend, as fixtures: each test runs on all of them.
 
 A folder whose tests need them imports them into its ``conftest.py``.
 """
@@ -20,7 +20,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 @pytest.fixture(params=DATABASES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """Opens the same database again and again, as processes that die and come back do."""
+    """Opens the same database repeatedly, as processes that die and restart do."""
     stores: list[Store] = []
     with MIGRATED[request.param](tmp_path) as url:
 

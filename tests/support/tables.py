@@ -175,7 +175,7 @@ def demand(name: str, text: str) -> Comparison:
 
 
 def pipeline_of(**multipliers: float) -> Pipeline:
-    """The simplest filters, and these weighers; without weighers all weights are equal."""
+    """The simplest filters, and these weighers with multipliers; none means equal weights."""
     return Pipeline(
         tuple(FILTERS[name] for name in PLAIN_FILTERS),
         tuple((WEIGHERS[name], by) for name, by in multipliers.items()),

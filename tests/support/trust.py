@@ -1,8 +1,8 @@
-"""Whom the tests' clients trust, where all speak plain HTTP on loopback."""
+"""The trusted certificates of the tests' clients, which all speak plain HTTP on loopback."""
 
 from __future__ import annotations
 
 import ssl
 
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""To read whom all the world trusts takes longer than many requests."""
+"""Reading the system's certificates takes longer than many requests."""

@@ -1,4 +1,4 @@
-"""Small workloads and fleets, and a slow and plain replay to compare with."""
+"""Small workloads and fleets, and a slow and plain replay as a reference."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SHAPES = (
 )
 
 Row = tuple[float, float, int, int]
-"""When somebody comes, for how long, of which shape, and in which batch."""
+"""A server's arrival, lifetime, shape and batch."""
 
 
 def workload_of(rows: Sequence[Row], shapes: Sequence[ServerShape] = SHAPES) -> Workload:
-    """Make a workload of these servers."""
+    """A workload of these servers."""
     table = np.array(rows, dtype=float)
     whole = table[:, 2:].astype(np.int64)
     arrivals, leavings, columns = ordered(
@@ -35,13 +35,13 @@ def workload_of(rows: Sequence[Row], shapes: Sequence[ServerShape] = SHAPES) -> 
 
 
 def hosts_of(count: int, vcpus: int = 8, memory_gb: int = 16) -> list[HostGroup]:
-    """So many hosts of one shape."""
+    """This many hosts of one shape."""
     totals = {"VCPU": vcpus, "MEMORY_MB": memory_gb * 1024}
     return [HostGroup(HostShape(f"{vcpus}c{memory_gb}g", totals), count)]
 
 
 def first_fit(hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-    """Plan as anybody would by hand: the first host with room, server by server."""
+    """Plan in the simplest way: the first host with room, server by server."""
     entries = []
     for _ in range(spec.count):
         for index, provider_id in enumerate(hosts.provider_ids):
@@ -56,7 +56,7 @@ def first_fit(hosts: HostTable, spec: RequestSpec) -> BuildPlan:
 
 @dataclass
 class Plain:
-    """A first-fit replay without columns: lists of dictionaries, looked at server by server."""
+    """A first-fit replay without columns: lists of dictionaries, one server at a time."""
 
     workload: Workload
     hosts: list[dict[str, int]]
@@ -83,7 +83,7 @@ class Plain:
         self.refused.append(server)
 
     def until(self, moment: float) -> Plain:
-        """How things are at a moment, from empty hosts on."""
+        """The state at a moment, from empty hosts on."""
         for server in range(self.workload.count):
             if self.workload.arrivals_s[server] > moment:
                 break
@@ -94,5 +94,5 @@ class Plain:
 
 
 def forever() -> float:
-    """How long somebody stays who never leaves."""
+    """The lifetime of a server that never leaves."""
     return NEVER

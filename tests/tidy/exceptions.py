@@ -1,8 +1,8 @@
-"""Exceptions from the rules: each is written down with its reason, and there may only be fewer.
+"""Exceptions from the rules: each has a reason, and their number may only shrink.
 
 ``allowed/<rule>.txt`` begins with ``# at most N``. Every further line reads
-``path | text ## reason``, as a failing rule prints it. A line that nothing breaks any more must
-go, and N with it: so a list that grew shows as a raised N in the change that raised it.
+``path | text ## reason``, as a failing rule prints it. A line without a finding must be
+removed, and N lowered. So a list can only grow with a raised N in the same change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent / "allowed"
 HEADER = re.compile(r"# at most (\d+)")
 SEPARATOR = " ## "
 REASON_WORDS_MIN = 4
-"""A reason with fewer words is a shrug."""
+"""A shorter reason explains nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Markdown and source as the rules about language look at them.
+"""Markdown and source, as the rules about language read them.
 
 Always true: code blocks are left out. Inline code counts as one word, and a link as its text.
-``python -m tests.tidy.prose PATH ...`` lists what breaks a rule.
+``python -m tests.tidy.prose PATH ...`` lists the violations.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ WHOEVER = re.compile(r"\bwho(m|so)?ever('s)?\b", re.IGNORECASE)
 HE = re.compile(r"\b(he|his|him|himself)\b", re.IGNORECASE)
 FENCE = re.compile(r"\s*(```|:::)")
 NO_SENTENCE = re.compile(r"\s*(\||<!--|#)")
-"""Table rows, comments and headings: of them the rules about words alone are asked."""
+"""Table rows, comments and headings: only the rules about words apply to them."""
 ITEM = re.compile(r"^\s*([-*]|\d{1,2}\.) ")
-"""A line may begin with a number of more digits that ends a sentence."""
+"""A longer number at the beginning of a line may end a sentence."""
 SENTENCE_END = re.compile(r"(?<=[.!?])[*\")]*\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Lines that are read together, and the number of the first."""
+    """Lines that belong together, and the number of the first."""
 
     line: int
     text: str
@@ -62,24 +62,24 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
 
 
 def _plain(text: str) -> str:
-    text = re.sub(r"`[^`]*`", "code", text)
+    text = re.sub(r"(`+)[^`]+\1", "code", text)
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
 def findings(file: File) -> Iterator[Finding]:
-    """Tell what in a file breaks a rule."""
+    """Find violations in a Markdown file."""
     yield from of_language(file)
     yield from _wide_lines(file)
 
 
 def of_language(file: File) -> Iterator[Finding]:
-    """Tell what breaks a rule about words and sentences."""
+    """Find violations of the rules about words and sentences."""
     for paragraph in paragraphs(file.text):
         yield from _of_paragraph(file, paragraph, (WHO, HE))
 
 
 def of_source(file: File) -> Iterator[Finding]:
-    """Tell what breaks a rule in the docstrings, comments and texts of a module."""
+    """Find violations in the docstrings, comments and texts of a module."""
     for paragraph in written_in(file):
         yield from _of_paragraph(file, paragraph, (WHO, WHOEVER, HE))
 
@@ -129,7 +129,7 @@ def _wide_lines(file: File) -> Iterator[Finding]:
 
 
 def main(places: Sequence[str]) -> int:
-    """Print what breaks a rule in files and folders; gives how much that is."""
+    """Print the violations in files and folders; gives their number."""
     count = 0
     for file in files():
         if file.path.startswith(tuple(places)):

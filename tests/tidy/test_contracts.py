@@ -1,4 +1,4 @@
-"""The contracts between layers cover the whole house and have no way around them."""
+"""The import contracts cover the whole source, without exceptions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import configparser
 from tests.tidy.tree import ROOT, SOURCE
 
 PROGRAMS = ("cli", "console", "agent")
-"""Entrypoints that reach the core over HTTP only."""
+"""Entrypoints that reach the core only over HTTP."""
 
 
 def contracts() -> configparser.ConfigParser:
-    """Read the contracts as the checker reads them."""
+    """Read the contracts as the import checker does."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / ".importlinter", encoding="utf-8")
     return parser
@@ -27,12 +27,12 @@ def test_no_import_is_excepted() -> None:
 
 
 def test_all_queries_are_protected() -> None:
-    """A folder that is added without its contract is open to every room, as is a loose file."""
+    """Without a contract, every room could import a new folder of queries."""
     written = {path.stem for path in (SOURCE / "store" / "queries").iterdir()}
     assert written - {"__init__", "__pycache__"} == set(query_contracts())
     for room, section in query_contracts().items():
         assert section["protected_modules"].split() == [f"innkeeper.store.queries.{room}"]
-        # As packages: the modules inside are protected with their folder.
+        # As packages: a contract for a folder protects the modules in it.
         assert section.getboolean("as_packages", fallback=True)
 
 

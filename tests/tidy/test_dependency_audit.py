@@ -1,4 +1,4 @@
-"""How the audit of dependencies judges, without asking anybody."""
+"""The verdicts of the dependency audit, without network access."""
 
 from __future__ import annotations
 

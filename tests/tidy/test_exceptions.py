@@ -1,4 +1,4 @@
-"""The exception lists themselves are kept short and honest."""
+"""The exception lists are short, and each entry is needed."""
 
 from __future__ import annotations
 

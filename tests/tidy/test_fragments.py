@@ -26,9 +26,9 @@ def _findings(found: Iterable[File]) -> Iterator[Finding]:
     for file in found:
         if NAME.fullmatch(file.name) is None:
             yield Finding(file.path, 1, f"not named +<slug>.<{'|'.join(TYPES)}>.md")
-        told = list(paragraphs(file.text))
-        sentences = [each for part in told for each in SENTENCE_END.split(part.text)]
-        if len(told) != 1 or not told[0].is_prose or not told[0].text.endswith("."):
+        reported = list(paragraphs(file.text))
+        sentences = [each for part in reported for each in SENTENCE_END.split(part.text)]
+        if len(reported) != 1 or not reported[0].is_prose or not reported[0].text.endswith("."):
             yield Finding(file.path, 1, "not one paragraph of sentences")
         if len(sentences) > SENTENCES_MAX:
             yield Finding(file.path, 1, f"{len(sentences)} sentences")

@@ -1,4 +1,4 @@
-"""Tests meet the real thing: nothing is patched, skipped or expected to fail."""
+"""Tests use the real thing: nothing is patched, skipped or expected to fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOCKING_MODULES = frozenset({"mock", "unittest.mock", "pytest_mock"})
 
 
 def test_nothing_is_patched() -> None:
-    """A fake is handed in through the front door, or the design lacks a door."""
+    """A fake is passed as an argument; where that is impossible, the design is wrong."""
     tests = python_files("tests")
     patched = search(r"monkeypatch\.(setattr|delattr|setitem)\b|\bmocker\b\s*[,.:)]", tests)
     imported = (hit for file in tests for hit in mocking_imports(file))
@@ -20,7 +20,7 @@ def test_nothing_is_patched() -> None:
 
 
 def mocking_imports(file: File) -> Iterator[Finding]:
-    """Find imports of what makes mocks."""
+    """Find imports of mocking libraries."""
     for node in ast.walk(file.tree()):
         if isinstance(node, ast.Import):
             modules = {alias.name for alias in node.names}
@@ -34,6 +34,6 @@ def mocking_imports(file: File) -> Iterator[Finding]:
 
 
 def test_nothing_is_skipped_or_expected_to_fail() -> None:
-    """A test that may be left out proves nothing on the day it matters."""
+    """A test that may be left out proves nothing."""
     left_out = r"mark\.(skip|skipif|xfail)\b|pytest\.(skip|xfail|importorskip)\(|unittest\.skip"
     judge("left-out", search(left_out, python_files("tests")))

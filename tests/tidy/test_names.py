@@ -1,4 +1,4 @@
-"""Names: one thing, one word; no drawers; folders that fit on one screen."""
+"""Names: one word for each thing, no catch-all modules, and small folders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ BANNED = frozenset(
     {"util", "utils", "helper", "helpers", "common", "misc", "manager", "base"}
     | {"data", "info", "process"}
 )
-"""They say nothing about what is inside."""
+"""They say nothing about the content."""
 BANNED_VERB = "handle"
 PACKAGES_PER_FOLDER_MAX = 7
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-def test_there_are_no_drawers() -> None:
+def test_there_are_no_catch_all_modules() -> None:
     """A file that could hold anything will (smell 5)."""
     paths = [path for path in walk(ROOT / SOURCE) if DRAWERS.search(path.name)]
     folders = {p for path in walk(ROOT / SOURCE) for p in path.parents if ROOT in p.parents}
@@ -36,7 +36,7 @@ def test_names_are_specific() -> None:
 
 def banned_names(file: File) -> Iterator[Finding]:
     """Find definitions whose name has a banned part, and variables that are a banned word."""
-    # A handler's parameter for the body has to be called "data": the HTTP framework says so.
+    # The HTTP framework requires the name "data" for a handler's body parameter.
     variables = BANNED - {"data"} if "api" in file.folders else BANNED
     for node in ast.walk(file.tree()):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -66,7 +66,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 def private_words(file: File) -> Iterator[Finding]:
-    """Find modules and definitions whose name has a word of the project's own."""
+    """Find modules and definitions whose name has one of the project's private words."""
     if PRIVATE & set(WORD_OF_MODULE.findall(file.name)):
         yield Finding(file.path, 1, f"module {file.name}")
     for node in ast.walk(file.tree()):
@@ -81,7 +81,7 @@ def private_words(file: File) -> Iterator[Finding]:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """Two public classes of one name would be told apart by their modules alone."""
+    """Only their modules would distinguish two public classes of one name."""
     first: dict[str, str] = {}
     hits = []
     for file, node in public_classes():
@@ -92,7 +92,7 @@ def test_a_class_name_has_one_meaning() -> None:
 
 
 def public_classes() -> Iterator[tuple[File, ast.ClassDef]]:
-    """Give the classes that modules define for others."""
+    """Give the public classes of modules."""
     for file in python_files(SOURCE):
         for node in file.tree().body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -103,7 +103,7 @@ CLASS_OF = re.compile(r"`([A-Z]\w+)` of `([\w/.]+)`")
 
 
 def test_a_class_called_by_a_word_of_the_glossary_is_that() -> None:
-    """The glossary says which class is called by which of its words."""
+    """The glossary says which class has which of its words as a name."""
     listed = dict(CLASS_OF.findall((ROOT / "docs/reference/glossary.md").read_text("utf-8")))
     found = {
         node.name: file.path.removeprefix(f"{SOURCE}/")
@@ -114,7 +114,7 @@ def test_a_class_called_by_a_word_of_the_glossary_is_that() -> None:
 
 
 def glossary_words() -> set[str]:
-    """Give the words that the glossary explains, spelt as classes are."""
+    """Give the words that the glossary explains, spelt as class names."""
     lines = (ROOT / "docs/reference/glossary.md").read_text("utf-8").splitlines()
     first = [line.split("|")[1] for line in lines if line.startswith("| ")]
     words = [word for cell in first for word in re.split("[;,]", cell)]
@@ -148,7 +148,7 @@ def says(name: str, alias: str) -> bool:
 
 
 def test_package_files_import_nothing() -> None:
-    """An import in ``__init__.py`` ties every module of the package to it, unseen."""
+    """An import in ``__init__.py`` adds a hidden dependency to every module of the package."""
     hits = [
         finding(file, node, ast.unparse(node))
         for file in python_files(SOURCE)
@@ -179,8 +179,8 @@ def test_folders_hold_few_packages() -> None:
     judge("crowded-folder", crowded)
 
 
-def test_tests_lie_as_the_source_does() -> None:
-    """The place of a module says where its tests are."""
+def test_tests_follow_the_layout_of_the_source() -> None:
+    """The path of a module determines the path of its tests."""
     mirrors = (("tests/unit", SOURCE), ("tests/systems", f"{SOURCE}/systems"))
     lost = {
         "/".join(file.folders)

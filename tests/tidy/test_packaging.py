@@ -1,4 +1,4 @@
-"""What is installed is what was tested: pins without addresses, and every file on board."""
+"""The installed package is the tested one: pins without addresses, and all files included."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pins(name: str) -> dict[str, str]:
     return dict(line.split("==", 1) for line in lines(name))
 
 
-def test_pins_are_pins_and_nothing_else() -> None:
+def test_pins_are_names_and_exact_versions() -> None:
     """No option, no address, no path: only names and exact versions."""
     for name in ("runtime.txt", "dev.txt"):
         strange = [line for line in lines(name) if not PIN.fullmatch(line)]
@@ -65,7 +65,7 @@ def test_every_file_is_shipped() -> None:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Tell whether a path below the package is meant by a pattern of the project file."""
+    """Tell whether a pattern of the project file matches a path below the package."""
     return PurePosixPath(path).match(pattern.removeprefix("**/"))
 
 

@@ -1,4 +1,4 @@
-"""A refusal of the Compute API says in words what a text must look like."""
+"""The Compute API describes the expected format of a text in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from innkeeper.entrypoints.api.tables import APIS
 
 COMPUTE = APIS["compute"]
 SIGNS = re.compile(r"[\[\](){}^$|\\]")
-"""What an expression has and a sentence has not."""
+"""Characters of a regular expression that a sentence does not have."""
 
 
 def patterns_of(schema: Any) -> Iterator[str]:
@@ -32,7 +32,7 @@ def patterns_of(schema: Any) -> Iterator[str]:
 
 
 def schemas() -> Iterator[tuple[str, Any]]:
-    """The schemas of all routes at all versions, each with where it is from."""
+    """The schemas of all routes at all versions, each with its source."""
     table = COMPUTE.versions
     assert table is not None
     versions = [table.oldest, *(step.version for step in table.steps)]

@@ -1,6 +1,6 @@
-"""The part of plain English that can be measured, in the files that are held to it.
+"""The measurable rules of plain English, and the files that must keep them.
 
-The list of files only gets longer.
+The lists of files only get longer.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from tests.tidy.exceptions import judge
-from tests.tidy.prose import findings
-from tests.tidy.tree import File, files
+from tests.tidy.prose import findings, of_source
+from tests.tidy.tree import File, files, python_files
 
 HELD = (
     "ARCHITECTURE.md",
@@ -20,7 +20,11 @@ HELD = (
     "changelog.d/",
     "docs/",
 )
-"""Files and folders that have been edited."""
+"""Markdown files and folders that have been edited."""
+HELD_SOURCE = ("src/", "tests/", "benchmarks/", "docs/")
+"""Folders whose docstrings, comments and texts are judged."""
+QUOTES_VIOLATIONS = ("tests/tidy/prose.py", "tests/tidy/test_plain_english.py")
+"""The rules themselves and their samples."""
 
 
 def held() -> tuple[File, ...]:
@@ -37,13 +41,19 @@ def test_prose_is_plain() -> None:
     judge("plain-english", (found for file in held() for found in findings(file)))
 
 
+def test_source_is_plain() -> None:
+    source = [file for folder in HELD_SOURCE for file in python_files(folder)]
+    judged = [file for file in source if file.path not in QUOTES_VIOLATIONS]
+    judge("plain-source", (found for file in judged for found in of_source(file)))
+
+
 LONG = "\n".join(["a word"] * 20 + ["more"])
 """41 words on short lines."""
 ROW = LONG.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "reported"),
     [
         ("The word of\nwhoever asks.\n", 1, "'of whoever'"),
         ("# One\n\n| A | of who has it |\n", 3, "'of who'"),
@@ -53,10 +63,10 @@ ROW = LONG.replace("\n", " ")
         ("a" * 101 + "\n", 1, "101 columns"),
     ],
 )
-def test_violations_are_found(text: str, line: int, told: str) -> None:
+def test_violations_are_found(text: str, line: int, reported: str) -> None:
     (found,) = findings(File("page.md", text))
     assert found.line == line
-    assert found.text.startswith(told)
+    assert found.text.startswith(reported)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +82,24 @@ def test_violations_are_found(text: str, line: int, told: str) -> None:
 )
 def test_other_text_is_allowed(text: str) -> None:
     assert list(findings(File("page.md", text))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reported"),
+    [
+        ('"""The client\nof whom it knows."""\n', 1, "'of whom'"),
+        ('def f():\n    """Short.\n\n    Whoever asks."""\n', 4, "'Whoever'"),
+        ("x = 1\n# The user\n# has his own.\n", 2, "'his'"),
+        ('x = "The user has his own."\n', 1, "'his'"),
+        (f'"""{LONG}."""\n', 1, "41 words"),
+    ],
+)
+def test_violations_in_source_are_found(text: str, line: int, reported: str) -> None:
+    (found,) = of_source(File("module.py", text))
+    assert found.line == line
+    assert found.text.startswith(reported)
+
+
+def test_other_source_is_allowed() -> None:
+    text = f'"""``{ROW}`` counts as one word."""\nhis = "{ROW}"\n'
+    assert list(of_source(File("module.py", text))) == []

@@ -191,7 +191,7 @@ def test_route_summaries_are_not_repeated() -> None:
     """The handler says it first, then the route, then the rule: each only what is new."""
     found = list(given_summaries())
     assert found
-    twice = [place for place, summary, told in found if summary == told]
+    twice = [place for place, summary, reported in found if summary == reported]
     twice += [
         place
         for _, route, place in routes()
@@ -231,7 +231,7 @@ def told_routes() -> dict[str, set[int]]:
         place.text: (route.method, template(f"{prefix(api)}{route.path}"))
         for api, route, place in routes()
     }
-    told: dict[str, set[int]] = {text: set() for text in known}
+    reported: dict[str, set[int]] = {text: set() for text in known}
     for path in sorted(STORIES.rglob("*.yaml")):
         for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=LOADER):
             for method, asked, status in requests_in(document):
@@ -241,24 +241,24 @@ def told_routes() -> dict[str, set[int]]:
                     if verb == method.upper() and pattern.fullmatch(asked)
                 ]
                 if fits:
-                    told[min(fits, key=lambda text: len(PLACEHOLDER.findall(text)))].add(status)
-    return told
+                    reported[min(fits, key=lambda text: len(PLACEHOLDER.findall(text)))].add(status)
+    return reported
 
 
 def test_every_route_has_a_story() -> None:
     """That a route refuses says nothing yet about what it is for."""
-    told = {
+    reported = {
         text
         for text, statuses in told_routes().items()
         if min(statuses, default=REFUSALS) < REFUSALS
     }
-    judge("untold-route", [place for _, _, place in routes() if place.text not in told])
+    judge("untold-route", [place for _, _, place in routes() if place.text not in reported])
 
 
 def test_every_placement_route_has_a_story_of_a_refused_caller() -> None:
-    told = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
+    reported = {text for text, statuses in told_routes().items() if FORBIDDEN in statuses}
     guarded = [place for api, route, place in routes() if api.name == "placement" and route.rule]
-    judge("unrefused-route", [place for place in guarded if place.text not in told])
+    judge("unrefused-route", [place for place in guarded if place.text not in reported])
 
 
 def placement_versions() -> Iterator[tuple[Version, Version]]:
@@ -276,11 +276,11 @@ def version_story(version: Version) -> str:
 
 def versions_asked(story: Mapping[str, Any], service: str) -> set[str]:
     """The versions of a service that the steps of a story ask for."""
-    wish = re.compile(rf"\b{service} (\d+\.\d+)")
+    wanted = re.compile(rf"\b{service} (\d+\.\d+)")
     asked = set()
     for step in story["steps"]:
         header = step["request"].get("microversion", story.get("microversion"))
-        asked.update(wish.findall(header or ""))
+        asked.update(wanted.findall(header or ""))
     return asked
 
 
@@ -311,9 +311,9 @@ def test_paths_meet_as_the_router_would_have_them() -> None:
     """A placeholder is one part of a path, whatever a story writes there."""
     assert template("/p/{uuid}/inventories").fullmatch("/p/$PROVIDER/inventories")
     assert not template("/p/{uuid}").fullmatch("/p/1/inventories")
-    told = {"request": {"method": "put", "path": "/p/1?a=b"}, "answer": {"status": 204}}
+    reported = {"request": {"method": "put", "path": "/p/1?a=b"}, "answer": {"status": 204}}
     refused = {"request": {"method": "put", "path": "/p/2"}, "answer": {"status": 404}}
-    found = list(requests_in({"steps": [told, refused, {"other": 1}]}))
+    found = list(requests_in({"steps": [reported, refused, {"other": 1}]}))
     assert found == [("put", "/p/1", 204), ("put", "/p/2", 404)]
 
 

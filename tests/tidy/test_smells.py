@@ -1,7 +1,7 @@
-"""The smells that a machine can smell, line by line, in the source.
+"""The smells of the design that can be found line by line in the source.
 
-The patterns are those that the design gives for use by hand, so that both noses agree; where a
-pattern is easily walked around by accident, a second one stands beside it.
+The patterns are the design's own. Where one is easily circumvented by accident, a
+second one stands beside it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.tidy.tree import ROOT, File, Finding, finding, python_files, search
 SOURCE = "src/innkeeper"
 FILTERS_AND_WEIGHERS = ("src/innkeeper/scheduling/filters", "src/innkeeper/scheduling/weighers")
 FILE_LINES_MAX = 400
-"""A file one can read in one go. What does not fit is two things."""
+"""The longest file that is easy to read. A longer one has two subjects."""
 
 
 def test_one_place_claims() -> None:
@@ -24,8 +24,8 @@ def test_one_place_claims() -> None:
     judge("second-claim", search(r"generation.*\+ ?1\b", others))
 
 
-def test_no_file_must_be_scrolled() -> None:
-    """Files stay short (smell 3); the linter watches the functions."""
+def test_files_are_short() -> None:
+    """Files stay short (smell 3); the linter checks the functions."""
     long = [
         Finding(file.path, 1, "longer than the limit")
         for file in python_files(SOURCE)
@@ -34,7 +34,7 @@ def test_no_file_must_be_scrolled() -> None:
     judge("file-length", long)
 
 
-def test_one_thing_has_one_word() -> None:
+def test_words_of_other_dialects_stay_in_their_api() -> None:
     """Words of other dialects stay in the API that speaks them (smell 4)."""
     inside = [file for file in python_files(SOURCE) if "api" not in file.folders]
     words = r"(?<!\w)(" + "|".join(sorted(other_words())) + r")(?!\w)"
@@ -42,7 +42,7 @@ def test_one_thing_has_one_word() -> None:
 
 
 def other_words() -> set[str]:
-    """Read the words that the glossary gives as those of other dialects."""
+    """Read the words that the glossary lists as those of other dialects."""
     glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
     cells = [line.strip("| ").split(" | ") for line in glossary.splitlines() if line[:2] == "| "]
     words = {word for row in cells for word in re.findall(r"`(\w+)`", "".join(row[2:]))}
@@ -57,7 +57,7 @@ HIDDEN_SOURCES = "|".join(
         r"random\.",
         r"uuid4\(",
         r"os\.environ",
-        # The same things by another door.
+        # The same effects in another form.
         r"os\.(getenv|urandom)\b",
         r"secrets\.\w+\(",
         r"from time import .*\b(time|monotonic|sleep)\b",
@@ -69,14 +69,14 @@ HIDDEN_SOURCES = "|".join(
 
 
 def test_clock_dice_and_environment_are_handed_in() -> None:
-    """A decision that reads a clock or rolls dice cannot be replayed (smell 6)."""
+    """A decision that reads a clock or draws random numbers cannot be replayed (smell 6)."""
     handed_in = re.compile(r"wiring|settings|random.Generator")
     hits = search(HIDDEN_SOURCES, python_files(SOURCE))
     judge("hidden-input", (hit for hit in hits if not handed_in.search(str(hit))))
 
 
 def test_modules_of_the_core_remember_nothing() -> None:
-    """What is remembered has an owner that can be made anew; a module has none."""
+    """State belongs to an object that can be created anew, not to a module."""
     core = [
         file
         for folder in ("domain", "store", "snapshot", "scheduling", "systems", "clients")
@@ -96,7 +96,7 @@ def test_filters_and_weighers_do_not_loop() -> None:
 
 
 def loops_over_hosts(file: File) -> list[Finding]:
-    """Find comprehensions that go through the host table's rows."""
+    """Find comprehensions that iterate over the host table's rows."""
     found = []
     for node in ast.walk(file.tree()):
         if not isinstance(node, ast.comprehension):
@@ -108,7 +108,7 @@ def loops_over_hosts(file: File) -> list[Finding]:
 
 
 def test_handlers_know_the_newest_version_only() -> None:
-    """What older versions said is translated at the edge (smell 8)."""
+    """Older versions are translated at the edge (smell 8)."""
     handlers = [
         file
         for file in python_files("src/innkeeper/entrypoints/api")
@@ -118,7 +118,7 @@ def test_handlers_know_the_newest_version_only() -> None:
 
 
 def test_no_error_is_swallowed_and_no_wait_is_endless() -> None:
-    """Whoever catches everything hides the next bug; a loop names its end (smell 9)."""
+    """Catching everything hides the next bug; a loop states its end (smell 9)."""
     pattern = (
         r"except( Exception| BaseException)?( as \w+)?:|while True|suppress\((Base)?Exception"
         r"|except \(.*\b(Base)?Exception\b"

@@ -1,4 +1,4 @@
-"""What the project's files must not speak of: where and how somebody worked on them.
+"""Words that the project's files must not have: the place and tools of the work on them.
 
 Some patterns below hold a class of one letter, so that they do not match themselves.
 """
@@ -33,12 +33,12 @@ WORK_IN_PROGRESS = "|".join(
 
 
 def our_texts() -> tuple[File, ...]:
-    """Everything but the licence, whose words are not ours."""
+    """All files but the licence, whose text is not ours."""
     return tuple(file for file in files() if file.path != "LICENSE")
 
 
 def test_no_registry_is_named() -> None:
-    """Builds must repeat anywhere, also where packages come from somewhere else."""
+    """Builds must work anywhere, with any package index."""
     judge("registry-address", search(PLACES_TO_DOWNLOAD_FROM, our_texts(), re.IGNORECASE))
 
 
@@ -51,7 +51,7 @@ def test_files_speak_of_the_project_alone() -> None:
 
 
 def test_open_ends_have_a_reason() -> None:
-    """A note of work to do is a sentence with a reason in it, or it is not left behind."""
+    """A note about future work needs a sentence with a reason."""
     code = [file for file in our_texts() if file.name == "Makefile" or "." in file.name]
     code = [file for file in code if not file.path.endswith(".md")]
     note = r"\b(TOD[O])\b(?!: (\S+ ){5,})|\b(FIXM[E]|XX[X])\b"

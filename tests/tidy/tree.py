@@ -1,4 +1,4 @@
-"""The project's own files, as the rules of the house look at them.
+"""The project's own files, as the tidy tests read them.
 
 Always true: paths are relative to the project's folder and written with slashes, so that an
 exception list means the same on every machine.
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "innkeeper"
 
 NOT_OURS = frozenset({"__pycache__", "_build", "build", "dist", "htmlcov", "node_modules"})
-"""Folders that hold what tools made. Folders whose name begins with a dot are ours only if
+"""Folders of generated files. Folders whose name begins with a dot are ours only if
 they are listed in ``OUR_DOT_FOLDERS``."""
 OUR_DOT_FOLDERS = frozenset({".ci"})
 TEXT_SUFFIXES = frozenset(
@@ -28,7 +28,7 @@ TEXT_SUFFIXES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A place that breaks a rule. ``text`` identifies it even after lines above it moved."""
+    """A violation of a rule. ``text`` identifies it even after lines above it moved."""
 
     path: str
     line: int
@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """How an exception list names this place."""
+        """The entry of this finding in an exception list."""
         return f"{self.path} | {self.text}"
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class File:
 
 @cache
 def parse(text: str, path: str) -> ast.Module:
-    """Parse Python text; ``path`` only serves the message about a syntax error."""
+    """Parse Python text; ``path`` is used in the message about a syntax error."""
     return ast.parse(text, filename=path)
 
 
@@ -93,7 +93,7 @@ def python_files(folder: str) -> tuple[File, ...]:
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Give the files below ``folder`` that somebody wrote, not those that a tool made."""
+    """Give the files below ``folder`` that are not generated."""
     if not folder.is_dir():
         return
     for path in folder.iterdir():
@@ -114,5 +114,5 @@ def search(pattern: str, searched: Iterable[File], flags: int = 0) -> Iterator[F
 
 
 def finding(file: File, node: ast.AST, text: str) -> Finding:
-    """Name the place of a syntax node."""
+    """The finding at a syntax node."""
     return Finding(file.path, getattr(node, "lineno", 1), text)

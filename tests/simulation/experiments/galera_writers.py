@@ -1,16 +1,16 @@
-"""What would happen if every node of a Galera cluster took claims.
+"""Measures what would happen if every node of a Galera cluster took claims.
 
     python -m tests.simulation.experiments.galera_writers --seconds 10
 
 Processes claim from a few providers, each through another node, without the rule that one node
-takes all writes. What they were told is compared with what is there afterwards. It is no test:
-it says how things are, and ``docs/explanation/galera.md`` keeps what it said.
+takes all writes. The acknowledgements are compared with the final state. It is no test: it
+describes Galera, and ``docs/explanation/galera.md`` quotes its output.
 
-Four ways of writing are tried. ``turns``: each transaction counts up the row of the queue
-first, as the service does. ``generations``: nothing but the generations of the providers.
-``blind``: a number is read and written back with one added, without any condition; with
-snapshot isolation (``--snapshot ON``, as is usual) that should lose nothing. ``alone``: the
-same, by way of one node only.
+There are four ways of writing. ``turns``: each transaction first advances the row of the
+queue, as the service does. ``generations``: only the generations of the providers. ``blind``: a
+number is read and written back plus one, without any condition; with snapshot isolation
+(``--snapshot ON``, the usual setting) no update should be lost. ``alone``: the same, through
+one node only.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ BLIND = ("blind", "alone")
 SESSION = {"wsrep_sync_wait": "7", "innodb_snapshot_isolation": "ON"}
 counter = sa.table("blind_counter", sa.column("id"), sa.column("number"))
 READ = sa.select(counter.c.number)
-Told = Counter[str]
+Acknowledged = Counter[str]
 
 
 def main() -> None:
-    """Try every way, and print what became of it."""
+    """Try every way, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--per-node", type=int, default=2)
@@ -65,19 +65,19 @@ def main() -> None:
     try:
         cluster.start()
         for way in given.ways:
-            told = _try(cluster, way, given.seconds, given.per_node)
-            words = ", ".join(f"{name} {count}" for name, count in sorted(told.items()))
+            result = _try(cluster, way, given.seconds, given.per_node)
+            words = ", ".join(f"{name} {count}" for name, count in sorted(result.items()))
             sys.stdout.write(f"{way}: {words}\n")
             sys.stdout.flush()
     finally:
         cluster.close()
 
 
-def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Told:
+def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Acknowledged:
     url = cluster.fresh()
     ids = _prepare(url)
     database = url.rpartition("/")[2]
-    queue: multiprocessing.Queue[Told] = multiprocessing.Queue()
+    queue: multiprocessing.Queue[Acknowledged] = multiprocessing.Queue()
     nodes = cluster.nodes[:1] * len(cluster.nodes) if way == "alone" else cluster.nodes
     workers = [
         multiprocessing.Process(
@@ -87,11 +87,11 @@ def _try(cluster: Galera, way: str, seconds: float, per_node: int) -> Told:
     ]
     for each in workers:
         each.start()
-    told: Told = sum((queue.get() for _ in workers), Counter())
+    result: Acknowledged = sum((queue.get() for _ in workers), Counter())
     for each in workers:
         each.join()
-    told.update(_check(cluster.nodes, database, way, ids, told))
-    return told
+    result.update(_check(cluster.nodes, database, way, ids, result))
+    return result
 
 
 def _prepare(url: str) -> list[ProviderId]:
@@ -123,7 +123,7 @@ def _engine(port: int, database: str, isolation: str) -> Iterator[sa.Engine]:
 
 
 def _work(
-    queue: multiprocessing.Queue[Told],
+    queue: multiprocessing.Queue[Acknowledged],
     port: int,
     database: str,
     way: str,
@@ -132,26 +132,26 @@ def _work(
     number: int,
 ) -> None:
     dice = random.Random(number)  # noqa: S311 - to be repeated, not to be secret
-    told: Told = Counter()
+    result: Acknowledged = Counter()
     until_s = time.monotonic() + seconds
     isolation = "REPEATABLE READ" if way in BLIND else "READ COMMITTED"
     with _engine(port, database, isolation) as engine:
-        # Without what a backend has its engines do before each transaction.
+        # Without the statements that a backend runs before each transaction.
         store = Store(Mariadb(), Engines(reading=engine, writing=engine))
         with store.read() as tx:
             vcpu = names.class_ids(tx)["VCPU"]
         while time.monotonic() < until_s:
-            told["tried"] += 1
+            result["tried"] += 1
             wanted = _claim(dice, dice.choice(ids), vcpu)
             try:
                 with store.write() as tx:
                     _once(tx, way, wanted)
             except Refusal as refusal:
                 number_told = number_of(getattr(refusal.__cause__, "orig", None))
-                told[f"ended with {number_told or type(refusal).__name__}"] += 1
+                result[f"ended with {number_told or type(refusal).__name__}"] += 1
             else:
-                told["acknowledged"] += 1
-    queue.put(told)
+                result["acknowledged"] += 1
+    queue.put(result)
 
 
 def _claim(dice: random.Random, provider: ProviderId, vcpu: ClassId) -> ConsumerClaim:
@@ -170,9 +170,9 @@ def _once(tx: Tx, way: str, wanted: ConsumerClaim) -> None:
 
 
 def _check(
-    nodes: list[Node], database: str, way: str, ids: list[ProviderId], told: Mapping[str, int]
-) -> Told:
-    """What is there, beside what was told; the same on every node."""
+    nodes: list[Node], database: str, way: str, ids: list[ProviderId], result: Mapping[str, int]
+) -> Acknowledged:
+    """The final state, beside the acknowledgements; the same on every node."""
     seen = []
     for node in nodes:
         with _engine(node.port, database, "REPEATABLE READ") as engine, engine.begin() as tx:
@@ -181,7 +181,7 @@ def _check(
     there, generations, over = seen[0]
     return Counter(
         {
-            "LOST": told.get("acknowledged", 0) - there,
+            "LOST": result.get("acknowledged", 0) - there,
             "GENERATIONS THAT NOBODY MOVED": generations - there,
             "PROVIDERS OVER CAPACITY": over,
         }
@@ -194,7 +194,7 @@ def _count(tx: Tx, way: str, ids: list[ProviderId]) -> tuple[int, int, int]:
         return there, there, 0
     there = int(tx.execute(sa.select(sa.func.count()).select_from(allocations)).scalar_one())
     views = capacity.views(tx, ids)
-    # Each began at 1, when it was given its inventory.
+    # Each began at 1, when its inventory was set.
     moved = sum(view.generation - 1 for view in views.values())
     over = sum(max(view.used.values(), default=0) > TOTAL for view in views.values())
     return there, moved, over

@@ -1,4 +1,4 @@
-"""The requests of the simulation: each is sent once, and written down as an operation."""
+"""The requests of the simulation: each is sent once, and recorded as an operation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from http import HTTPStatus
 from typing import Any
 
 from tests.simulation.many_writers.doors import LOST, NOT_SENT, Answer, Door
-from tests.simulation.many_writers.history import UNIT, History, Kind, Operation, Outcome, Wish
+from tests.simulation.many_writers.history import (
+    UNIT,
+    ConsumerUpdate,
+    History,
+    Kind,
+    Operation,
+    Outcome,
+)
 from tests.simulation.many_writers.registers import ABSENT
 
 FLAVOR = "tiny"
@@ -20,12 +27,12 @@ SAID_NO = range(400, 500)
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """What a client knows by an answer, or by none."""
+    """What a client knows from an answer, or from a missing one."""
     if HTTPStatus(200) <= answer.status < HTTPStatus(300):
         return Outcome.DONE
     if answer.status in SAID_NO or answer.status == NOT_SENT:
         return Outcome.REFUSED
-    # A service or a proxy that is unavailable may have been so after the commit.
+    # A service or a proxy may have become unavailable after the commit.
     return Outcome.UNKNOWN
 
 
@@ -38,25 +45,25 @@ class Asking:
         self._history = history
         self._numbers = itertools.count(1)
 
-    def claim(self, wishes: Sequence[Wish], project: str = "") -> Operation:
-        """Let consumers hold what is wished: one with PUT, several with POST."""
+    def claim(self, updates: Sequence[ConsumerUpdate], project: str = "") -> Operation:
+        """Set the allocations of consumers: one with PUT, several with POST."""
         name = self._name()
-        bodies = {each.consumer: _claim_body(each, name, project) for each in wishes}
-        if len(wishes) == 1:
-            request = ("PUT", f"/placement/allocations/{wishes[0].consumer}")
-            sent: Any = bodies[wishes[0].consumer]
+        bodies = {each.consumer: _claim_body(each, name, project) for each in updates}
+        if len(updates) == 1:
+            request = ("PUT", f"/placement/allocations/{updates[0].consumer}")
+            sent: Any = bodies[updates[0].consumer]
         else:
             request = ("POST", "/placement/allocations")
             sent = bodies
-        return self._write(name, Kind.CLAIM, request, sent, wishes=tuple(wishes), project=project)
+        return self._write(name, Kind.CLAIM, request, sent, updates=tuple(updates), project=project)
 
     def release(self, consumer: str) -> Operation:
-        """Let a consumer give back all that it holds."""
+        """Release all allocations of a consumer."""
         request = ("DELETE", f"/placement/allocations/{consumer}")
         return self._write(self._name(), Kind.RELEASE, request, subject=consumer)
 
     def resize(self, provider: str, seen: int, total: int) -> Operation:
-        """Change what a provider has."""
+        """Set a provider's total."""
         body = {"resource_provider_generation": seen, "total": total}
         request = ("PUT", f"{PROVIDERS}/{provider}/inventories/{UNIT}")
         more: dict[str, Any] = {"subject": provider, "seen": seen, "total": total}
@@ -75,29 +82,29 @@ class Asking:
         )
 
     def consumer(self, uuid: str) -> Operation:
-        """Read what a consumer holds, and whose write that is."""
+        """Read a consumer's allocations, and whose write they are."""
         return self._read(Kind.READ_CONSUMER, uuid, f"/placement/allocations/{uuid}")
 
     def usages(self, provider: str) -> Operation:
-        """Read how much of a provider is used."""
+        """Read a provider's usages."""
         return self._read(Kind.READ_USAGES, provider, f"{PROVIDERS}/{provider}/usages")
 
     def inventory(self, provider: str) -> Operation:
-        """Read what a provider has."""
+        """Read a provider's inventory."""
         return self._read(Kind.READ_INVENTORY, provider, f"{PROVIDERS}/{provider}/inventories")
 
     def given(self, provider: str) -> Operation:
-        """Read who holds what of a provider."""
+        """Read a provider's allocations."""
         return self._read(Kind.READ_GIVEN, provider, f"{PROVIDERS}/{provider}/allocations")
 
     def project(self, name: str) -> Operation:
-        """Read how much a project holds, anywhere."""
+        """Read a project's usage of all providers."""
         return self._read(
             Kind.READ_PROJECT, name, f"/placement/usages?project_id={name}&consumer_type=all"
         )
 
     def servers(self, found: Mapping[str, Any]) -> None:
-        """Write down what was found out about all servers."""
+        """Record the list of all servers."""
         now_s = time.monotonic()
         self._history.add(
             Operation(
@@ -151,13 +158,13 @@ class Asking:
         return operation
 
 
-def _claim_body(wish: Wish, name: str, project: str) -> dict[str, Any]:
-    lines = {each: {"resources": {UNIT: units}} for each, units in wish.amounts.items()}
+def _claim_body(update: ConsumerUpdate, name: str, project: str) -> dict[str, Any]:
+    lines = {each: {"resources": {UNIT: units}} for each, units in update.amounts.items()}
     return {
         "allocations": lines,
         "project_id": project or "simulation",
         "user_id": name,
-        "consumer_generation": wish.seen,
+        "consumer_generation": update.seen,
         "consumer_type": "INSTANCE",
     }
 

@@ -1,24 +1,23 @@
-"""Judges a history: what in it cannot be, where nothing is lost and nothing is sold twice.
+"""Checks a history for violations: no acknowledged write is lost, no capacity is sold twice.
 
 Checked:
 
-* each acknowledged claim is there, whole, until something that may have happened replaced or
-  released it; one without an answer is there once or not at all; one that was refused is not
+* each acknowledged claim exists as a whole, until an operation that may have happened replaces or
+  releases it. One without an answer exists once or not at all; a rejected one does not exist
   (:mod:`registers`, for each consumer by itself);
-* of a claim for two consumers, who sees it at one of them finds it at the other as well; in one
-  look at what a project holds, units that are only moved are neither missing nor there twice;
-* no provider is over capacity, its generation never goes back, not from one client's read to
-  another's either, and each write moves it once (:mod:`providers`);
-* each acknowledged server is there once, and holds what its flavor says; one without an answer
-  is there once or not at all; an acknowledged deletion took all of it;
-* at the end, what is used of a provider is what its consumers hold;
-* nobody was answered with an accident (500).
+* a claim for two consumers is atomic: a read that sees it at one finds it at the other. In one
+  read of a project's usage, moved units are neither missing nor counted twice;
+* no provider is over capacity. Its generation never goes back, not between reads of different
+  clients either, and each write advances it once (:mod:`providers`);
+* each acknowledged server exists once, and holds what its flavor says. One without an answer
+  exists once or not at all; an acknowledged deletion removed all of it;
+* at the end, the usage of a provider is the sum of its consumers' allocations;
+* no request was answered with an internal error (500).
 
-Not checked: that a refusal was right; what is refused could always have been granted. That all
-consumers' stories have one order in common: each consumer is explained by itself, and across
-them only pairs that were written together are compared. What nobody has read: a state that
-was wrong between two reads and right again leaves its mark on generations only. That the
-service makes progress: whoever runs this counts what was acknowledged.
+Not checked: whether a rejection was right; any request could have been granted. Whether one
+order explains all consumers: each consumer is checked by itself, and across them only pairs
+that were written together. States that were never read: a state that was wrong between two
+reads shows only in generations. Progress: the caller counts what was acknowledged.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ GONE = 404
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What there was at first: the providers' sizes, and which of them clients resize.
+    """The initial state: the providers' sizes, and which of them clients resize.
 
-    ``per_server`` is what a server holds of its host, by class.
+    ``per_server`` are a server's allocations on its host, by class.
     """
 
     sizes: Mapping[str, int]
@@ -49,7 +48,7 @@ class World:
 
 
 def check(operations: Sequence[Operation], world: World) -> list[str]:
-    """All that cannot be, in words; an empty list for a history that may be true."""
+    """All violations, in words; an empty list for a possible history."""
     return [
         *_accidents(operations),
         *_consumers(operations),
@@ -90,7 +89,7 @@ def _consumers(operations: Sequence[Operation]) -> Iterator[str]:
 
 
 def _unexplained(act: Act, known: Mapping[str, Act]) -> str | None:
-    """What is wrong with what a read has seen, before anything is asked about order."""
+    """Check a read's content, before any question of order."""
     if act.kind != "read" or act.writer == ABSENT:
         return None
     writer = known.get(act.writer)
@@ -102,7 +101,7 @@ def _unexplained(act: Act, known: Mapping[str, Act]) -> str | None:
 
 
 def _witnessed(operations: Iterable[Operation]) -> Mapping[str, float]:
-    """When writes were first seen to have happened, whatever their clients were told."""
+    """When reads first saw writes, whatever answers the writers got."""
     found: dict[str, float] = {}
     for each in operations:
         if each.kind is Kind.READ_CONSUMER and each.outcome is Outcome.DONE:
@@ -112,21 +111,21 @@ def _witnessed(operations: Iterable[Operation]) -> Mapping[str, float]:
 
 
 def _acts(operations: Sequence[Operation], witnessed: Mapping[str, float]) -> dict[str, list[Act]]:
-    """Sort a history by consumer, of those that the clients made."""
+    """Sort a history by consumer, for those that the clients created."""
     found: dict[str, list[Act]] = {}
     where: dict[str, set[str]] = {}
     for each in operations:
-        for wish in each.wishes:
-            found.setdefault(wish.consumer, [])
-            for provider in wish.amounts:
-                where.setdefault(provider, set()).add(wish.consumer)
+        for update in each.updates:
+            found.setdefault(update.consumer, [])
+            for provider in update.amounts:
+                where.setdefault(provider, set()).add(update.consumer)
     for each in operations:
         if each.kind is Kind.READ_GIVEN and each.outcome is Outcome.DONE:
             for consumer in where.get(each.subject, ()):
                 found[consumer].append(_glimpse(each, each.found["held"].get(consumer)))
         elif each.kind is Kind.CLAIM and each.outcome is not Outcome.REFUSED:
-            for act, wish in zip(_writes(each, witnessed), each.wishes, strict=True):
-                found[wish.consumer].append(act)
+            for act, update in zip(_writes(each, witnessed), each.updates, strict=True):
+                found[update.consumer].append(act)
         elif each.subject in found:
             found[each.subject] += _alone(each)
     return found
@@ -135,12 +134,12 @@ def _acts(operations: Sequence[Operation], witnessed: Mapping[str, float]) -> di
 def _writes(each: Operation, witnessed: Mapping[str, float]) -> Iterator[Act]:
     is_done = each.outcome is Outcome.DONE
     end_s = each.ended_s if is_done else witnessed.get(each.name, NEVER)
-    for wish in each.wishes:
-        yield Act(each.name, "write", each.begun_s, end_s, seen=wish.seen, amounts=wish.amounts)
+    for update in each.updates:
+        yield Act(each.name, "write", each.begun_s, end_s, seen=update.seen, amounts=update.amounts)
 
 
 def _alone(each: Operation) -> list[Act]:
-    """What an operation about this consumer only does to it, or has seen of it."""
+    """The part of an operation that concerns this consumer alone."""
     if each.kind is Kind.RELEASE:
         return _release(each)
     if each.kind is Kind.READ_CONSUMER and each.outcome is Outcome.DONE:
@@ -150,7 +149,7 @@ def _alone(each: Operation) -> list[Act]:
 
 def _release(each: Operation) -> list[Act]:
     if each.outcome is Outcome.REFUSED:
-        # Who is told that nothing is there has read that.
+        # An answer of "not found" is a read.
         is_read = each.status == GONE
         return [Act(each.name, "read", each.begun_s, each.ended_s)] if is_read else []
     end_s = each.ended_s if each.outcome is Outcome.DONE else NEVER
@@ -183,12 +182,14 @@ def _glimpse(each: Operation, held: Sequence[int] | None) -> Act:
 
 
 def _projects(operations: Sequence[Operation]) -> Iterator[str]:
-    """What a project holds is only moved about: there is all of it, or nothing yet."""
+    """A project's units are only moved: a read finds all of them, or none yet."""
     sums: dict[str, set[int]] = {}
     there_s: dict[str, float] = {}
     for each in operations:
         if each.kind is Kind.CLAIM and each.project:
-            sums.setdefault(each.project, set()).add(_sum(wish.amounts for wish in each.wishes))
+            sums.setdefault(each.project, set()).add(
+                _sum(update.amounts for update in each.updates)
+            )
             if each.outcome is Outcome.DONE:
                 known_s = there_s.get(each.project, NEVER)
                 there_s[each.project] = min(each.ended_s, known_s)
@@ -205,7 +206,7 @@ def _sum(many: Iterable[Amounts]) -> int:
 
 
 def _servers(operations: Sequence[Operation], world: World) -> Iterator[str]:
-    """The last list of servers has what it must have, and nothing else."""
+    """The last list of servers has all acknowledged servers, and no others."""
     lists = [
         each
         for each in operations
@@ -237,7 +238,7 @@ def _servers(operations: Sequence[Operation], world: World) -> Iterator[str]:
 
 
 def _sums(operations: Sequence[Operation]) -> Iterator[str]:
-    """In the last looks at each provider, what is used is what is held."""
+    """In the last reads of each provider, the usage is the sum of the allocations."""
     last: dict[tuple[Kind, str], Operation] = {}
     for each in operations:
         if each.outcome is Outcome.DONE:

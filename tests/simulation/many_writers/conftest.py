@@ -1,4 +1,4 @@
-"""The server that several of these simulations have to themselves."""
+"""The database server that several of these simulations share."""
 
 from __future__ import annotations
 

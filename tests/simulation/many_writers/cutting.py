@@ -1,7 +1,7 @@
-"""A wire between services and PostgreSQL that can be cut at the worst moment.
+"""A TCP proxy between services and PostgreSQL that can drop a commit's acknowledgement.
 
-Always true: a commit whose answer is kept back has been carried out. The service cannot know
-that, and its database is there again at once.
+Always true: a commit whose acknowledgement is dropped is committed. The service cannot know
+that, and can reconnect to the database at once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from random import Random
 from tests.simulation.many_writers.doors import ADDRESS
 
 COMMIT = re.compile(rb"COMMIT(?!TED)")
-"""And not the name of an isolation level, which transactions begin with."""
+"""Does not match the name of an isolation level, which transactions begin with."""
 CHUNK = 65_536
 
 
 class Wire:
-    """Listens on a port of its own and hands all bytes to and fro."""
+    """Listens on a port of its own and forwards all bytes in both directions."""
 
     def __init__(self, port: int, dice: Random) -> None:
         self._to = port
@@ -32,15 +32,15 @@ class Wire:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def fray(self, share: float) -> None:
-        """From now on the answers of so many commits are lost, with their connections."""
+        """From now on drop the answers of this share of commits, with their connections."""
         self._share = share
 
     def reread(self) -> None:
-        """From now on none is."""
+        """From now on drop nothing."""
         self._share = 0.0
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._listener.close()
 
     def _listen(self) -> None:
@@ -68,7 +68,7 @@ class Wire:
 
 
 class _Line:
-    """One connection."""
+    """One forwarded connection."""
 
     def __init__(self, service: socket.socket, server: socket.socket) -> None:
         self._service = service
@@ -76,14 +76,14 @@ class _Line:
         self.is_cut = False
 
     def hand_back(self) -> None:
-        """Hand answers back until there are no more; the one to a cut commit is the last."""
+        """Forward answers until the connection ends; a dropped commit's answer ends it."""
         with contextlib.suppress(OSError):
             while (answer := self._server.recv(CHUNK)) and not self.is_cut:
                 self._service.sendall(answer)
         self.close()
 
     def close(self) -> None:
-        """Hang up at both ends."""
+        """Close both ends."""
         for end in (self._service, self._server):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

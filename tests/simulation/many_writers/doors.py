@@ -1,7 +1,7 @@
-"""One client's way to the service: a connection to each of several addresses of it.
+"""One client's connections to several addresses of the service.
 
-Always true: what was answered, what was lost on the way and what was never sent are told
-apart.
+Always true: an answer, a lost answer and a request that was never sent are
+distinguished.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADERS = {
 
 
 class Answer(NamedTuple):
-    """What came back, and from where; status 0 is none, :data:`NOT_SENT` never had one."""
+    """An answer and its source; status 0 is no answer, :data:`NOT_SENT` was never sent."""
 
     status: int
     body: Any
@@ -36,7 +36,7 @@ NOT_SENT = -1
 
 
 class Door:
-    """Used by one thread, which is shown to another entrance each time."""
+    """Used by one thread; each call goes to another address."""
 
     def __init__(
         self, ports: Sequence[int], dice: Random, within_s: float = ANSWER_WITHIN_S
@@ -47,7 +47,7 @@ class Door:
         self._open: dict[int, http.client.HTTPConnection] = {}
 
     def call(self, method: str, path: str, body: Any = None) -> Answer:
-        """Send one request, and never a second time."""
+        """Send one request, without a retry."""
         port = self._dice.choice(self._ports)
         connection = self._kept(port)
         if connection is None:
@@ -72,7 +72,7 @@ class Door:
     def _kept(self, port: int) -> http.client.HTTPConnection | None:
         """The connection of an earlier call, unless the service has closed it since.
 
-        It does so after a while of silence, and whatever is sent then is lost.
+        The service closes idle connections, and a request sent then is lost.
         """
         kept = self._open.pop(port, None)
         if kept is not None and select.select([kept.sock], [], [], 0)[0]:
@@ -81,7 +81,7 @@ class Door:
         return kept
 
     def close(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         for each in self._open.values():
             each.close()
         self._open.clear()

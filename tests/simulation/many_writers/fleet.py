@@ -1,7 +1,7 @@
-"""Several whole services on one database, an agent, and the things that clients fight for.
+"""Several whole services on one database, an agent, and the providers that clients compete for.
 
-Always true: a process that was killed or stopped in its tracks can be brought back at the same
-port; whatever is left at the end is gone after :meth:`Fleet.close`.
+Always true: a killed or paused process can be restarted at the same port;
+:meth:`Fleet.close` stops all that is left.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOG_WIDTH = 400
 SETTINGS = {
     **UNLIMITED,
     "INNKEEPER_BUSY_TIMEOUT_S": "5",
-    # A second would be enough: what an agent cannot tell now, it tells again.
+    # A second is enough: an agent repeats a report that fails.
     "INNKEEPER_WORK_POLL_S": "2",
 }
 
@@ -76,7 +76,7 @@ class Fleet:
         self.agent: Program | None = None
 
     def start(self) -> None:
-        """Make the tables, then start all; returns when each is ready."""
+        """Migrate the database, then start all services; returns when each is ready."""
         found = run_command("db", "upgrade", "--database-url", self._database_url)
         assert found.returncode == 0, found.stdout + found.stderr
         for each in self.services:
@@ -84,12 +84,12 @@ class Fleet:
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        """Wait until every process says that it is ready."""
+        """Wait until every process is ready."""
         for number in range(len(self.services)):
             self._wait_ready(number)
 
     def revive(self, number: int) -> None:
-        """Start a process that was killed; returns when it is ready."""
+        """Restart a killed process; returns when it is ready."""
         self.services[number].start()
         self._wait_ready(number)
 
@@ -101,18 +101,18 @@ class Fleet:
             if time.monotonic() > deadline:
                 raise AssertionError(f"waited in vain for {port}\n{self.log_ends()}")
             if program.process is not None and program.process.poll() is not None:
-                # Whoever supervises services starts those again that end, for want of their
-                # database, say.
+                # As a supervisor does: restart a service that has ended, perhaps because its
+                # database was unavailable.
                 program.start()
             time.sleep(LOOK_AGAIN_S)
         door.close()
 
     def door(self, *ports: int) -> Door:
-        """A way in, by some or all of the processes."""
+        """A client connection to some or all of the processes."""
         return Door(ports or self.ports, Random(0))  # noqa: S311 - a choice, no secret
 
     def start_agent(self, hosts: int = HOSTS, cpus: int = HOST_CPUS, entrance: int = 0) -> None:
-        """Start an agent with made-up hosts, which speaks with the process at one port."""
+        """Start an agent with simulated hosts, connected to the process at one port."""
         port = entrance or self.ports[0]
         words = (
             f"agent --driver fake --name simulation --url http://{ADDRESS}:{port}/compute "
@@ -123,7 +123,7 @@ class Fleet:
         self.agent.start()
 
     def furnish(self) -> Places:
-        """Make the flavor and the plain providers, and wait for the hosts."""
+        """Create the flavor and the plain providers, and wait for the hosts."""
         door = self.door()
         flavor = {"id": FLAVOR, "name": FLAVOR, "vcpus": PER_SERVER["VCPU"], "disk": 0}
         flavor["ram"] = PER_SERVER["MEMORY_MB"]
@@ -140,10 +140,10 @@ class Fleet:
         return Places([*plain, *hosts], plain)
 
     def settle(self) -> None:
-        """Wait until nothing is on its way any more, of all that clients have sent.
+        """Wait until no request of the clients is still being carried out.
 
-        In each process writes are carried out in the order of their arrival, so one more is
-        carried out behind all of them. Twice: who was overtaken is put at the end once more.
+        Each process carries out writes in the order of their arrival, so one more write is the
+        last. Two of them, since a write that met a conflict is queued once more.
         """
         for port in self.ports:
             door = self.door(port)
@@ -151,12 +151,12 @@ class Fleet:
                 wait_until(partial(_has_written, door), f"a write by {port}")
             door.close()
         if self.agent is not None:
-            # It has learned to wait, and would go on doing so for a while.
+            # Its backoff has grown, and it would keep waiting for a while.
             self.agent.kill()
             self.agent.start()
 
     def enlarge(self, places: Places) -> None:
-        """Give each provider more than is held of it: an audit tells of those that shrank."""
+        """Give each provider more than its usage: an audit reports those that shrank."""
         door = self.door()
         for each in places.resized:
             path = f"{PROVIDERS}/{each}/inventories"
@@ -174,7 +174,7 @@ class Fleet:
             each.kill()
 
     def log_ends(self) -> str:
-        """The last of what each program said beside its usual talk."""
+        """The last lines of each program's log, without its routine messages."""
         ends: list[str] = []
         for log in sorted(self.folder.glob("*.log")):
             text = log.read_text(errors="replace").splitlines()
@@ -184,19 +184,19 @@ class Fleet:
 
 
 def pause(program: Program) -> None:
-    """Stop a process where it stands."""
+    """Pause a process."""
     if program.process is not None:
         program.process.send_signal(signal.SIGSTOP)
 
 
 def proceed(program: Program) -> None:
-    """Let it go on."""
+    """Resume it."""
     if program.process is not None:
         program.process.send_signal(signal.SIGCONT)
 
 
 def must(answer: Answer) -> Any:
-    """The body of an answer that has to be a success."""
+    """The body of an answer that must be a success."""
     assert 200 <= answer.status < 300, answer
     return answer.body
 
@@ -206,7 +206,7 @@ def _is_ready(door: Door) -> bool:
 
 
 def _has_written(door: Door) -> bool:
-    """Whether the release of what was never there was carried out."""
+    """Whether a release of a consumer that does not exist was carried out."""
     return door.call("DELETE", f"/placement/allocations/{uuid.uuid4()}").status == 404
 
 
@@ -216,7 +216,7 @@ def _providers(door: Door) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool], what: str, within_s: float = STARTS_WITHIN_S) -> None:
-    """Look again and again until it is so; fail when it takes too long."""
+    """Poll until it is so; fail when it takes too long."""
     deadline = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain for {what}"

@@ -1,8 +1,8 @@
-"""What many clients asked for and were told, as it happened: the checker's only evidence.
+"""The requests of many clients and their answers: the checker's only evidence.
 
-Always true: an operation is written down once, after its end, with moments of one clock that
-never goes back; a write leaves its operation's name behind as the user of what it wrote, so a
-read tells whose write it has seen.
+Always true: an operation is recorded once, after its end, with times of one monotonic clock.
+A write stores its operation's name as the user of the consumer, so a read shows whose write it
+has seen.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from pathlib import Path
 from typing import Any
 
 Amounts = Mapping[str, int]
-"""Units of :data:`UNIT`, by provider."""
+"""Amounts of :data:`UNIT`, by provider."""
 UNIT = "VCPU"
 
 
 class Outcome(StrEnum):
-    """What a client knows of its operation."""
+    """What a client knows about the result of its operation."""
 
     DONE = "done"
     REFUSED = "refused"
-    """It did not happen."""
+    """It was not carried out."""
     UNKNOWN = "unknown"
-    """No answer, or one that leaves it open: it happened once, may still happen, or never."""
+    """No answer, or an ambiguous one: it was carried out once, may still be, or never will."""
 
 
 class Kind(StrEnum):
-    """What was asked."""
+    """The kind of request."""
 
     CLAIM = "claim"
-    """Let one consumer hold something, or several of them at once."""
+    """Set the allocations of one or several consumers."""
     RELEASE = "release"
     RESIZE = "resize"
     BOOT = "boot"
@@ -43,16 +43,16 @@ class Kind(StrEnum):
     READ_USAGES = "read usages"
     READ_INVENTORY = "read inventory"
     READ_GIVEN = "read given"
-    """Who holds what of a provider."""
+    """The allocations of a provider."""
     READ_PROJECT = "read project"
     READ_SERVERS = "read servers"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What one consumer is to hold; without amounts it is to be gone.
+class ConsumerUpdate:
+    """The requested allocations of one consumer; without amounts they are to be deleted.
 
-    ``seen`` is the generation that it must be at, ``None`` where it must not be there.
+    ``seen`` is the expected generation, ``None`` if the consumer must not exist.
     """
 
     consumer: str
@@ -61,16 +61,16 @@ class Wish:
 
     @property
     def generation(self) -> int:
-        """Where the consumer is once this is written."""
+        """The consumer's generation after this write."""
         return 1 if self.seen is None else self.seen + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One request of one client, and what came of it.
+    """One request of one client, and its result.
 
-    ``subject`` is the consumer, provider, project or server that it is about; ``seen`` and
-    ``total`` are a resize's, and ``found`` is what a read was told.
+    ``subject`` is the consumer, provider, project or server of the request. A resize has ``seen``
+    and ``total``; ``found`` is the result of a read.
     """
 
     name: str
@@ -81,9 +81,9 @@ class Operation:
     ended_s: float
     outcome: Outcome
     status: int = 0
-    """Of the answer; 0 where there was none."""
+    """The answer's status; 0 if there was no answer."""
     subject: str = ""
-    wishes: tuple[Wish, ...] = ()
+    updates: tuple[ConsumerUpdate, ...] = ()
     project: str = ""
     seen: int | None = None
     total: int = 0
@@ -91,7 +91,7 @@ class Operation:
 
 
 class History:
-    """Where clients write down their operations; used by all of their threads."""
+    """The recorded operations of all clients; safe to use from their threads."""
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
@@ -99,22 +99,22 @@ class History:
         self._lock = threading.Lock()
 
     def add(self, operation: Operation) -> None:
-        """Write one down."""
+        """Record an operation."""
         with self._lock:
             self._operations.append(operation)
 
     def note(self, at_s: float, text: str) -> None:
-        """Write down what was done to the servers, for whoever reads a failing history."""
+        """Record what was done to the servers, for the reader of a failing history."""
         with self._lock:
             self._notes.append({"at_s": at_s, "note": text})
 
     def operations(self) -> list[Operation]:
-        """All of them, in the order in which they began."""
+        """All operations, in the order in which they began."""
         with self._lock:
             return sorted(self._operations, key=lambda each: each.begun_s)
 
     def write(self, path: Path, first: Iterable[str] = ()) -> None:
-        """Keep it as a file of one JSON object per line, in the order of time."""
+        """Write them to a file of one JSON object per line, in the order of time."""
         lines: list[tuple[float, dict[str, Any]]] = [
             (each.begun_s, asdict(each)) for each in self.operations()
         ]
@@ -128,13 +128,13 @@ class History:
 
 
 def read(path: Path) -> list[Operation]:
-    """The operations of a file that :meth:`History.write` made."""
+    """Read the operations of a file that :meth:`History.write` wrote."""
     found: list[Operation] = []
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         if "kind" not in line:
             continue
         line["kind"], line["outcome"] = Kind(line["kind"]), Outcome(line["outcome"])
-        line["wishes"] = tuple(Wish(**each) for each in line["wishes"])
+        line["updates"] = tuple(ConsumerUpdate(**each) for each in line["updates"])
         found.append(Operation(**line))
     return found

@@ -1,7 +1,7 @@
-"""What goes wrong, by dice: processes and database servers die, stop and come back.
+"""Random faults: processes and database servers are killed, paused and restored.
 
-Always true: one thing is wrong at a time with the services, and one with the database; when it
-is over, all of it has been mended.
+Always true: at most one fault is active among the services, and one in the database; at the
+end all of them are repaired.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tests.simulation.many_writers.history import History
 
 SOON_S = (0.5, 2.5)
 LATER_S = (2.0, 5.0)
-"""How long all is well between two things that go wrong."""
+"""The time without faults between two of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """One thing that can go wrong, for how long, and what mends it."""
+    """One fault, its duration, and its repair."""
 
     name: str
     begin: Callable[[], None]
@@ -32,7 +32,7 @@ class Harm:
 
 
 def harms_of_services(fleet: Fleet) -> list[Harm]:
-    """Each process can be killed, and be stopped in its tracks."""
+    """Each process can be killed or paused."""
     found: list[Harm] = []
     for number, each in enumerate(fleet.services):
         name = f"service {number}"
@@ -45,7 +45,7 @@ def harms_of_services(fleet: Fleet) -> list[Harm]:
 
 
 class Nemesis:
-    """A thread that lets one harm follow the other until it is told to end."""
+    """A thread that injects one fault after the other until it is stopped."""
 
     def __init__(
         self, harms: Sequence[Harm], calm_s: tuple[float, float], dice: Random, history: History
@@ -60,11 +60,11 @@ class Nemesis:
         self.done = 0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, with all mended; raises what could not be."""
+        """Stop, with everything repaired; raises a failed repair."""
         self._is_over.set()
         self._thread.join()
         if self._error is not None:

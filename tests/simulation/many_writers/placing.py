@@ -1,7 +1,7 @@
-"""Clients that place as clouds do: they boot, or choose among candidates and claim one.
+"""Clients that place as clouds do: they boot, or query candidates and claim one.
 
-Always true: an attempt that was refused because somebody else was faster is counted, by whoever
-noticed it: the client, or the service, which repeats some by itself.
+Always true: every conflict with another writer is counted: by the client that got it, or by
+the service, which retries some by itself.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tests.simulation.many_writers.doors import Door
 from tests.simulation.many_writers.fleet import must
 
 CANDIDATES = 20
-"""How many a client asks for, to choose one at random."""
+"""The limit of a candidates query, of which the client claims one at random."""
 CHOOSES = 0.25
-"""How often a client looks for candidates by itself, and does not just boot."""
+"""The share of placements that query candidates, instead of a boot."""
 PATIENCE_S = 60.0
-"""Nothing goes wrong here, so whoever waits long is still answered."""
+"""No process fails here, so even a slow request gets an answer."""
 CONFLICT = 409
 OVERTAKEN = ("write_overtaken", "batch_repeated", "batch_tried_again")
-"""What a service logs when it repeats a claim."""
+"""The log event of a repeated claim."""
 
 
 class Placer:
-    """One client, which places one thing after the other."""
+    """One client, which places one server or consumer after the other."""
 
     def __init__(self, number: int, ports: Sequence[int], count: int) -> None:
         self._dice = Random(number)  # noqa: S311 - a choice, no secret
@@ -43,7 +43,7 @@ class Placer:
         """Statuses of claims."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def join(self) -> None:
@@ -77,7 +77,7 @@ class Placer:
 
 
 def place(ports: Sequence[int], clients: int, count: int) -> Counter[int]:
-    """Let so many clients place so many things each; give the statuses of their claims."""
+    """Let this many clients place this many each; gives the statuses of their claims."""
     placers = [Placer(number, ports, count) for number in range(clients)]
     for each in placers:
         each.start()

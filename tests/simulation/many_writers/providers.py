@@ -1,7 +1,7 @@
-"""Whether one provider's story can be true: its generation, what it has, what is held of it.
+"""Whether one provider's history is possible: its generations, inventories and allocations.
 
-Every write but a release moves a provider by one generation, so the generation is the order of
-writes, and what was read at one can be held against what was read and written at others.
+Every write except a release advances the provider's generation by one. So the generation
+orders the writes, and reads at different generations can be compared.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.simulation.many_writers.history import Kind, Operation, Outcome, Wish
+from tests.simulation.many_writers.history import ConsumerUpdate, Kind, Operation, Outcome
 
 FIRST = 1
-"""The generation of a provider that was given its inventory, and nothing else yet."""
+"""The generation of a provider whose inventory was set once, without further writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one read told of a provider."""
+    """One read of a provider."""
 
     name: str
     begun_s: float
@@ -30,22 +30,22 @@ class Look:
 
 @dataclass(slots=True)
 class Provider:
-    """All that a history has about one provider."""
+    """Everything in a history about one provider."""
 
     uuid: str
     size: int
-    """What it had at first."""
+    """Its initial total."""
     is_resized: bool
-    """Whether nobody but the clients writes it, so that its moves can be counted."""
+    """Whether only the clients write it, so that its generations can be counted."""
     looks: list[Look] = field(default_factory=list)
     resizes: list[Operation] = field(default_factory=list)
     claims: list[Operation] = field(default_factory=list)
-    """Those that name it."""
+    """The writes that name it."""
     passers: list[Operation] = field(default_factory=list)
-    """Claims that do not name it, of consumers that may have held something of it before."""
+    """Claims that do not name it, of consumers that may have held some of it before."""
 
     def problems(self) -> Iterator[str]:
-        """What cannot be, in words."""
+        """The violations, in words."""
         yield from self._going_back()
         yield from self._lost_resizes()
         yield from self._wrong_totals()
@@ -55,10 +55,10 @@ class Provider:
             yield from self._moves()
 
     def _going_back(self) -> Iterator[str]:
-        """A read begins at or behind what anybody has seen or been promised before.
+        """A read is at or after every generation that was read or acknowledged before it began.
 
-        A claim moves each provider that it names, so it ends one behind what was known when it
-        began, wherever that was.
+        A claim advances each provider that it names, so it ends at least one after what was known
+        when it began, from any client.
         """
         done = [each for each in (*self.resizes, *self.claims) if each.outcome is Outcome.DONE]
         seen: list[Look | Operation] = [*self.looks, *done]
@@ -72,7 +72,7 @@ class Provider:
                 least[number] = known
                 continue
             reached = _reached(each, least[number])
-            # A write is behind all that was known before it began; a read may be there.
+            # A write is after all that was known before it began; a read may be equal.
             needed = least[number] + isinstance(each, Operation)
             if reached < needed:
                 yield f"{each.name} came to generation {reached} after {by_whom}: {needed}"
@@ -88,7 +88,7 @@ class Provider:
                 done[each.seen] = each.name
 
     def totals(self) -> Sequence[set[int]]:
-        """What it can have had, by generation."""
+        """The totals that it can have had, by generation."""
         written: dict[int, list[Operation]] = {}
         for each in self.resizes:
             assert each.seen is not None
@@ -115,10 +115,10 @@ class Provider:
                 yield f"{name} and {each.name} read other totals at {each.generation}"
 
     def _over_capacity(self) -> Iterator[str]:
-        """No more is held than there is; where it shrank below that, no more than before.
+        """Usage stays within capacity; after a shrink below the usage, it does not grow.
 
-        Between two reads, what is held never grows beyond the larger of what was held at the
-        first of them, and the most that the provider had in between.
+        Between two reads, the usage never exceeds the larger of the usage at the first read, and
+        the largest total that the provider had in between.
         """
         used: dict[int, list[tuple[int, str]]] = {}
         for each in self.looks:
@@ -134,7 +134,7 @@ class Provider:
             before, (left, _) = at, min(looks)
 
     def _growth_without_generation(self) -> Iterator[str]:
-        """Within a generation things are only given back."""
+        """Within a generation, usage can only shrink."""
         by_generation: dict[int, list[Look]] = {}
         for each in self.looks:
             if each.used is not None:
@@ -150,7 +150,7 @@ class Provider:
                     )
 
     def _moves(self) -> Iterator[str]:
-        """Each write moves it once: a write that was lost leaves the generation too low."""
+        """Each write advances the generation once: a lost write leaves it too low."""
         if not self.looks:
             return
         last = max(self.looks, key=lambda look: look.begun_s)
@@ -165,7 +165,7 @@ class Provider:
 
 
 def _reached(each: Look | Operation, least: int) -> int:
-    """The generation that this read told, or that this write came to at least."""
+    """The generation that this read returned, or the least one that this write reached."""
     if isinstance(each, Look):
         return each.generation
     return least + 1 if each.seen is None else each.seen + 1
@@ -179,8 +179,8 @@ def gather(
     held_once = _held_once(operations)
     for each in operations:
         if each.kind is Kind.CLAIM:
-            named = {uuid for wish in each.wishes for uuid in wish.amounts}
-            was = {uuid for wish in each.wishes for uuid in _held_before(held_once, wish)}
+            named = {uuid for update in each.updates for uuid in update.amounts}
+            was = {uuid for update in each.updates for uuid in _held_before(held_once, update)}
             for uuid in named:
                 made[uuid].claims.append(each)
             for uuid in was - named:
@@ -208,15 +208,15 @@ HeldOnce = Mapping[tuple[str, int], set[str]]
 
 
 def _held_once(operations: Iterable[Operation]) -> HeldOnce:
-    """The providers that a consumer can have held something of at a generation."""
+    """The providers that a consumer can have held at a generation."""
     found: dict[tuple[str, int], set[str]] = {}
     for each in operations:
         if each.kind is Kind.CLAIM and each.outcome is not Outcome.REFUSED:
-            for wish in each.wishes:
-                key = (wish.consumer, wish.generation)
-                found.setdefault(key, set()).update(wish.amounts)
+            for update in each.updates:
+                key = (update.consumer, update.generation)
+                found.setdefault(key, set()).update(update.amounts)
     return found
 
 
-def _held_before(held_once: HeldOnce, wish: Wish) -> set[str]:
-    return set() if wish.seen is None else held_once.get((wish.consumer, wish.seen), set())
+def _held_before(held_once: HeldOnce, update: ConsumerUpdate) -> set[str]:
+    return set() if update.seen is None else held_once.get((update.consumer, update.seen), set())

@@ -1,13 +1,13 @@
-"""Whether one consumer's story can be true: an order of its writes that explains all reads.
+"""Whether one consumer's history is linearizable: an order of writes that explains all reads.
 
-A consumer is a register that is compared and set: absent, or what one write left there, at one
-generation. Its story can be true if every operation can be given one moment between its begin
-and its end at which it happened, so that each read tells what the last write left, and each
-write was made upon what it named. Operations whose end nobody knows may happen at any moment
-after their begin, or never.
+A consumer is a compare-and-set register: absent, or with the value of one write at one
+generation. Its history is linearizable if every operation can be assigned one moment between
+its begin and its end. Each read must then return the last write's value, and each write must
+meet the generation that it expected. An operation without an answer may take effect at any
+moment after its begin, or never.
 
-The search keeps all states that are possible, and lets writes happen as late as it can
-("just in time"): it branches only where a write without an answer is in the way.
+The search keeps all possible states, and applies writes as late as it can ("just in time"):
+it branches only where a write without an answer can interfere.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from typing import Literal
 from tests.simulation.many_writers.history import Amounts
 
 ABSENT = ""
-"""The state of a consumer that is not there; else it is the name of the write behind it."""
+"""The state of an absent consumer; else the state is the name of the last write."""
 NEVER = float("inf")
 POSSIBLE_MAX = 20_000
-"""Of so many states the search gives up, and says so."""
+"""The search gives up at this number of states, and reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that was done to the consumer, or seen of it.
+    """A write of the consumer, or a read of it.
 
-    ``writer`` is the write that a read has seen, or ``ABSENT``. Who saw only what is held of
-    one provider knows ``generation`` (``None`` if nothing is), and ``provider`` and ``units``.
+    ``writer`` is the write that a read has seen, or ``ABSENT``. A read of one provider's
+    allocations knows only ``generation`` (``None`` without allocations), ``provider`` and
+    ``units``.
     """
 
     name: str
     kind: Literal["write", "release", "read", "glimpse"]
     begun_s: float
     ended_s: float
-    """:data:`NEVER` where the answer is not known, and nobody has seen that it happened."""
+    """:data:`NEVER` if the answer is unknown, and no read has seen its effect."""
     seen: int | None = None
     amounts: Amounts | None = None
     writer: str = ABSENT
@@ -47,16 +48,16 @@ class Act:
 
     @property
     def is_write(self) -> bool:
-        """Whether it changes anything."""
+        """Whether it is a write."""
         return self.kind in ("write", "release")
 
 
 Possible = tuple[str, frozenset[str]]
-"""A state, and the names of the acts still open that have happened already."""
+"""A state, and the names of the open acts that have taken effect."""
 
 
 class Story:
-    """The search; :meth:`first_impossible` is its answer."""
+    """The search; :meth:`first_impossible` gives the result."""
 
     def __init__(self, acts: Iterable[Act]) -> None:
         self._acts = {each.name: each for each in acts}
@@ -64,9 +65,9 @@ class Story:
         self._possible: set[Possible] = {(ABSENT, frozenset())}
 
     def first_impossible(self) -> Act | None:
-        """The first act that cannot have been answered as it was, if there is one.
+        """The first act whose answer is impossible, if there is one.
 
-        Raises :class:`OverflowError` where there are too many possibilities to say.
+        Raises :class:`OverflowError` if there are too many possible states.
         """
         for _, is_end, name in self._events():
             act = self._acts[name]
@@ -88,7 +89,7 @@ class Story:
         return sorted(begins + ends)
 
     def _after(self, act: Act) -> set[Possible]:
-        """Every state that is possible once ``act`` has happened."""
+        """Every possible state after ``act`` has taken effect."""
         found: set[Possible] = set()
         known = set(self._possible)
         waiting = list(known)
@@ -115,13 +116,13 @@ class Story:
         return act.name if act.amounts else ABSENT
 
     def _can(self, act: Act, state: str) -> bool:
-        """Whether a write can happen in this state."""
+        """Whether a write can take effect in this state."""
         if act.kind == "release":
             return state != ABSENT
         return self._generation(state) == act.seen
 
     def _settled(self, possible: Possible) -> Possible:
-        """With all open reads done that this state explains: later is never better for them."""
+        """The states after all open reads that they explain; reading later never helps."""
         state, happened = possible
         explained = {
             act.name
@@ -132,7 +133,7 @@ class Story:
 
     def _explains(self, state: str, act: Act) -> bool:
         if act.kind == "read":
-            # The empty writer is that of an absent consumer, and so is the empty state.
+            # A read of an absent consumer has the empty writer, and so has the empty state.
             return state == act.writer and self._generation(state) == act.generation
         held = 0 if state == ABSENT else (self._acts[state].amounts or {}).get(act.provider, 0)
         if act.generation is None:

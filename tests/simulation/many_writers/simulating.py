@@ -1,7 +1,7 @@
-"""One run: clients and harms let loose on a fleet, the end looked at, the history judged.
+"""One run: clients and faults act on a fleet, the end is read, the history is checked.
 
 ``SIMULATION_SECONDS`` and ``SIMULATION_SEED`` make longer and other runs. Histories are kept in
-``SIMULATION_HISTORIES``; without such a folder only those that cannot be, beside the logs.
+``SIMULATION_HISTORIES``; without such a folder only failing ones are kept, beside the logs.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ WRITERS = 16
 READERS = 3
 SETTLES_WITHIN_S = 90.0
 CPU_RATIO = 4
-"""How many servers share a processor, by the settings' default."""
+"""The number of servers that share a processor, by the settings' default."""
 PAGE = 1000
 SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a run."""
+    """The result of a run."""
 
     operations: Sequence[Operation]
     problems: Sequence[str]
@@ -51,7 +51,7 @@ class Run:
     harms: int
 
     def summary(self) -> str:
-        """A table of what was asked and answered, in one line each."""
+        """A table of requests and answers, one line each."""
         counts = Counter((each.kind.value, each.outcome.value) for each in self.operations)
         return "\n".join(
             f"{kind:16} {outcome:8} {n}" for (kind, outcome), n in sorted(counts.items())
@@ -67,7 +67,7 @@ def simulate(
     ports: Sequence[int] = (),
     harms_services: bool = True,
 ) -> Run:
-    """Run, and give what was found; the history is kept in a file if that is anything."""
+    """Run, and give the violations; the history is kept in a file if there are any."""
     history = History()
     entrances = ports or fleet.ports
     fleet.start_agent(entrance=entrances[0])
@@ -128,7 +128,7 @@ def _clients(seed: int, ports: Sequence[int], history: History, places: Places) 
 
 
 def _see_progress(clients: Sequence[Client]) -> None:
-    """After all is mended, everybody gets something done."""
+    """After all repairs, every client succeeds with something."""
     before = {each.name: each.acknowledged for each in clients}
     wait_until(
         lambda: all(each.acknowledged > before[each.name] for each in clients),

@@ -1,4 +1,4 @@
-"""Sixteen writers on ten thousand hosts hardly ever meet, whatever the number of processes."""
+"""Sixteen writers on ten thousand hosts rarely conflict, whatever the number of processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROCESSES = (1, 2, 4)
 SHARE_MAX = 0.01
 
 
-def test_claims_hardly_ever_conflict(server: Postgresql, tmp_path: Path) -> None:
+def test_claims_rarely_conflict(server: Postgresql, tmp_path: Path) -> None:
     fleet = Fleet(
         tmp_path, server.fresh(), processes=max(PROCESSES), settings={"INNKEEPER_LOG_LEVEL": "info"}
     )
@@ -47,7 +47,7 @@ def test_claims_hardly_ever_conflict(server: Postgresql, tmp_path: Path) -> None
 
 
 def check_share(fleet: Fleet, processes: int) -> None:
-    """Place by way of so many processes; few claims meet others."""
+    """Place through this many processes; few claims conflict."""
     logs = [each.log for each in fleet.services]
     before = overtaken(logs)
     outcomes = place(fleet.ports[:processes], WRITERS, CLAIMS_EACH)

@@ -1,7 +1,7 @@
-"""Commits that happened, and whose answers never came, on a database that is always there.
+"""Commits that succeed without an acknowledgement, on a database that is always available.
 
-Whoever repeats such work on its own account finds it done, and must not take that for a
-refusal.
+A service that retries such work finds it done, and must not take that for a
+rejection.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Many writers on three Galera nodes, which die, stop and are cut off from each other.
+"""Many writers on three Galera nodes, which are killed, paused and isolated.
 
-The services are three behind one proxy.
+Three services run behind one proxy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def cluster() -> Iterator[Galera]:
 
 
 def harms_of(cluster: Galera) -> list[Harm]:
-    """What can happen to each of the nodes; two of them are always whole."""
+    """The faults of each node; two nodes are always healthy."""
 
     def revive(node: Node) -> None:
         cluster.restart(node)
@@ -55,7 +55,7 @@ def harms_of(cluster: Galera) -> list[Harm]:
     return found
 
 
-def test_nothing_is_lost_and_nothing_is_sold_twice(cluster: Galera, tmp_path: Path) -> None:
+def test_no_write_is_lost_and_no_capacity_sold_twice(cluster: Galera, tmp_path: Path) -> None:
     url = cluster.fresh()
     fleet = Fleet(tmp_path, url)
     proxy = Haproxy(fleet.ports)

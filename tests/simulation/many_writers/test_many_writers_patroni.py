@@ -1,4 +1,4 @@
-"""Many writers on PostgreSQL under Patroni: the primary dies and stops, and its standby too."""
+"""Many writers on PostgreSQL under Patroni: primary and standby are killed and paused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cluster() -> Iterator[Patroni]:
 
 
 class Harming:
-    """Remembers whom it harms: who is the primary is another one soon after."""
+    """Remembers the node that it harms, since the roles change soon after."""
 
     def __init__(self, cluster: Patroni) -> None:
         self._cluster = cluster
@@ -55,14 +55,14 @@ class Harming:
         self._cluster.wait_whole()
 
 
-def test_nothing_is_lost_and_nothing_is_sold_twice(cluster: Patroni, tmp_path: Path) -> None:
+def test_no_write_is_lost_and_no_capacity_sold_twice(cluster: Patroni, tmp_path: Path) -> None:
     url = cluster.fresh()
     fleet = Fleet(tmp_path, url)
     harming = Harming(cluster)
     harms = [
         Harm("primary killed", harming.kill_primary, harming.revive, (1.0, 9.0)),
         Harm("standby killed", harming.kill_standby, harming.revive, (0.5, 3.0)),
-        # Shorter and longer than it takes to make the other one the primary.
+        # Shorter and longer than a failover takes.
         Harm("primary paused", harming.pause_primary, harming.resume, (1.0, 9.0)),
     ]
     try:

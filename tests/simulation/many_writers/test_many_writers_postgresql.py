@@ -1,4 +1,4 @@
-"""Many writers on PostgreSQL, whose server dies and comes back, as the services do."""
+"""Many writers on PostgreSQL, whose server is killed and restarted, as the services are."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(480 + 2 * SECONDS)]
 
 
 SAFE = {"fsync": "off", "synchronous_commit": "on"}
-"""A commit is acknowledged when the system has it. It outlives the server's death then, if not
-the machine's; and the server comes back without bringing every file to the disk first."""
+"""A commit is acknowledged when the operating system has it. So it survives the server's death,
+not the machine's; and the server restarts without flushing every file to the disk first."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def server() -> Iterator[Postgresql]:
         made.close()
 
 
-def test_nothing_is_lost_and_nothing_is_sold_twice(server: Postgresql, tmp_path: Path) -> None:
+def test_no_write_is_lost_and_no_capacity_sold_twice(server: Postgresql, tmp_path: Path) -> None:
     url = server.fresh()
     fleet = Fleet(tmp_path, url)
     harms = [

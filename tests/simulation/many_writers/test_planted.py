@@ -1,4 +1,4 @@
-"""The checker finds double sales where there are some: its passing elsewhere says something."""
+"""The checker finds double sales in a service that allows them, so its passing means something."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SECONDS = 7.0
 UNGUARDED = "tests.simulation.many_writers.unguarded"
 
 
-def test_services_without_guards_are_found_out(server: Postgresql, tmp_path: Path) -> None:
+def test_the_checker_finds_services_without_guards(server: Postgresql, tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, server.fresh(), program=UNGUARDED)
     try:
         fleet.start()
-        # Nothing goes wrong but what the services do to each other.
+        # There are no faults; only the services conflict.
         run = simulate(fleet, (), seed=SEED, seconds=SECONDS, harms_services=False)
     finally:
         fleet.close()
     found = [each for each in run.problems if "accident" not in each]
-    # Two moved a provider to the same generation, and so one of them was not seen again.
+    # Two writes advanced a provider to the same generation, so one of them was lost.
     assert any("came to generation" in each for each in found), run.problems
-    # Both took what was there only once.
+    # Both claims took the same capacity.
     assert any("in use at" in each for each in found), run.problems

@@ -1,7 +1,7 @@
-"""A service without guards, as a program: the bug that the checker has to find.
+"""A service without guards, as a program: the bug that the checker must find.
 
 It serves as ``innkeeper serve`` does, except that its writers neither queue nor compare
-generations nor count capacity again.
+generations nor check capacity again.
 """
 
 from __future__ import annotations

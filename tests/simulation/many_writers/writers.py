@@ -1,8 +1,8 @@
-"""Clients with dice: some write, some only read, all of them on a few hot providers.
+"""Random clients on a few hot providers: some write, some only read.
 
-Always true: who was left without an answer looks before it writes upon that again; a consumer
-is given up where the answer to a request without a generation is missing, since that might
-still be carried out at any later time.
+Always true: after a request without an answer, a writer reads the consumer before it writes it
+again. It gives the consumer up if that request had no generation, since it might still be
+carried out at any later time.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from random import Random
 
 from tests.simulation.many_writers.asking import Asking
 from tests.simulation.many_writers.doors import Door
-from tests.simulation.many_writers.history import History, Kind, Operation, Outcome, Wish
+from tests.simulation.many_writers.history import ConsumerUpdate, History, Kind, Operation, Outcome
 
 OWN = 2
-"""Consumers that each writer has for itself at the same time."""
+"""Consumers that each writer has of its own at the same time."""
 SHARED = tuple(f"00000000-0000-4000-8000-0000000000c{n}" for n in range(4))
-"""Consumers that everybody writes. They are never released, so their generations only grow."""
+"""Consumers that all writers write. They are never released, so their generations only grow."""
 PAIR_UNITS = 4
-"""What the two consumers of a pair hold together, wherever."""
+"""The sum that the two consumers of a pair hold, on any providers."""
 CLAIM_MAX = 3
 SIZES = (20, 44)
-"""Between these a provider is resized."""
+"""The least and greatest totals of a resize."""
 BREATH_S = 0.25
-"""How long a client waits after it was not answered."""
+"""How long a client waits after a request without an answer."""
 SERVERS_EACH = 4
 LISTENS_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The providers: all of them, and those that clients resize."""
+    """All providers, and those that clients resize."""
 
     all: Sequence[str]
     resized: Sequence[str]
@@ -57,19 +57,19 @@ class Client:
         self._error: BaseException | None = None
 
     def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
-        """What it does, and how often in comparison."""
+        """Its actions, and their relative frequencies."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Have it end after what it does at present."""
+        """Have it end after the current action."""
         self._is_over.set()
 
     def join(self) -> None:
-        """Wait for its end; raises what it failed with."""
+        """Wait for its end; raises its failure."""
         self._thread.join(LISTENS_S)
         assert not self._thread.is_alive(), f"{self.name} does not end"
         if self._error is not None:
@@ -93,7 +93,7 @@ class Client:
 
 
 class Reader(Client):
-    """Looks at everything."""
+    """Reads everything."""
 
     def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
         """See :meth:`Client.acts`."""
@@ -113,7 +113,7 @@ def project_of(number: int) -> str:
 
 
 class Writer(Client):
-    """Claims, moves, releases, resizes, boots and deletes; and looks."""
+    """Claims, moves, releases, resizes, boots and deletes; and reads."""
 
     def __init__(
         self, number: int, dice: Random, ports: Sequence[int], history: History, places: Places
@@ -123,7 +123,7 @@ class Writer(Client):
         self._pair = [self._new_consumer(), self._new_consumer()]
         self._own = [self._new_consumer() for _ in range(OWN)]
         self._known: dict[str, int | None] = dict.fromkeys((*self._pair, *self._own))
-        """Generations as this writer knows them; who is not in here must be looked at."""
+        """Generations as this writer knows them; a consumer without one must be read first."""
         self._servers: list[str] = []
 
     def acts(self) -> Sequence[tuple[int, Callable[[], Operation | None]]]:
@@ -144,7 +144,7 @@ class Writer(Client):
         return str(uuid.UUID(int=self.dice.getrandbits(128), version=4))
 
     def _look(self, consumer: str) -> bool:
-        """Find out where a consumer is, if that is not known; whether it is known now."""
+        """Read a consumer's generation, if it is unknown; gives whether it is known now."""
         if consumer in self._known:
             return True
         found = self.asking.consumer(consumer)
@@ -157,8 +157,8 @@ class Writer(Client):
         return {each: self.dice.randint(1, CLAIM_MAX) for each in chosen}
 
     def _note(self, done: Operation) -> Operation:
-        """Remember where the consumers of a claim are now."""
-        for each in done.wishes:
+        """Remember the generations of a claim's consumers."""
+        for each in done.updates:
             if done.outcome is Outcome.DONE:
                 self._known[each.consumer] = each.generation if each.amounts else None
             else:
@@ -170,7 +170,7 @@ class Writer(Client):
         if not self._look(consumer):
             return None
         seen = self._known[consumer]
-        done = self._note(self.asking.claim([Wish(consumer, seen, self._amounts())]))
+        done = self._note(self.asking.claim([ConsumerUpdate(consumer, seen, self._amounts())]))
         if seen is None and done.outcome is Outcome.UNKNOWN:
             self._give_up(consumer)
         return done
@@ -182,14 +182,17 @@ class Writer(Client):
         self._known.setdefault(fresh, None)
 
     def _hand_over(self) -> Operation | None:
-        """Let one consumer have what another one had, or so: the other one is gone then."""
+        """Give one consumer's allocations to another, in whole or in part; the whole deletes it."""
         consumer = self.dice.choice(self._own)
         seen = self._known.get(consumer)
         if seen is None:
             return None
         successor = self._new_consumer()
-        wishes = [Wish(consumer, seen, {}), Wish(successor, None, self._amounts())]
-        done = self._note(self.asking.claim(wishes))
+        updates = [
+            ConsumerUpdate(consumer, seen, {}),
+            ConsumerUpdate(successor, None, self._amounts()),
+        ]
+        done = self._note(self.asking.claim(updates))
         if done.outcome is Outcome.DONE:
             self._give_up(consumer, successor)
         elif done.outcome is Outcome.UNKNOWN:
@@ -198,28 +201,28 @@ class Writer(Client):
 
     def _claim_shared(self) -> Operation | None:
         many = self.dice.sample(SHARED, self.dice.choice((1, 1, 2)))
-        wishes: list[Wish] = []
+        updates: list[ConsumerUpdate] = []
         for each in many:
             found = self.asking.consumer(each)
             if found.outcome is not Outcome.DONE:
                 return found
-            wishes.append(Wish(each, found.found["generation"], self._amounts()))
-        return self.asking.claim(wishes)
+            updates.append(ConsumerUpdate(each, found.found["generation"], self._amounts()))
+        return self.asking.claim(updates)
 
     def _move_pair(self) -> Operation | None:
         """Move units between two consumers, and from provider to provider.
 
-        Both are always named, and always hold something: so a move that is carried out late is
-        refused, since their generations grow together.
+        Every move names both, and leaves both with something. So a move that is carried out late
+        is rejected, since their generations grow together.
         """
         if not all([self._look(each) for each in self._pair]):
             return None
         first = self.dice.randint(1, PAIR_UNITS - 1)
-        wishes = [
-            Wish(each, self._known[each], {self.dice.choice(self.places.all): units})
+        updates = [
+            ConsumerUpdate(each, self._known[each], {self.dice.choice(self.places.all): units})
             for each, units in zip(self._pair, (first, PAIR_UNITS - first), strict=True)
         ]
-        return self._note(self.asking.claim(wishes, self._project))
+        return self._note(self.asking.claim(updates, self._project))
 
     def _release_own(self) -> Operation | None:
         consumer = self.dice.choice(self._own)
@@ -253,7 +256,12 @@ class Writer(Client):
 
 
 def all_consumers(operations: Sequence[Operation]) -> list[str]:
-    """Everybody for whom anything was ever claimed."""
+    """All consumers of all claims."""
     return sorted(
-        {wish.consumer for each in operations if each.kind is Kind.CLAIM for wish in each.wishes}
+        {
+            update.consumer
+            for each in operations
+            if each.kind is Kind.CLAIM
+            for update in each.updates
+        }
     )

@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Store
 from innkeeper.systems.placement import traits as trait_rules
 from tests.support.audited import PLANTS
 from tests.support.clouds import NOW
-from tests.support.saved import Told, count, furnished
+from tests.support.saved import Output, count, furnished
 
 LATER = NOW + timedelta(hours=1)
 
@@ -28,7 +28,7 @@ LATER = NOW + timedelta(hours=1)
 def test_a_backup_is_a_snapshot_of_a_database_in_use(
     store: Store, url: str, tmp_path: Path
 ) -> None:
-    target, told, ended = tmp_path / "saved", Told(), threading.Event()
+    target, told, ended = tmp_path / "saved", Output(), threading.Event()
 
     def write() -> None:
         for number in range(10_000):
@@ -61,23 +61,23 @@ def test_a_backup_overwrites_nothing_without_permission(
     target = tmp_path / "saved"
     target.write_text("mine")
     with pytest.raises(Conflict, match="--force"):
-        saving.backup(url, target, Told().append, may_overwrite=False)
+        saving.backup(url, target, Output().append, may_overwrite=False)
     assert target.read_text() == "mine"
     own = Path(url.removeprefix("sqlite:///"))
     with pytest.raises(Conflict, match="the database itself"):
-        saving.backup(url, own, Told().append, may_overwrite=True)
+        saving.backup(url, own, Output().append, may_overwrite=True)
 
 
 def test_a_backup_overwrites_only_backups(store: Store, url: str, tmp_path: Path) -> None:
     saved, key = tmp_path / "saved", tmp_path / "encryption.key"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
-    assert saving.backup(url, saved, Told().append, may_overwrite=True) == 0
+    saving.backup(url, saved, Output().append, may_overwrite=False)
+    assert saving.backup(url, saved, Output().append, may_overwrite=True) == 0
     key.write_text("a key that opens what is sealed")
     queue = Path(url.removeprefix("sqlite:///") + "-turn")
     queue.touch()
     for other in (key, queue, tmp_path, Path("/dev/null")):
         with pytest.raises(Conflict, match="not an earlier backup"):
-            saving.backup(url, other, Told().append, may_overwrite=True)
+            saving.backup(url, other, Output().append, may_overwrite=True)
     assert key.read_text() == "a key that opens what is sealed"
     assert sorted(each.name for each in tmp_path.glob("*.partial")) == []
 
@@ -85,7 +85,7 @@ def test_a_backup_overwrites_only_backups(store: Store, url: str, tmp_path: Path
 def test_a_backup_reports_its_findings(store: Store, url: str, tmp_path: Path) -> None:
     with store.write() as tx:
         PLANTS["idle-consumer"](tx, None)  # type: ignore[arg-type]
-    told = Told()
+    told = Output()
     assert saving.backup(url, tmp_path / "saved", told.append, may_overwrite=False) == 1
     assert "placement: idle-consumer: " in told.text
 
@@ -98,12 +98,12 @@ def test_a_damaged_database_is_not_saved(tmp_path: Path, url: str) -> None:
     file.write_bytes(whole[:middle] + b"A" * 8192 + whole[middle + 8192 :])
     target = tmp_path / "saved"
     with pytest.raises(Conflict, match=r"damaged|malformed"):
-        saving.backup(url, target, Told().append, may_overwrite=False)
+        saving.backup(url, target, Output().append, may_overwrite=False)
     assert list(tmp_path.glob("saved*")) == []
 
 
 def put_back(url: str, file: Path) -> str:
-    told = Told()
+    told = Output()
     assert saving.restore(url, file, told.append, LATER) == 0
     return told.text
 
@@ -112,11 +112,11 @@ def test_a_restore_brings_back_the_backup_and_keeps_the_old_database(
     store: Store, url: str, tmp_path: Path
 ) -> None:
     saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
+    saving.backup(url, saved, Output().append, may_overwrite=False)
     with store.write() as tx:
         trait_rules.ensure(tx, "CUSTOM_LATER", NOW)
     with pytest.raises(InUse, match="Stop the service first"):
-        saving.restore(url, saved, Told().append, LATER)
+        saving.restore(url, saved, Output().append, LATER)
     store.dispose()
     then = count(saved)
     told = put_back(url, saved)
@@ -128,12 +128,12 @@ def test_a_restore_brings_back_the_backup_and_keeps_the_old_database(
     for each in (file, kept):
         assert stat.S_IMODE(each.stat().st_mode) == 0o600
     with pytest.raises(Conflict, match="is there already"):
-        saving.restore(url, saved, Told().append, LATER)
+        saving.restore(url, saved, Output().append, LATER)
 
 
 def test_restoring_over_no_file_or_another_file(store: Store, url: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
+    saving.backup(url, saved, Output().append, may_overwrite=False)
     fresh = tmp_path / "fresh.sqlite3"
     assert put_back(f"sqlite:///{fresh}", saved).endswith(f"from {saved}.\n")
     assert count(fresh) == count(saved)
@@ -195,7 +195,7 @@ def test_only_a_usable_backup_is_restored(
     before = file.read_bytes()
     make(tmp_path / "strange")
     with pytest.raises(Conflict):
-        saving.restore(url, tmp_path / "strange", Told().append, LATER)
+        saving.restore(url, tmp_path / "strange", Output().append, LATER)
     with pytest.raises(Conflict, match="There is no file"):
-        saving.restore(url, tmp_path / "nowhere", Told().append, LATER)
+        saving.restore(url, tmp_path / "nowhere", Output().append, LATER)
     assert file.read_bytes() == before

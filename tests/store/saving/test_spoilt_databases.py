@@ -14,7 +14,7 @@ from innkeeper.domain.errors import Conflict, InUse
 from innkeeper.entrypoints.maintenance import saving
 from innkeeper.store.transactions import Store
 from tests.support.clouds import NOW
-from tests.support.saved import Told, count
+from tests.support.saved import Output, count
 
 LATER = NOW + timedelta(hours=1)
 
@@ -32,18 +32,18 @@ def test_a_damaged_database_is_replaced(
     store: Store, url: str, tmp_path: Path, damage: str
 ) -> None:
     saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
+    saving.backup(url, saved, Output().append, may_overwrite=False)
     store.dispose()
     file = Path(url.removeprefix("sqlite:///"))
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
-    assert saving.restore(url, saved, Told().append, LATER) == 0
+    assert saving.restore(url, saved, Output().append, LATER) == 0
     assert count(file) == count(saved)
     assert file.with_name(f"{file.name}.before-20260101T010000").exists()
 
 
 def test_a_damaged_database_in_use_is_not_replaced(store: Store, url: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
+    saving.backup(url, saved, Output().append, may_overwrite=False)
     file = Path(url.removeprefix("sqlite:///"))
     reading = subprocess.Popen(
         [sys.executable, "-c", READS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -55,16 +55,16 @@ def test_a_damaged_database_in_use_is_not_replaced(store: Store, url: str, tmp_p
         spoilt = DAMAGES["no schema"](file.read_bytes())
         file.write_bytes(spoilt)
         with pytest.raises((Conflict, InUse), match="in use"):
-            saving.restore(url, saved, Told().append, LATER)
+            saving.restore(url, saved, Output().append, LATER)
         assert file.read_bytes() == spoilt
     finally:
         reading.communicate()
-    assert saving.restore(url, saved, Told().append, LATER) == 0
+    assert saving.restore(url, saved, Output().append, LATER) == 0
 
 
 def test_a_restore_that_fails_leaves_all_as_it_was(store: Store, url: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    saving.backup(url, saved, Told().append, may_overwrite=False)
+    saving.backup(url, saved, Output().append, may_overwrite=False)
     store.dispose()
     file = Path(url.removeprefix("sqlite:///"))
     for damage in (None, "no schema"):

@@ -1,4 +1,4 @@
-"""A throw-away etcd on this machine, for Patroni to agree in."""
+"""A temporary etcd on this machine, as Patroni's configuration store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START_WITHIN_S = 90.0
 
 
 class Etcd:
-    """One server of one member, which is all that a test needs to agree."""
+    """One server with one member, which is enough for a test."""
 
     def __init__(self) -> None:
         self._server = packages.find("etcd", "etcd-server")
@@ -26,10 +26,10 @@ class Etcd:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, after a crash as well, and wait until it answers."""
+        """Start it, after a crash too, and wait until it answers."""
         own, peers = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self._peer_port}"
         words = [
-            # By the newer interface, Patroni now and then goes by what is not so any more.
+            # With the v3 API, Patroni sometimes acts on stale state.
             "--enable-v2",
             f"--data-dir={self.folder / 'data'}",
             f"--listen-client-urls={own}",
@@ -53,7 +53,7 @@ class Etcd:
             time.sleep(0.05)
 
     def answers(self) -> bool:
-        """Whether it can be asked, and is sure of what it says."""
+        """Whether it answers and has a quorum."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=2) as it:
                 return b'"true"' in it.read()
@@ -61,13 +61,13 @@ class Etcd:
             return False
 
     def kill(self) -> None:
-        """As if its machine lost its power."""
+        """Kill it, like a power failure."""
         assert self._process is not None, "it was never started"
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """Stop it, and remove all that it had."""
+        """Stop it, and remove its folder."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)

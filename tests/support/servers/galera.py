@@ -1,4 +1,4 @@
-"""Throw-away Galera clusters of MariaDB on this machine."""
+"""Temporary Galera clusters of MariaDB on this machine."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ SWIFT = {
     "pc.announce_timeout": "PT1S",
     "gcache.size": "32M",
 }
-"""A node that is silent for three seconds is put out: sooner, and one would be that a busy
-machine gives no turn."""
+"""The cluster evicts a node that is silent for three seconds. With less, a busy machine would
+have healthy nodes evicted."""
 
 
 def _run(words: list[str | Path], folder: Path) -> str:
-    """Run a program as the servers' user; give all that it said."""
+    """Run a program as the servers' user; gives its output."""
     done = subprocess.run(
         words,
         check=True,
@@ -76,8 +76,8 @@ def _words(settings: dict[str, str]) -> list[str]:
 class Node:
     """One server of a cluster, in a folder of its own.
 
-    Whatever happens to it, :meth:`start` brings it back, as Debian's unit does: it looks how
-    far its data is, and asks the others for the rest.
+    After any failure :meth:`start` restores it as Debian's unit does: it determines the position
+    of its data, and gets the rest from the other nodes.
     """
 
     def __init__(self, folder: Path, name: str, settings: dict[str, str]) -> None:
@@ -86,24 +86,24 @@ class Node:
         self.data = folder / "data"
         self.port, self.group_port = take_port(), take_port()
         self._server = packages.find("mariadbd", "mariadb-server")
-        # A server that starts removes what others have in a folder that they share with it.
+        # A starting server removes other servers' files in a shared temporary folder.
         self._settings = {"tmpdir": str(packages.folder(folder / "tmp", USER)), **settings}
         self._transfer_port, self._state_port = take_port(), take_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Its process id."""
         assert self._process is not None, "it was never started"
         return self._process.pid
 
     @property
     def log(self) -> str:
-        """The end of what it wrote into its log."""
+        """The end of its log."""
         return (self.folder / "log").read_text(errors="replace")[-4_000:]
 
     def start(self, group: str) -> None:
-        """Let it start and join ``group``; an empty one makes it the first of a new cluster."""
+        """Start it and join ``group``; an empty one makes it the first of a new cluster."""
         uuid, seqno = self.position()
         options = {
             **SWIFT,
@@ -143,14 +143,14 @@ class Node:
         }
 
     def position(self) -> tuple[str, int]:
-        """The history that its data belongs to, and how far it has come in it."""
+        """The cluster id of its data, and the position in that cluster's history."""
         state = self.data / "grastate.dat"
         if not state.exists():
             return "", -1
-        told = dict(re.findall(r"^(\w+):\s*(\S+)$", state.read_text(), re.MULTILINE))
-        if int(told["seqno"]) >= 0:
-            return told["uuid"], int(told["seqno"])
-        # It did not get to write that down: what InnoDB has is looked up.
+        reported = dict(re.findall(r"^(\w+):\s*(\S+)$", state.read_text(), re.MULTILINE))
+        if int(reported["seqno"]) >= 0:
+            return reported["uuid"], int(reported["seqno"])
+        # The node did not write it down: InnoDB's position is recovered.
         told_log = _run(
             [self._server, "--no-defaults", *_words(self._own()), *RECOVER], self.folder
         )
@@ -164,7 +164,7 @@ class Node:
         state.write_text(re.sub(r"safe_to_bootstrap: 0", "safe_to_bootstrap: 1", text))
 
     def connect(self, database: str | None = None) -> pymysql.Connection:
-        """A connection that is not Innkeeper's."""
+        """A connection without Innkeeper's settings."""
         return pymysql.connect(
             host="127.0.0.1",
             port=self.port,
@@ -177,7 +177,7 @@ class Node:
         )
 
     def status(self, name: str) -> str:
-        """One of its ``wsrep_`` states; empty where it does not answer."""
+        """One of its ``wsrep_`` states; empty if it does not answer."""
         try:
             with self.connect() as connection, connection.cursor() as cursor:
                 cursor.execute("SHOW GLOBAL STATUS LIKE %s", [f"wsrep_{name}"])
@@ -187,33 +187,33 @@ class Node:
         return str(row[1]) if row else ""
 
     def is_synced(self) -> bool:
-        """Whether it belongs to the cluster and has all that the cluster has."""
+        """Whether it belongs to the cluster and has all its data."""
         return self.status("ready") == "ON" and self.status("local_state_comment") == "Synced"
 
     def is_running(self) -> bool:
-        """Whether its process is there, be it paused."""
+        """Whether its process exists, even if paused."""
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
-        """As if its machine lost its power, except for what the disk's cache holds."""
+        """Kill it, like a power failure, except for the disk's cache."""
         self._signal(signal.SIGKILL)
         assert self._process is not None
         self._process.wait()
 
     def pause(self) -> None:
-        """Stop it where it stands; it keeps its connections, and answers on none."""
+        """Pause it; its connections stay open without answers."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on as if nothing had been."""
+        """Resume it."""
         self._signal(signal.SIGCONT)
 
     def cut_off(self) -> None:
-        """Take the network to the other nodes away; clients still reach it."""
+        """Isolate it from the other nodes; clients still reach it."""
         self._isolate(1)
 
     def reconnect(self) -> None:
-        """Give the network back."""
+        """End the isolation."""
         self._isolate(0)
 
     def _isolate(self, whether: int) -> None:
@@ -221,12 +221,12 @@ class Node:
             cursor.execute(f"SET GLOBAL wsrep_provider_options = 'gmcast.isolate={whether}'")
 
     def _signal(self, number: int) -> None:
-        # With the programs that it runs to copy data to or from another node.
+        # Includes its child programs that copy data to or from another node.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
     def stop(self) -> None:
-        """Let it end in peace."""
+        """Stop it normally."""
         if self.is_running():
             self.resume()
             self._signal(signal.SIGTERM)
@@ -240,7 +240,7 @@ class Node:
 class Galera:
     """A cluster of three, each on ports of loopback, that certify each other's writes.
 
-    They begin as copies of one node's folder, so none has to send its data to another.
+    The nodes begin as copies of one folder, so that no state transfer is needed.
     """
 
     def __init__(self, **settings: str) -> None:
@@ -254,11 +254,11 @@ class Galera:
 
     @property
     def group(self) -> str:
-        """Where the nodes meet each other."""
+        """The cluster address of the nodes."""
         return ",".join(f"127.0.0.1:{each.group_port}" for each in self.nodes)
 
     def start(self) -> None:
-        """Start all, for the first time."""
+        """Start all for the first time."""
         first = self.nodes[0]
         self._install(first)
         first.start("")
@@ -282,27 +282,27 @@ class Galera:
         )
 
     def bootstrap(self) -> None:
-        """Start all when none is there: the one first that has come furthest."""
+        """Start all after a full stop: first the node with the newest data."""
         assert not any(each.is_running() for each in self.nodes)
         first = max(self.nodes, key=lambda each: each.position()[1])
         first.make_first()
         for each in self.nodes:
-            # Else it would wait for those whom it was with when it ended.
+            # Otherwise it waits for the nodes of its last cluster.
             (each.data / "gvwstate.dat").unlink(missing_ok=True)
         first.start("")
         self.wait(first.is_synced)
         for each in self.nodes:
             if each is not first:
-                # At once, and all by way of the first: they would wait for each other.
+                # All at once, and all through the first: they would wait for each other.
                 each.start(f"127.0.0.1:{first.group_port}")
         self.wait_whole()
 
     def restart(self, node: Node) -> None:
-        """Have a node that was killed join again; :meth:`wait_whole` for its being back."""
+        """Have a killed node join again; :meth:`wait_whole` waits for it."""
         node.start(self.group)
 
     def wait_whole(self) -> None:
-        """Wait until all nodes belong together and show the same."""
+        """Wait until all nodes are in one cluster with the same data."""
         self.wait(lambda: all(each.is_synced() for each in self.nodes))
         size = str(len(self.nodes))
         self.wait(lambda: all(each.status("cluster_size") == size for each in self.nodes))
@@ -316,7 +316,7 @@ class Galera:
             time.sleep(0.05)
 
     def url(self, database: str) -> str:
-        """The address of one of its databases, with those of all nodes."""
+        """The address of one of its databases, with all nodes."""
         hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.nodes)
         return f"mariadb://root@{hosts}/{database}"
 
@@ -329,7 +329,7 @@ class Galera:
         return self.url(name)
 
     def close(self) -> None:
-        """Stop all, and remove all that they had."""
+        """Stop all, and remove their folders."""
         for each in self.nodes:
             if each.is_running():
                 each.kill()
@@ -338,7 +338,7 @@ class Galera:
 
 @cache
 def shared() -> Galera:
-    """One for all tests that do it no harm, or mend it."""
+    """One cluster for all tests that do it no harm, or repair it."""
     made = Galera()
     LEAVING.callback(made.close)
     made.start()

@@ -1,4 +1,4 @@
-"""A throw-away HAProxy on this machine, before several services."""
+"""A temporary HAProxy on this machine, in front of several services."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ backend services
 
 
 class Haproxy:
-    """One proxy, which asks each service whether it is ready and sends requests to those.
+    """One proxy, which checks each service's readiness and sends requests to the ready ones.
 
-    A request is sent to another service only where the first could not be connected to: what
-    was sent once may have been carried out.
+    A request goes to another service only if the connection to the first one failed: a request
+    that was sent may have been carried out.
     """
 
     def __init__(self, ports: Sequence[int]) -> None:
@@ -66,7 +66,7 @@ class Haproxy:
             time.sleep(0.05)
 
     def answers(self) -> bool:
-        """Whether a service answers by way of it."""
+        """Whether a service answers through it."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as it:
                 return bool(it.status == 200)
@@ -74,7 +74,7 @@ class Haproxy:
             return False
 
     def close(self) -> None:
-        """Stop it, and remove all that it had."""
+        """Stop it, and remove its folder."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()

@@ -1,7 +1,7 @@
-"""Servers that many tests share, and their end.
+"""Stops the servers that many tests share.
 
-Where a thread of some test hangs, a process of tests does not end by itself, and what it was to
-do at its end is not done: so they are ended when the last test is.
+If a thread of a test hangs, a test process does not end by itself and runs no exit handlers:
+so the servers are stopped after the last test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 
 class Leaving(ExitStack):
-    """What is closed, and what is removed."""
+    """The servers to stop, and the folders to remove."""
 
     def folder(self, prefix: str) -> Path:
         """A new folder, which is removed with all that is in it."""
@@ -21,5 +21,5 @@ class Leaving(ExitStack):
 
 
 LEAVING = Leaving()
-"""What is closed behind the last test; where there are no tests, at the end of the program."""
+"""Closed after the last test; in a program without tests, at its end."""
 atexit.register(LEAVING.close)

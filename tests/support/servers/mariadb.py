@@ -1,4 +1,4 @@
-"""Throw-away MariaDB servers on this machine."""
+"""Temporary MariaDB servers on this machine."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FAST = {
     "innodb-file-per-table": "0",
     "innodb-stats-persistent": "0",
 }
-"""For tests that kill nothing."""
+"""For tests that kill no server."""
 SAFE = {"innodb-flush-log-at-trx-commit": "1"}
 
 
 class Mariadb:
     """One server and its databases, on a port of loopback.
 
-    It runs in a folder of its own, which is gone once it is closed.
+    It runs in a folder of its own, which is removed when it is closed.
     """
 
     def __init__(self, **settings: str) -> None:
@@ -46,7 +46,7 @@ class Mariadb:
         self.folder = Path(tempfile.mkdtemp(prefix="innkeeper-mariadb-"))
         packages.hand_over(self.folder, USER)
         self._data = self.folder / "data"
-        # A server that starts removes what others have in a folder that they share with it.
+        # A starting server removes other servers' files in a shared temporary folder.
         self._settings = {"tmpdir": str(packages.folder(self.folder / "tmp", USER)), **settings}
         subprocess.run(
             [
@@ -62,7 +62,7 @@ class Mariadb:
         )
 
     def start(self, *more: str) -> None:
-        """Start it, after a crash as well, and wait until it answers."""
+        """Start it, after a crash too, and wait until it answers."""
         settings = {
             "datadir": str(self._data),
             "port": str(self.port),
@@ -92,7 +92,7 @@ class Mariadb:
             time.sleep(0.05)
 
     def answers(self) -> bool:
-        """Whether it lets in."""
+        """Whether it accepts connections."""
         try:
             self.connect().close()
         except pymysql.Error:
@@ -100,7 +100,7 @@ class Mariadb:
         return True
 
     def connect(self) -> pymysql.Connection:
-        """A connection that is not Innkeeper's."""
+        """A connection without Innkeeper's settings."""
         return pymysql.connect(
             host="127.0.0.1",
             port=self.port,
@@ -123,7 +123,7 @@ class Mariadb:
         return self.url(name)
 
     def copy_of(self, url: str) -> str:
-        """The address of a new database with all that is in another one, which stays so."""
+        """The address of a copy of another database, which is unchanged."""
         name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
         if template not in self._copiers:
             self._copiers[template] = self._copier(template)
@@ -141,7 +141,7 @@ class Mariadb:
             cursor.execute(f"DROP DATABASE {url.rpartition('/')[2]}")
 
     def _copier(self, template: str) -> str:
-        """What makes a database like this one of an empty one: all statements in one text."""
+        """All statements that make an empty database a copy of this one."""
         statements = ["SET foreign_key_checks = 0"]
         with self.connect() as connection, connection.cursor() as cursor:
             connection.select_db(template)
@@ -157,19 +157,19 @@ class Mariadb:
         return "; ".join(statements)
 
     def kill(self) -> None:
-        """As if the machine lost its power."""
+        """Kill it, like a power failure."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """End it as an operator does: clients are cut off, and everything is written."""
+        """Stop it as an operator does: clients are disconnected, and everything is written."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(START_WITHIN_S)
 
     def close(self) -> None:
-        """End it, and remove all that it had."""
+        """Stop it, and remove its folder."""
         # At once: a test process that takes long to end is killed, and would leave it running.
         if self._process is not None and self._process.poll() is None:
             self.kill()
@@ -178,7 +178,7 @@ class Mariadb:
 
 @cache
 def shared() -> Mariadb:
-    """One for all tests that do it no harm."""
+    """One server for all tests that do not kill it."""
     made = Mariadb(**FAST)
     LEAVING.callback(made.close)
     made.start()

@@ -1,7 +1,7 @@
-"""Servers that tests need, from Debian's packages.
+"""Database servers and proxies for tests, from Debian's packages.
 
-As root they are installed by the first test that needs them. Elsewhere a test without its
-server is skipped, and says what to install; where ``CI`` is set it fails instead.
+As root, the first test that needs one installs it. Otherwise a test without its server is
+skipped, and says what to install; where ``CI`` is set it fails instead.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tests.support import runs
 INSTALL_WITHIN_S = 600
 LOCK = runs.place() / f"innkeeper-packages-{os.geteuid()}.lock"
 MAKERS = {"mysql": "mariadb-server", "postgres": "postgresql"}
-"""The packages that make the users whom servers run as."""
+"""The packages that create the users of the servers."""
 PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
 
 
 def find(program: str, package: str, *, beside: str = "") -> Path:
     """The path of a server's program; ``beside`` is where else to look, a pattern below /.
 
-    Fails or skips the test where there is none, and none can be installed.
+    Fails or skips the test if there is none, and none can be installed.
     """
     with _alone():
         found = _look(program, beside)
@@ -38,17 +38,17 @@ def find(program: str, package: str, *, beside: str = "") -> Path:
             found = _look(program, beside)
     if found is not None:
         return found
-    told = f"{program} is not here; install it with: apt-get install {package}"
+    message = f"{program} is not here; install it with: apt-get install {package}"
     if os.environ.get("CI"):
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Wait for others who install.
+    """Wait for other processes that install packages.
 
-    Two cannot do so at once; and a program is there before the user is whom it runs as.
+    Only one can do so at a time; and a program is installed before its user is created.
     """
     with LOCK.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -59,7 +59,7 @@ def _look(program: str, beside: str) -> Path | None:
     found = shutil.which(program, path=os.pathsep.join(PLACES))
     if found is not None:
         return Path(found)
-    # The newest version last, as its folder's name has more digits or greater ones.
+    # The newest version last: its folder's name has more digits or greater ones.
     others = sorted(Path("/").glob(f"{beside}/{program}")) if beside else []
     return others[-1] if others else None
 
@@ -84,9 +84,9 @@ def _install(package: str) -> None:
 
 
 def account(name: str) -> dict[str, object]:
-    """Arguments of a subprocess that is to run as this user, who is made by its package.
+    """Arguments of a subprocess that runs as this user, whom its package creates.
 
-    Servers refuse to run as root. Who is not root runs them as themselves.
+    Servers refuse to run as root. Any other user runs them directly.
     """
     if os.geteuid() != 0:
         return {}
@@ -95,14 +95,14 @@ def account(name: str) -> dict[str, object]:
 
 
 def folder(place: Path, name: str) -> Path:
-    """A new folder for the user whom :func:`account` runs as."""
+    """A new folder for the user of :func:`account`."""
     place.mkdir()
     hand_over(place, name)
     return place
 
 
 def hand_over(folder: Path, name: str) -> None:
-    """Give a folder to the user whom :func:`account` runs as."""
+    """Give a folder to the user of :func:`account`."""
     if os.geteuid() == 0:
         user = _user(name)
         os.chown(folder, user.pw_uid, user.pw_gid)

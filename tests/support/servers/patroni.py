@@ -1,4 +1,4 @@
-"""Throw-away PostgreSQL servers under Patroni on this machine: a primary and its standby."""
+"""Temporary PostgreSQL servers under Patroni on this machine: a primary and its standby."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ PASSWORD = "nobody is asked for it"
 TTL_S = 5
 LOOP_S = 1
 RETRY_S = 2
-"""Who does not renew his being the primary for so long is not it any more."""
+"""A primary that does not renew its lease for so long is demoted."""
 
 
 class Node:
-    """One PostgreSQL server and the Patroni that looks after it."""
+    """One PostgreSQL server and its Patroni."""
 
     def __init__(self, folder: Path, name: str, etcd: Etcd, *, is_strict: bool) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class Node:
                 "pgpass": str(self.folder / "pgpass"),
                 "parameters": {
                     "unix_socket_directories": "",
-                    # Else what a killed server leaves is nobody's to remove.
+                    # Otherwise nothing removes the shared memory of a killed server.
                     "dynamic_shared_memory_type": "mmap",
                 },
                 "authentication": {
@@ -88,7 +88,7 @@ class Node:
                     "host all all 127.0.0.1/32 trust",
                     "host replication all 127.0.0.1/32 trust",
                 ],
-                # What was lost together with its primary may have to be copied as a whole.
+                # A diverged former primary may have to be copied as a whole.
                 "remove_data_directory_on_rewind_failure": True,
                 "remove_data_directory_on_diverged_timelines": True,
             },
@@ -96,12 +96,12 @@ class Node:
 
     @property
     def log(self) -> str:
-        """The end of what both wrote into their log."""
+        """The end of the log of both."""
         path = self.folder / "log"
         return path.read_text(errors="replace")[-4_000:] if path.exists() else ""
 
     def start(self) -> None:
-        """Let it start, after whatever happened to it; it then is what the others need."""
+        """Start it, after any failure; Patroni gives it the role that is needed."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._patroni, self._settings],
@@ -117,15 +117,15 @@ class Node:
         return self._says("SELECT NOT pg_is_in_recovery()")
 
     def is_standby(self) -> bool:
-        """Whether it answers, and follows a primary that waits for it with every commit."""
+        """Whether it answers, and follows a primary with synchronous commits."""
         return self._says(
             "SELECT pg_is_in_recovery() AND EXISTS (SELECT FROM pg_stat_wal_receiver)"
         )
 
     def is_ready_to_lead(self) -> bool:
-        """Whether it has all that was acknowledged, and may take the primary's place.
+        """Whether it has all acknowledged commits, and may be promoted.
 
-        The primary's waiting for it is not enough: it must be written down in etcd.
+        Synchronous replication is not enough: etcd must list it as the synchronous standby.
         """
         try:
             address = f"http://127.0.0.1:{self._rest_port}/synchronous"
@@ -143,48 +143,48 @@ class Node:
         return row is not None and bool(row[0])
 
     def url(self, database: str) -> str:
-        """The address of one of its databases, whatever part it plays."""
+        """The address of one of its databases, whatever its role."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
 
     def _all(self) -> list[int]:
         assert self._process is not None, "it was never started"
         roots = [self._process.pid]
-        told = self.folder / "data" / "postmaster.pid"
-        if told.exists():
-            # Patroni lets go of the server that it has started.
-            pid = int(told.read_text().split()[0])
+        reported = self.folder / "data" / "postmaster.pid"
+        if reported.exists():
+            # Patroni detaches the server that it has started.
+            pid = int(reported.read_text().split()[0])
             if Path(f"/proc/{pid}/cwd").exists() and self._is_ours(pid):
                 roots.append(pid)
         return processes.families(roots)
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether the number is not that of somebody else by now."""
+        """Whether the pid has not been reused."""
         return Path(f"/proc/{pid}/cwd").resolve() == (self.folder / "data").resolve()
 
     def is_running(self) -> bool:
-        """Whether its Patroni is there, be it paused."""
+        """Whether its Patroni exists, even if paused."""
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
-        """As if its machine lost its power, except for what the disk's cache holds."""
+        """Kill it, like a power failure, except for the disk's cache."""
         processes.send(self._all(), signal.SIGKILL)
         assert self._process is not None
         self._process.wait()
 
     def pause(self) -> None:
-        """Stop server and Patroni where they stand; nobody is told."""
+        """Pause the server and Patroni, without any notification."""
         processes.send(self._all(), signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let both go on as if nothing had been."""
+        """Resume both."""
         processes.send(self._all(), signal.SIGCONT)
 
 
 class Patroni:
-    """Two servers, of which one is the primary, and the etcd in which they agree which.
+    """Two servers, a primary and a standby, and the etcd that holds their roles.
 
-    A commit waits for the standby's disk. Unless ``is_strict``, the primary goes on alone while
-    there is no standby; it has then written into etcd that nobody may take its place.
+    A commit waits for the standby's disk. Unless ``is_strict``, the primary continues alone while
+    there is no standby, after a note in etcd that no other server may be promoted.
     """
 
     def __init__(self, *, is_strict: bool = False) -> None:
@@ -204,18 +204,18 @@ class Patroni:
 
     @property
     def primary(self) -> Node:
-        """The one that takes writes; there is none for a while after it is gone."""
+        """The server that takes writes; there is none during a failover."""
         self.wait(lambda: any(each.is_primary() for each in self.nodes))
         return next(each for each in self.nodes if each.is_primary())
 
     @property
     def standby(self) -> Node:
-        """The one beside :attr:`primary`, whatever state it is in."""
+        """The server beside :attr:`primary`, whatever its state."""
         primary = self.primary
         return next(each for each in self.nodes if each is not primary)
 
     def start(self) -> None:
-        """Start all, and wait until the standby is one."""
+        """Start all, and wait until the standby follows."""
         self.etcd.start()
         first, *others = self.nodes
         first.start()
@@ -238,7 +238,7 @@ class Patroni:
             time.sleep(0.05)
 
     def url(self, database: str) -> str:
-        """The address of one of its databases, with those of all nodes."""
+        """The address of one of its databases, with all nodes."""
         hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.nodes)
         return f"postgresql://{USER}@{hosts}/{database}"
 
@@ -250,7 +250,7 @@ class Patroni:
         return self.url(name)
 
     def close(self) -> None:
-        """Stop all, and remove all that they had."""
+        """Stop all, and remove their folders."""
         for each in self.nodes:
             if each.is_running():
                 each.kill()
@@ -260,7 +260,7 @@ class Patroni:
 
 @cache
 def shared() -> Patroni:
-    """One for all tests that do it no harm, or mend it."""
+    """One cluster for all tests that do it no harm, or repair it."""
     made = Patroni()
     LEAVING.callback(made.close)
     made.start()

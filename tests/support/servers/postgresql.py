@@ -1,4 +1,4 @@
-"""Throw-away PostgreSQL servers on this machine."""
+"""Temporary PostgreSQL servers on this machine."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ USER = "postgres"
 PLACE = "usr/lib/postgresql/*/bin"
 START_WITHIN_S = 90.0
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-"""For tests that kill nothing."""
+"""For tests that kill no server."""
 SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
 
 class Postgresql:
     """One server and its databases, on a port of loopback.
 
-    It runs in a folder of its own, which is gone once it is closed.
+    It runs in a folder of its own, which is removed when it is closed.
     """
 
     def __init__(self, **settings: str) -> None:
@@ -53,13 +53,13 @@ class Postgresql:
         )
 
     def start(self) -> None:
-        """Start it, after a crash as well, and wait until it answers."""
+        """Start it, after a crash too, and wait until it answers."""
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),
             "unix_socket_directories": "",
             "max_connections": "200",
-            # Else what a killed server leaves is nobody's to remove.
+            # Otherwise nothing removes the shared memory of a killed server.
             "dynamic_shared_memory_type": "mmap",
             **self._settings,
         }
@@ -98,30 +98,30 @@ class Postgresql:
         return self.url(name)
 
     def copy_of(self, url: str) -> str:
-        """The address of a new database with all that is in another one, which nobody uses."""
+        """The address of a copy of another database, which must have no connections."""
         name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            # File by file: what is copied by way of the log takes three times as long.
+            # File by file: copying through the log takes three times as long.
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        """Remove one of its databases, whoever is still connected to it."""
+        """Drop one of its databases, with all its connections."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     def kill(self) -> None:
-        """As if the machine lost its power: no process of it gets to say goodbye."""
+        """Kill all its processes, like a power failure."""
         self._signal("KILL")
         assert self._process is not None
         self._process.wait()
 
     def pause(self) -> None:
-        """Stop all its processes where they stand."""
+        """Pause all its processes."""
         self._signal("STOP")
 
     def resume(self) -> None:
-        """Let them go on as if nothing had been."""
+        """Resume them."""
         self._signal("CONT")
 
     def _signal(self, name: str) -> None:
@@ -129,13 +129,13 @@ class Postgresql:
         subprocess.run(["pkill", f"-{name}", "-s", str(self._process.pid)], check=False)
 
     def stop(self) -> None:
-        """End it as an operator does: clients are cut off, and everything is written."""
+        """Stop it as an operator does: clients are disconnected, and everything is written."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(START_WITHIN_S)
 
     def close(self) -> None:
-        """End it, and remove all that it had."""
+        """Stop it, and remove its folder."""
         # At once: a test process that takes long to end is killed, and would leave it running.
         if self._process is not None and self._process.poll() is None:
             self.kill()
@@ -144,7 +144,7 @@ class Postgresql:
 
 @cache
 def shared() -> Postgresql:
-    """One for all tests that do it no harm."""
+    """One server for all tests that do not kill it."""
     made = Postgresql(**FAST)
     LEAVING.callback(made.close)
     made.start()

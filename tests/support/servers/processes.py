@@ -1,4 +1,4 @@
-"""Processes that a server has started, to be killed or paused together with it."""
+"""Child processes of a server, to be killed or paused together with it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PARENT = 1
-"""Where a process's parent stands behind its name in ``/proc/<pid>/stat``."""
+"""The position of the parent's pid after the name in ``/proc/<pid>/stat``."""
 
 
 def families(roots: Iterable[int]) -> list[int]:
-    """These processes and all that descend from them."""
+    """These processes and all their descendants."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -27,7 +27,7 @@ def families(roots: Iterable[int]) -> list[int]:
 
 
 def send(pids: Iterable[int], number: int) -> None:
-    """Send a signal to all; those that have ended do not need it."""
+    """Send a signal to all; ignores those that have ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)

@@ -19,9 +19,9 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.placement import aggregates as placement_aggregates
 from innkeeper.systems.placement import providers
+from tests.support.change_feed import changes_since
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.moves import Movers
-from tests.support.told import told_since
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def changed_hosts(cloud: Cloud, work: Any) -> set[str]:
     """The hosts with change rows of a write."""
     before = cloud.read(changes.newest)
     cloud.write(work)
-    moved = {pid for pid, _ in cloud.read(lambda tx: told_since(tx, before))}
+    moved = {pid for pid, _ in cloud.read(lambda tx: changes_since(tx, before))}
     return {each.name for each in cloud.read(hosts.page) if each.provider_id in moved}
 
 

@@ -52,7 +52,7 @@ def test_a_failed_build_goes_to_the_next_host_and_is_cleaned_up(tmp_path: Path) 
             movers.tell("build", uuid, f"{order.host} has no disk.")
     assert sorted(seen) == ["a1", "a2", "b1"]
     left = [("destroy", seen[0]), ("destroy", seen[1]), ("build", seen[2])]
-    assert sorted(movers.told()) == sorted(left)
+    assert sorted(movers.pending_orders()) == sorted(left)
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, seen[2])
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
@@ -88,7 +88,7 @@ def test_a_build_that_times_out_goes_to_the_next_host(tmp_path: Path) -> None:
     movers.sweep()
     (second,) = movers.waiting("build")
     assert {first.host, second.host} == {"a1", "b1"}
-    assert ("destroy", first.host) in movers.told()
+    assert ("destroy", first.host) in movers.pending_orders()
     # The first host built it after all, and reports that too late.
     assert not movers.settle(first)
     movers.finish()
@@ -178,7 +178,7 @@ def test_build_attempts_are_limited_by_a_setting(tmp_path: Path) -> None:
     (uuid,) = boot(movers)
     movers.tell("build", uuid, "No disk.")
     assert movers.state(uuid) == ("ERROR", None, None)
-    assert movers.told() == []
+    assert movers.pending_orders() == []
     movers.close()
 
 
@@ -187,7 +187,7 @@ def test_a_server_being_deleted_is_not_built_elsewhere(tmp_path: Path) -> None:
     (uuid,) = boot(movers)
     movers.delete(uuid)
     movers.tell("build", uuid, "No disk.")
-    assert [kind for kind, _ in movers.told()] == ["destroy"]
+    assert [kind for kind, _ in movers.pending_orders()] == ["destroy"]
     movers.finish()
     assert movers.server(uuid).status == Status.DELETED
     movers.close()

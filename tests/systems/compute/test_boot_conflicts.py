@@ -19,8 +19,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers.servers import finish_deletes
-from tests.support.behind import boot_behind
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
+from tests.support.outdated_snapshot import boot_outdated
 
 
 @pytest.fixture
@@ -59,21 +59,21 @@ def held(cloud: Cloud) -> dict[str, int]:
 
 def test_a_stale_claim_is_retried_and_succeeds(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a"))
-    assert faults(boot_behind(far, on(far, "a"))) == [None]
+    assert faults(boot_outdated(far, on(far, "a"))) == [None]
     assert held(near)["a"] == 2
     far.judge()
 
 
 def test_a_stale_claim_is_retried_on_another_host(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a", 4), on(near, "b", 4))
-    assert faults(boot_behind(far, far.request(4))) == [None]
+    assert faults(boot_outdated(far, far.request(4))) == [None]
     assert held(near) == {"a": 4, "b": 4, "c": 4}
     far.judge()
 
 
 def test_a_stale_claim_without_room_is_rejected(near: Cloud, far: Cloud) -> None:
     near.boot(near.request(12))
-    (fault,) = faults(boot_behind(far, far.request()))
+    (fault,) = faults(boot_outdated(far, far.request()))
     assert fault is not None
     assert "CapacityFilter removed 3" in fault
     far.judge()
@@ -83,7 +83,7 @@ def test_claims_after_a_stale_one_are_checked_again(near: Cloud, far: Cloud) -> 
     """The first claim is planned at an old generation. The second one is planned at the generation
     that the other process has written, without having seen that process's claim."""
     near.boot(on(near, "a", 4))
-    outcomes = boot_behind(far, on(far, "a", 2), on(far, "a", 2))
+    outcomes = boot_outdated(far, on(far, "a", 2), on(far, "a", 2))
     assert held(near)["a"] == 4, "the host was sold twice"
     assert all(fault and "CapacityFilter" in fault for fault in faults(outcomes))
     far.judge()
@@ -97,7 +97,7 @@ def test_no_number_of_moves_makes_stale_claims_look_proven(
     near.boot(*(on(near, "a") for _ in range(taken)))
     for _ in range(moves - taken):
         near.report(reported("a", disk_gb=200 + near.ids.seed()))
-    outcomes = boot_behind(far, *(on(far, "a") for _ in range(4)))
+    outcomes = boot_outdated(far, *(on(far, "a") for _ in range(4)))
     assert faults(outcomes).count(None) == 4 - taken
     assert held(near)["a"] == 4
     far.judge()
@@ -105,7 +105,7 @@ def test_no_number_of_moves_makes_stale_claims_look_proven(
 
 def test_claims_unrelated_to_a_stale_one_are_committed(near: Cloud, far: Cloud) -> None:
     near.boot(on(near, "a"))
-    outcomes = boot_behind(far, on(far, "b"), on(far, "a"), on(far, "c"), on(far, "a"))
+    outcomes = boot_outdated(far, on(far, "b"), on(far, "a"), on(far, "c"), on(far, "a"))
     assert faults(outcomes) == [None] * 4
     assert held(near) == {"a": 3, "b": 1, "c": 1}
     far.judge()
@@ -122,7 +122,7 @@ def test_a_host_that_moves_to_another_row_keeps_its_orders(near: Cloud, far: Clo
     near.write(forget_first)
     near.boot(on(near, "b"))
     placed, beaten = on(far, late), on(far, "b")
-    assert faults(boot_behind(far, placed, beaten)) == [None, None]
+    assert faults(boot_outdated(far, placed, beaten)) == [None, None]
     server = far.read(lambda tx: servers.by_uuid(tx, placed.server_ids[0]))
     assert server is not None
     assert server.host == late
@@ -162,7 +162,7 @@ def test_retries_are_limited(near: Cloud, far: Cloud, attempts_max: int) -> None
         deaf.load(tx)
     near.boot(on(near, "a"))
     requests = on(far, "a"), on(far, "b"), on(far, "a")
-    outcomes = boot_behind(far, *requests, follower=deaf, attempts_max=attempts_max)
+    outcomes = boot_outdated(far, *requests, follower=deaf, attempts_max=attempts_max)
     assert [isinstance(each, ConcurrentUpdate) for each in outcomes] == [True, False, True]
     assert deaf.asked == attempts_max - 1
     assert held(near) == {"a": 1, "b": 1, "c": 0}

@@ -47,11 +47,11 @@ def test_a_lost_host_is_held_until_it_confirms_the_cleanup(movers: Movers) -> No
     for _ in range(3):
         movers.wait(silent="a")
         movers.sweep()
-    assert movers.told() == [("destroy", "a1")]
+    assert movers.pending_orders() == [("destroy", "a1")]
     # It comes back with the server, and already has the order to destroy it.
     movers.wait(1)
     movers.report(reported("a1", servers=(uuid,)))
-    assert movers.told() == [("destroy", "a1")]
+    assert movers.pending_orders() == [("destroy", "a1")]
     movers.tell("destroy", uuid)
     assert movers.migration(uuid).status == MigrationStatus.COMPLETED
     assert movers.held(migration.uuid) == {}
@@ -97,10 +97,10 @@ def test_a_failed_evacuation_keeps_the_server_on_its_lost_host(
     if is_late:
         movers.wait(silent="a")
         movers.sweep()
-        assert movers.told() == [("destroy", "b1")]
+        assert movers.pending_orders() == [("destroy", "b1")]
     else:
         movers.tell("evacuate", uuid, "No disk.")
-        assert movers.told() == []
+        assert movers.pending_orders() == []
     migration = movers.migration(uuid)
     assert movers.state(uuid) == ("ERROR", None, "a1")
     assert migration.status == (MigrationStatus.FAILING if is_late else MigrationStatus.FAILED)
@@ -122,7 +122,7 @@ def test_pending_orders_of_a_lost_host_are_withdrawn(movers: Movers) -> None:
     movers.sweep()
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     movers.evacuate(uuid)
-    assert movers.told() == [("evacuate", "b1")]
+    assert movers.pending_orders() == [("evacuate", "b1")]
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 

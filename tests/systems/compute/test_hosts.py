@@ -29,9 +29,9 @@ from innkeeper.systems.compute.hosts import agents, hosts, reconcile, work
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims
+from tests.support.change_feed import changes_since
 from tests.support.server_rows import row
 from tests.support.stores import NOW
-from tests.support.told import told_since
 
 ADMIN = RequestContext("req-1", user_id="admin", roles=frozenset({"admin"}))
 DEFAULTS = HostDefaults("nova", {"VCPU": 4.0}, 60.0)
@@ -137,10 +137,10 @@ def test_facts_of_the_host_table_add_change_rows(store: Store) -> None:
         ):
             newest = changes.newest(tx)
             tell(tx, agent, [changed])
-            assert told_since(tx, newest) == [(found.provider_id, -1)]
+            assert changes_since(tx, newest) == [(found.provider_id, -1)]
         newest = changes.newest(tx)
         hosts.change_service(tx, found, ServiceChange(is_disabled=True), NOW)
-        assert [pid for pid, _ in told_since(tx, newest)] == [found.provider_id]
+        assert [pid for pid, _ in changes_since(tx, newest)] == [found.provider_id]
 
 
 def test_other_facts_add_no_change_rows(store: Store) -> None:

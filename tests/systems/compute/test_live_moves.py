@@ -43,7 +43,7 @@ def test_a_sent_server_is_on_its_destination(movers: Movers) -> None:
     assert movers.migration(uuid).status == MigrationStatus.COMPLETED
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {}
-    assert movers.told() == []
+    assert movers.pending_orders() == []
 
 
 def test_a_paused_server_stays_paused(movers: Movers) -> None:
@@ -78,7 +78,7 @@ def test_a_server_that_cannot_be_sent_stays(movers: Movers, step: str) -> None:
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     # What the destination prepared is destroyed, and held until then.
     assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
-    assert movers.told() == [("destroy", "b1")]
+    assert movers.pending_orders() == [("destroy", "b1")]
     assert "No valid host" in (movers.migrate_live(uuid).fault or "")
     movers.finish()
     assert movers.migration(uuid).status == MigrationStatus.ERROR
@@ -110,7 +110,7 @@ def test_only_the_source_knows_where_a_sent_server_is(movers: Movers, has_arrive
     assert movers.state(uuid) == ("ERROR", None, "a1")
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
-    assert movers.told() == [("send", "a1"), ("abort", "a1")]
+    assert movers.pending_orders() == [("send", "a1"), ("abort", "a1")]
     movers.tell("send", uuid, None if has_arrived else "It was stopped.")
     host = "b1" if has_arrived else "a1"
     assert movers.state(uuid) == ("ACTIVE", None, host)
@@ -127,7 +127,7 @@ def test_a_preparing_migration_is_cancelled_at_once(movers: Movers) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.migration(uuid).status == MigrationStatus.CANCELLING
     # The destination may be preparing; its result does not count any more.
-    assert movers.told() == [("expect", "b1"), ("destroy", "b1")]
+    assert movers.pending_orders() == [("expect", "b1"), ("destroy", "b1")]
     movers.finish()
     assert movers.migration(uuid).status == MigrationStatus.CANCELLED
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -146,7 +146,7 @@ def test_resetting_a_server_that_is_being_sent_does_not_destroy_it(
     migration = movers.migration(uuid)
     movers.act(completion.reset_state, uuid, status=status)
     assert movers.state(uuid) == (status, None, "a1")
-    assert movers.told() == [("send", "a1"), ("abort", "a1")]
+    assert movers.pending_orders() == [("send", "a1"), ("abort", "a1")]
     assert movers.held(uuid) == {"b1": SMALL_TAKES}
     assert movers.held(migration.uuid) == {"a1": SMALL_TAKES}
     movers.judge()
@@ -154,7 +154,7 @@ def test_resetting_a_server_that_is_being_sent_does_not_destroy_it(
     host = "b1" if has_arrived else "a1"
     assert movers.state(uuid) == ("ACTIVE", None, host)
     assert movers.held(uuid) == {host: SMALL_TAKES}
-    assert [host for kind, host in movers.told() if kind == "destroy"] == (
+    assert [host for kind, host in movers.pending_orders() if kind == "destroy"] == (
         [] if has_arrived else ["b1"]
     )
 
@@ -224,7 +224,7 @@ def test_a_server_deleted_while_it_is_sent_leaves_nothing(movers: Movers, has_be
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
         movers.tell("send", uuid)
         # So it gets a second order when it has arrived, and is held until then.
-        assert ("destroy", "b1") in movers.told()
+        assert ("destroy", "b1") in movers.pending_orders()
         assert movers.held(migration.uuid) == {"b1": SMALL_TAKES}
     movers.finish()
     assert movers.migration(uuid).status == MigrationStatus.CANCELLED

@@ -28,7 +28,7 @@ from innkeeper.systems.compute.servers.servers import Failed, fail_builds, finis
 from innkeeper.systems.placement import inventories, providers, traits
 from tests.support.clouds import NOW, Cloud, cloud_in, faults, reported
 from tests.support.clouds import inventories as inventories_of
-from tests.support.losing import Losing
+from tests.support.failing_commits import FailingCommits
 from tests.support.pools import RACK, ROW, add_pool, holdings, join, pool_uuid, resize, used
 
 CHILD = "45000000-0000-4000-8000-000000000000"
@@ -252,7 +252,7 @@ def test_memberships_that_were_rolled_back_are_dropped(
     cloud.write(lambda tx: join(tx, CHILD, RACK))
     cloud.boot(cloud.request())
     steps = [PendingCommand(Write(change)), PendingCommand(Boot(cloud.request()))]
-    answers = carry_out(Losing(cloud.store), cloud.executor, steps)
+    answers = carry_out(FailingCommits(cloud.store), cloud.executor, steps)
     assert all(isinstance(each, Busy) for each in answers)
     cloud.reread()
     cloud.judge()

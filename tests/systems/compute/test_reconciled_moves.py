@@ -36,17 +36,17 @@ def test_leftovers_of_an_open_migration_are_no_strays(movers: Movers) -> None:
     for kind in ("depart", "arrive"):
         come_back(movers, "a1", uuid)
         come_back(movers, "b1", uuid)
-        assert [kind for kind, _ in movers.told()] == [kind]
+        assert [kind for kind, _ in movers.pending_orders()] == [kind]
         movers.tell(kind, uuid)
     come_back(movers, "a1", uuid)
-    assert movers.told() == []
+    assert movers.pending_orders() == []
     movers.act(resizing.confirm, uuid)
     come_back(movers, "a1", uuid)
-    assert movers.told() == [("destroy", "a1")]
+    assert movers.pending_orders() == [("destroy", "a1")]
     movers.finish()
     # After the move it is a stray.
     come_back(movers, "a1", uuid)
-    assert movers.told() == [("destroy", "a1")]
+    assert movers.pending_orders() == [("destroy", "a1")]
 
 
 def test_a_preparing_destination_is_left_alone(movers: Movers) -> None:
@@ -57,7 +57,7 @@ def test_a_preparing_destination_is_left_alone(movers: Movers) -> None:
     # It was sent, and the source could not report that.
     come_back(movers, "a1")
     assert movers.state(uuid) == ("ACTIVE", "migrating", "a1")
-    assert movers.told() == [("send", "a1")]
+    assert movers.pending_orders() == [("send", "a1")]
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, "b1")
 
@@ -80,7 +80,7 @@ def test_a_shelved_server_may_be_on_its_host_or_on_none(movers: Movers) -> None:
     come_back(movers, "a1")
     assert movers.state(uuid) == ("SHELVED_OFFLOADED", None, None)
     come_back(movers, "a1", uuid)
-    assert movers.told() == [("destroy", "a1")]
+    assert movers.pending_orders() == [("destroy", "a1")]
     movers.finish()
     assert movers.state(uuid) == ("SHELVED_OFFLOADED", None, None)
 

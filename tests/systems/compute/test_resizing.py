@@ -80,7 +80,7 @@ def test_a_reverted_resize_restores_everything(movers: Movers) -> None:
     assert movers.migration(uuid).status == MigrationStatus.REVERTED
     assert movers.server(uuid).flavor_id == "small"
     assert movers.server(uuid).power_state == Power.RUNNING
-    assert movers.told() == []
+    assert movers.pending_orders() == []
 
 
 def test_after_a_downsize_the_larger_size_counts_until_confirmed(movers: Movers) -> None:
@@ -175,7 +175,7 @@ def reverted_without_the_destination(movers: Movers) -> tuple[ServerId, Migratio
 
 def test_a_revert_goes_on_without_the_destination_whose_amounts_stay_held(movers: Movers) -> None:
     uuid, migration = reverted_without_the_destination(movers)
-    assert movers.told() == [("destroy", "b1"), ("return", "a1")]
+    assert movers.pending_orders() == [("destroy", "b1"), ("return", "a1")]
     movers.tell("return", uuid)
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert movers.migration(uuid).status == MigrationStatus.REVERTING
@@ -217,7 +217,7 @@ def test_results_of_an_earlier_revert_do_not_apply_to_a_later_one(
     (order,) = [each for each in movers.waiting("destroy") if each.host == "b1"]
     movers.settle(order, fault)
     assert movers.state(uuid) == ("VERIFY_RESIZE", Task.RESIZE_REVERTING, "a1")
-    assert movers.told() == [("destroy", "a2")]
+    assert movers.pending_orders() == [("destroy", "a2")]
     assert movers.held(first.uuid) == ({} if fault is None else {"b1": SMALL_TAKES})
     movers.finish()
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
@@ -289,7 +289,7 @@ def test_a_resize_on_the_same_host_holds_both_sizes_there(tmp_path: Path) -> Non
     movers.resize(uuid)
     movers.tell("resize", uuid)
     movers.act(resizing.confirm, uuid)
-    assert movers.told() == []
+    assert movers.pending_orders() == []
     assert movers.migration(uuid).status == MigrationStatus.CONFIRMED
     assert movers.held(uuid) == {"a1": BIG_TAKES}
     movers.close()

@@ -116,7 +116,7 @@ def test_a_failed_offload_keeps_the_server_on_its_host(movers: Movers) -> None:
     movers.wait()
     movers.sweep()
     # Destroy orders do not time out.
-    assert movers.told() == [("offload", "a1")]
+    assert movers.pending_orders() == [("offload", "a1")]
     movers.tell("offload", uuid, "It is busy.")
     assert movers.state(uuid) == ("SHELVED", None, "a1")
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
@@ -134,7 +134,7 @@ def test_a_failed_unshelve_offloads_the_server_again(movers: Movers, is_late: bo
         # It may have been started after all.
         assert movers.state(uuid) == ("SHELVED_OFFLOADED", Task.SHELVING_OFFLOADING, "b1")
         assert movers.held(uuid) == {"b1": SMALL_TAKES}
-        assert movers.told() == [("offload", "b1")]
+        assert movers.pending_orders() == [("offload", "b1")]
         movers.finish()
     else:
         movers.tell("unshelve", uuid, "No image.")

@@ -8,9 +8,9 @@ import pytest
 
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.pclouds.hosts import HostRequest
-from tests.support.behind import boot_behind
 from tests.support.clouds import faults, reported
 from tests.support.moves import Movers
+from tests.support.outdated_snapshot import boot_outdated
 from tests.support.pcloud_operator import PcloudOperator
 
 OWNER = "project"
@@ -31,7 +31,7 @@ def test_a_late_claim_rechecks_automatic_placement(
     named = operator.movers.boot(None, project_id=OWNER, hints={"pcloud": uuid})
     operator.update(uuid, is_automatic=is_still_automatic)
     request = far.request(project_id=OWNER)
-    (fault,) = faults(boot_behind(far, request))
+    (fault,) = faults(boot_outdated(far, request))
     assert (fault is None) == is_still_automatic
     server = operator.movers.server(request.server_ids[0])
     assert server.host == (operator.movers.server(named).host if is_still_automatic else None)

@@ -19,6 +19,7 @@ from innkeeper.store.transactions import Store
 from innkeeper.systems.placement.candidates import CandidateSearcher
 from tests.support import reference_candidates
 from tests.support.executors import find
+from tests.support.forest_rows import make_names, plant
 from tests.support.forests import (
     AGGREGATES,
     SHARES,
@@ -29,7 +30,6 @@ from tests.support.forests import (
     draw_query,
     provider_uuid,
 )
-from tests.support.planting import make_names, plant
 
 RED = "CUSTOM_RED"
 SSD = "STORAGE_DISK_SSD"

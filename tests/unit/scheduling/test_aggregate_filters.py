@@ -14,7 +14,7 @@ from innkeeper.scheduling.filters import (
     isolated_aggregates,
 )
 from innkeeper.snapshot.columns import HostTable
-from tests.support.choosing import in_aggregates, left_by, say
+from tests.support.host_facts import in_aggregates, passed_by, say
 from tests.support.tables import asking, host, table_of
 
 EVERYBODY = {"none", "one", "two", "both"}
@@ -56,7 +56,7 @@ ASKED = [
 @pytest.mark.parametrize(("asked", "left"), ASKED)
 def test_aggregate_extra_specs_filter(asked: tuple[tuple[str, str], ...], left: set[str]) -> None:
     table = cloud({"ssd": "true", "size": "4"}, {"tier": "gold, silver", "size": "16"})
-    assert left_by(aggregate_extra_specs, table, asking(flavor_specs=asked)) == left
+    assert passed_by(aggregate_extra_specs, table, asking(flavor_specs=asked)) == left
 
 
 def test_aggregate_extra_specs_filter_counts_hosts() -> None:
@@ -88,9 +88,9 @@ def test_an_operator_without_operand_is_refused() -> None:
 def test_without_aggregates_the_filters_do_not_apply() -> None:
     table = table_of(host("a"))
     asked = asking(flavor_specs=specs(ssd="true"))
-    assert left_by(aggregate_extra_specs, table, asked) == set()
-    assert left_by(aggregate_projects, table, asking()) == {"a"}
-    assert left_by(isolated_aggregates, table, asking()) == {"a"}
+    assert passed_by(aggregate_extra_specs, table, asked) == set()
+    assert passed_by(aggregate_projects, table, asking()) == {"a"}
+    assert passed_by(isolated_aggregates, table, asking()) == {"a"}
 
 
 MINE, THEIRS = {"filter_tenant_id": "mine"}, {"filter_tenant_id": "theirs"}
@@ -121,7 +121,7 @@ TENANCY = [
 def test_aggregate_multi_tenancy_isolation(
     one: Mapping[str, str], two: Mapping[str, str], left: set[str]
 ) -> None:
-    assert left_by(aggregate_projects, cloud(one, two), asking(project_id="mine")) == left
+    assert passed_by(aggregate_projects, cloud(one, two), asking(project_id="mine")) == left
 
 
 def test_aggregate_multi_tenancy_isolation_missing() -> None:
@@ -145,14 +145,14 @@ TRAITS = [
 @pytest.mark.parametrize(("required", "left"), TRAITS)
 def test_isolated_aggregates_filter(required: set[str], left: set[str]) -> None:
     spec = asking(required_traits=frozenset(required))
-    assert left_by(isolated_aggregates, cloud(KEPT), spec) == left
+    assert passed_by(isolated_aggregates, cloud(KEPT), spec) == left
 
 
 def test_all_traits_of_all_aggregates_must_be_required() -> None:
     table = cloud({"trait:A": "required"}, {"trait:B": "required"})
     for required, left in (("A", {"none", "one"}), ("AB", EVERYBODY)):
         spec = asking(required_traits=frozenset(required))
-        assert left_by(isolated_aggregates, table, spec) == left
+        assert passed_by(isolated_aggregates, table, spec) == left
         assert isolated_aggregates.missing(table, spec) == (
             f"traits required: {', '.join(required)}"
         )
@@ -160,4 +160,4 @@ def test_all_traits_of_all_aggregates_must_be_required() -> None:
 
 def test_isolation_by_traits_can_be_switched_off() -> None:
     spec = asking(rules=Rules(isolates_aggregates_by_trait=False))
-    assert left_by(isolated_aggregates, cloud(KEPT), spec) == EVERYBODY
+    assert passed_by(isolated_aggregates, cloud(KEPT), spec) == EVERYBODY

@@ -18,7 +18,7 @@ from innkeeper.scheduling.filters import json_query
 from innkeeper.scheduling.pipeline import Pipeline
 from innkeeper.scheduling.weighers.free_amounts import FREE_MEMORY
 from innkeeper.snapshot.columns import HostTable
-from tests.support.choosing import left_by, with_servers
+from tests.support.host_facts import passed_by, with_servers
 from tests.support.tables import NOW_S, asking, host, plan, table_of
 
 # Ten hosts of which each has n times as much: the examples of the first distributed scheduler.
@@ -69,7 +69,7 @@ EXAMPLES = [
 @pytest.mark.parametrize(("query", "left"), EXAMPLES)
 def test_json_filter_on_hosts_of_rising_size(query: Any, left: set[int]) -> None:
     spec = asking(query=expressions.parse(json.dumps(query)))
-    assert left_by(json_query, table_of(*TEN), spec) == {str(n) for n in left}
+    assert passed_by(json_query, table_of(*TEN), spec) == {str(n) for n in left}
 
 
 FACTS = {
@@ -102,7 +102,7 @@ def holds(query: Any, table: HostTable | None = None) -> bool:
     """Whether a query holds of the first host, of which everything is known."""
     there = table or with_servers(table_of(*KNOWN), {"h1": {"p": 2}}, {"h1": 1})
     spec = asking(query=expressions.parse(json.dumps(query)))
-    return "h1" in left_by(json_query, there, spec)
+    return "h1" in passed_by(json_query, there, spec)
 
 
 HOLDS: list[Any] = [
@@ -236,7 +236,7 @@ def test_capabilities_that_are_too_old_are_unknown() -> None:
         for seen_s, left in ((NOW_S - 180, {"h1"}), (NOW_S - 181, set())):
             table.set_facts_seen(table.index_by_name["h1"], seen_s)
             spec = asking(query=query, rules=Rules(capabilities_max_age_s=180))
-            assert left_by(json_query, table, spec) == left
+            assert passed_by(json_query, table, spec) == left
 
 
 def nested(depth: int) -> str:
@@ -335,7 +335,7 @@ def test_columns_are_compared_row_by_row(seed: int) -> None:
             if _kind(fact["x"]) == _kind(right) in ("number", "text", sign == "=" and "truth")
             and signs[sign](fact["x"], right)
         }
-        assert left_by(json_query, table, spec) == expected
+        assert passed_by(json_query, table, spec) == expected
 
 
 def _kind(value: Any) -> str:

@@ -19,7 +19,7 @@ from innkeeper.scheduling.filters import (
 )
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.snapshot.columns import HostTable
-from tests.support.choosing import left_by
+from tests.support.host_facts import passed_by
 from tests.support.tables import (
     NOW_S,
     SILENCE_MAX_S,
@@ -51,7 +51,7 @@ ALIVE_CASES = [
 
 @pytest.mark.parametrize(("sketch", "left"), ALIVE_CASES)
 def test_compute_filter_wants_open_hosts_with_an_agent(sketch: Sketch, left: set[str]) -> None:
-    assert left_by(compute, table_of(sketch), asking()) == left
+    assert passed_by(compute, table_of(sketch), asking()) == left
 
 
 def test_one_silent_agent_takes_only_its_own_hosts_away() -> None:
@@ -63,7 +63,7 @@ def test_one_silent_agent_takes_only_its_own_hosts_away() -> None:
         host("d", agent="two", heard_s=silent),
         host("e", agent="one", is_open=False),
     )
-    assert left_by(compute, table, asking()) == {"a", "c"}
+    assert passed_by(compute, table, asking()) == {"a", "c"}
     said = compute.missing(table, asking())
     assert said == "1 disabled or forced down, 2 silent for 60 s"
 
@@ -71,7 +71,7 @@ def test_one_silent_agent_takes_only_its_own_hosts_away() -> None:
 def test_an_agent_without_hosts_may_be_silent() -> None:
     table = table_of(host("a"))
     table.agent_code(AgentId("gone"))
-    assert left_by(compute, table, asking()) == {"a"}
+    assert passed_by(compute, table, asking()) == {"a"}
 
 
 ZONE_CASES = [
@@ -87,7 +87,7 @@ ZONE_CASES = [
 @pytest.mark.parametrize(("zone", "left"), ZONE_CASES)
 def test_availability_zone_filter(zone: str | None, left: set[str]) -> None:
     table = table_of(host("a", zone="north"), host("b", zone="south"), host("c", zone="north"))
-    assert left_by(availability_zone, table, asking(availability_zone=zone)) == left
+    assert passed_by(availability_zone, table, asking(availability_zone=zone)) == left
 
 
 def test_availability_zone_filter_names_the_zones_there_are() -> None:
@@ -108,7 +108,7 @@ FORCED_CASES = [
 
 @pytest.mark.parametrize(("name", "left"), FORCED_CASES)
 def test_forced_host_filter(name: str | None, left: set[str]) -> None:
-    assert left_by(forced_host, table_of(host("a"), host("b")), asking(forced_host=name)) == left
+    assert passed_by(forced_host, table_of(host("a"), host("b")), asking(forced_host=name)) == left
 
 
 def test_forced_host_filter_does_not_say_which_host_was_named() -> None:
@@ -148,7 +148,7 @@ CAPACITY_CASES = [
 
 @pytest.mark.parametrize(("sketch", "spec", "left"), CAPACITY_CASES)
 def test_capacity_filter(sketch: Sketch, spec: RequestSpec, left: set[str]) -> None:
-    assert left_by(capacity, table_of(sketch), spec) == left
+    assert passed_by(capacity, table_of(sketch), spec) == left
 
 
 def test_capacity_filter_keeps_hosts_and_their_rules_apart() -> None:
@@ -159,8 +159,8 @@ def test_capacity_filter_keeps_hosts_and_their_rules_apart() -> None:
         host("small pieces", units={"VCPU": (1, 1, 1)}),
         Sketch("no vcpus at all", {"MEMORY_MB": 4096, "DISK_GB": 100}),
     )
-    assert left_by(capacity, table, asking(2)) == {"roomy"}
-    assert left_by(capacity, table, asking(4)) == {"roomy", "coarse"}
+    assert passed_by(capacity, table, asking(2)) == {"roomy"}
+    assert passed_by(capacity, table, asking(4)) == {"roomy", "coarse"}
 
 
 def test_capacity_filter_does_not_apply_without_amounts() -> None:
@@ -236,7 +236,7 @@ CAPABILITY_CASES = [
 
 @pytest.mark.parametrize(("wishes", "left"), CAPABILITY_CASES)
 def test_compute_capabilities_filter(wishes: dict[str, Any], left: set[str]) -> None:
-    assert left_by(compute_capabilities, table_of(*TRAITED), asking(**wishes)) == left
+    assert passed_by(compute_capabilities, table_of(*TRAITED), asking(**wishes)) == left
 
 
 def test_compute_capabilities_filter_counts_each_demand_alone() -> None:

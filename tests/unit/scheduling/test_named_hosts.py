@@ -18,7 +18,7 @@ from innkeeper.scheduling.filters import (
     server_count,
     server_group,
 )
-from tests.support.choosing import at_addresses, left_by, near, with_servers
+from tests.support.host_facts import at_addresses, near, passed_by, with_servers
 from tests.support.tables import asking, host, table_of
 
 TABLE = (host("a"), host("b"), host("c"))
@@ -26,7 +26,7 @@ EVERYBODY = {"a", "b", "c"}
 
 
 def test_all_hosts_filter_removes_no_host() -> None:
-    assert left_by(all_hosts, table_of(*TABLE), asking(9999)) == EVERYBODY
+    assert passed_by(all_hosts, table_of(*TABLE), asking(9999)) == EVERYBODY
     assert all_hosts.missing(table_of(*TABLE), asking()) == "nothing is missing"
 
 
@@ -42,7 +42,7 @@ SAME = [
 @pytest.mark.parametrize(("names", "left"), SAME)
 def test_same_host_filter(names: set[str] | None, left: set[str]) -> None:
     spec = asking(same_hosts=None if names is None else frozenset(names))
-    assert left_by(same_host, table_of(*TABLE), spec) == left
+    assert passed_by(same_host, table_of(*TABLE), spec) == left
 
 
 DIFFERENT = [
@@ -56,13 +56,13 @@ DIFFERENT = [
 @pytest.mark.parametrize(("names", "left"), DIFFERENT)
 def test_different_host_filter(names: set[str], left: set[str]) -> None:
     spec = asking(different_hosts=frozenset(names))
-    assert left_by(different_host, table_of(*TABLE), spec) == left
+    assert passed_by(different_host, table_of(*TABLE), spec) == left
 
 
 @pytest.mark.parametrize(("names", "left"), DIFFERENT)
 def test_refused_hosts_filter(names: set[str], left: set[str]) -> None:
     spec = asking(refused_hosts=frozenset(names))
-    assert left_by(refused_hosts, table_of(*TABLE), spec) == left
+    assert passed_by(refused_hosts, table_of(*TABLE), spec) == left
 
 
 def test_what_is_missing_names_no_host() -> None:
@@ -109,7 +109,7 @@ GROUPS = [
 
 @pytest.mark.parametrize(("group", "left"), GROUPS)
 def test_server_group_filter(group: GroupRule | None, left: set[str]) -> None:
-    assert left_by(server_group, table_of(*TABLE), asking(group=group)) == left
+    assert passed_by(server_group, table_of(*TABLE), asking(group=group)) == left
 
 
 BOTH: dict[str, Any] = {"isolated_images": frozenset({"i"}), "isolated_hosts": frozenset({"a"})}
@@ -133,7 +133,7 @@ ISOLATED = [
 @pytest.mark.parametrize(("rules", "image", "left"), ISOLATED)
 def test_isolated_hosts_filter(rules: dict[str, Any], image: str | None, left: set[str]) -> None:
     spec = asking(image_id=image, rules=Rules(**rules))
-    assert left_by(isolated_hosts, table_of(*TABLE), spec) == left
+    assert passed_by(isolated_hosts, table_of(*TABLE), spec) == left
 
 
 def test_isolated_hosts_filter_missing() -> None:
@@ -148,12 +148,12 @@ def test_isolated_hosts_filter_missing() -> None:
 def test_busy_and_full_hosts_are_removed() -> None:
     table = with_servers(table_of(*TABLE), {"a": {"p": 3}, "b": {"p": 1, "q": 1}}, {"a": 2})
     few = asking(rules=Rules(servers_per_host_max=3, busy_servers_per_host_max=2))
-    assert left_by(server_count, table, few) == {"b", "c"}
-    assert left_by(busy_servers, table, few) == {"b", "c"}
-    assert left_by(server_count, table, asking()) == EVERYBODY
-    assert left_by(busy_servers, table, asking()) == EVERYBODY
+    assert passed_by(server_count, table, few) == {"b", "c"}
+    assert passed_by(busy_servers, table, few) == {"b", "c"}
+    assert passed_by(server_count, table, asking()) == EVERYBODY
+    assert passed_by(busy_servers, table, asking()) == EVERYBODY
     none = asking(rules=Rules(servers_per_host_max=0, busy_servers_per_host_max=0))
-    assert left_by(server_count, table, none) == set()
+    assert passed_by(server_count, table, none) == set()
     assert server_count.missing(table, few) == (
         "fewer than 3 servers required, at least 0 on every host"
     )
@@ -183,12 +183,12 @@ RANGES = [
 @pytest.mark.parametrize(("text", "left"), RANGES)
 def test_simple_cidr_affinity_filter(text: str, left: set[str]) -> None:
     table = at_addresses(table_of(*TABLE, host("has told none")), ADDRESSES)
-    assert left_by(near_address, table, asking(near=near(text))) == left
+    assert passed_by(near_address, table, asking(near=near(text))) == left
 
 
 def test_simple_cidr_affinity_filter_missing() -> None:
     table = at_addresses(table_of(*TABLE), ADDRESSES)
-    assert left_by(near_address, table, asking()) == EVERYBODY
+    assert passed_by(near_address, table, asking()) == EVERYBODY
     assert near_address.missing(table, asking(near=near("192.0.4.0/24"))) == (
         "an address in a range of IPv4 with 24 bits requested; "
         "2 hosts have an address of that version"

@@ -7,7 +7,7 @@ import pytest
 from innkeeper.scheduling.weighers import pack
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS
 from innkeeper.snapshot.columns import HostTable
-from tests.support.choosing import weights_by
+from tests.support.host_facts import weights_by
 from tests.support.tables import Sketch, asking, host, pipeline_of, plan, table_of
 
 GB = 1024

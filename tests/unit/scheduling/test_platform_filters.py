@@ -11,7 +11,7 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Rules
 from innkeeper.scheduling.facts import versions
 from innkeeper.scheduling.filters import compute_capabilities, flavor, image_properties
-from tests.support.choosing import left_by
+from tests.support.host_facts import passed_by
 from tests.support.tables import NOW_S, Pool, add_pools, asking, demand, host, table_of
 
 TRIPLES = [["x86_64", "kvm", "hvm"], ["i686", "qemu", "hvm"], ["aarch64", "lxc", "exe"]]
@@ -47,7 +47,7 @@ IMAGES = [
 @pytest.mark.parametrize(("properties", "left"), IMAGES)
 def test_image_properties_filter(properties: Mapping[str, str], left: set[str]) -> None:
     spec = asking(image_properties=tuple(sorted(properties.items())))
-    assert left_by(image_properties, table_of(*HOSTS), spec) == left
+    assert passed_by(image_properties, table_of(*HOSTS), spec) == left
 
 
 VERSIONED = tuple(
@@ -76,7 +76,7 @@ BOUNDS = [
 @pytest.mark.parametrize(("bounds", "left"), BOUNDS)
 def test_image_properties_filter_on_versions(name: str, bounds: str, left: set[str]) -> None:
     spec = asking(image_properties=((name, bounds),))
-    assert left_by(image_properties, table_of(*VERSIONED), spec) == left
+    assert passed_by(image_properties, table_of(*VERSIONED), spec) == left
 
 
 def test_image_properties_filter_missing() -> None:
@@ -145,7 +145,7 @@ def test_instance_type_filter(
 ) -> None:
     # More vcpus than anybody has: that is not what this filter looks at.
     spec = asking(999, memory_mb, disk_gb, flavor_specs=tuple(extra.items()))
-    assert left_by(flavor, table_of(*SEEDS), spec) == left
+    assert passed_by(flavor, table_of(*SEEDS), spec) == left
 
 
 def test_instance_type_filter_takes_disk_from_pools_as_well() -> None:
@@ -153,7 +153,7 @@ def test_instance_type_filter_takes_disk_from_pools_as_well() -> None:
         host("borrows", disk_gb=0, aggregates=frozenset({"x"})), host("cannot", disk_gb=0)
     )
     add_pools(table, Pool({"DISK_GB": 500}, frozenset({"x"})))
-    assert left_by(flavor, table, asking(1, 1, 100)) == {"borrows"}
+    assert passed_by(flavor, table, asking(1, 1, 100)) == {"borrows"}
 
 
 def test_instance_type_filter_missing() -> None:
@@ -178,16 +178,16 @@ ASKING: list[tuple[Any, dict[str, Any]]] = [
 def test_expired_capabilities_are_unknown(chooser: Any, wishes: dict[str, Any]) -> None:
     table = table_of(host("fresh", capabilities=FACTS), host("stale", capabilities=FACTS))
     aged = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S), **wishes)
-    assert left_by(chooser, table, aged) == {"fresh", "stale"}
+    assert passed_by(chooser, table, aged) == {"fresh", "stale"}
     before = chooser.stamp(table, aged)
     table.set_facts_seen(table.index_by_name["fresh"], FRESH_S)
     table.set_facts_seen(table.index_by_name["stale"], STALE_S)
-    assert left_by(chooser, table, aged) == {"fresh"}
+    assert passed_by(chooser, table, aged) == {"fresh"}
     assert chooser.stamp(table, aged) != before
     # Without a limit nothing ever ages, and who asks for no capability asks nobody's age.
-    assert left_by(chooser, table, asking(**wishes)) == {"fresh", "stale"}
+    assert passed_by(chooser, table, asking(**wishes)) == {"fresh", "stale"}
     careless = asking(rules=Rules(capabilities_max_age_s=MAX_AGE_S))
-    assert left_by(chooser, table, careless) == {"fresh", "stale"}
+    assert passed_by(chooser, table, careless) == {"fresh", "stale"}
     assert chooser.stamp(table, careless) is None
 
 
@@ -211,7 +211,7 @@ def test_traits_do_not_age() -> None:
     table = table_of(host("a", traits=("T",)))
     table.set_facts_seen(table.index_by_name["a"], STALE_S)
     spec = asking(required_traits=frozenset({"T"}), rules=Rules(capabilities_max_age_s=MAX_AGE_S))
-    assert left_by(compute_capabilities, table, spec) == {"a"}
+    assert passed_by(compute_capabilities, table, spec) == {"a"}
 
 
 def test_compute_capabilities_filter_missing_reports_expired_hosts() -> None:

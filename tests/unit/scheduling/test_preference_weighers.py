@@ -22,7 +22,7 @@ from innkeeper.scheduling.weighers import (
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
 from innkeeper.scheduling.weighers.soft_affinity import SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from innkeeper.snapshot.columns import HostTable
-from tests.support.choosing import in_aggregates, say, weights_by, with_servers
+from tests.support.host_facts import in_aggregates, say, weights_by, with_servers
 from tests.support.tables import NOW_S, asking, host, pipeline_of, plan, table_of
 
 WHOLE = slice(None)

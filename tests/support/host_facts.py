@@ -1,4 +1,4 @@
-"""What else is known of hosts than amounts, and asking one filter or weigher about a table."""
+"""Facts about the hosts of a table, and calls of one filter or weigher."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ WHOLE = slice(None)
 HALF = 2**64
 
 
-def left_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
-    """The hosts that a filter leaves; asked about some rows it must say the same."""
+def passed_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
+    """The hosts that pass a filter; a call for some rows must give the same."""
     mask = chooser.mask(table, spec, WHOLE)
     some = np.arange(table.host_count)[::-2]
     for rows in (some, *(slice(i, i + 1) for i in range(table.host_count))):
@@ -31,7 +31,7 @@ def left_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
 
 
 def weights_by(weigher: Any, table: HostTable, spec: RequestSpec) -> dict[str, float]:
-    """What a weigher gives to each host; asked about some rows it must give the same."""
+    """The weights that a weigher gives; a call for some rows must give the same."""
     column = weigher.column(table, spec, WHOLE)
     assert np.isfinite(column).all()
     some = np.arange(table.host_count)[::-2]
@@ -50,7 +50,7 @@ def in_aggregates(table: HostTable, members: Mapping[str, tuple[int, ...]]) -> H
 
 
 def say(table: HostTable, metadata: Mapping[int, Mapping[str, str]]) -> HostTable:
-    """Say something of aggregates; gives the table."""
+    """Set the metadata of aggregates; gives the table."""
     for aggregate_id, each in metadata.items():
         table.aggregates.set_metadata(aggregate_id, each)
     return table
@@ -74,7 +74,7 @@ def near(text: str) -> Network:
 def with_servers(
     table: HostTable, servers: Mapping[str, Mapping[str, int]], busy: Mapping[str, int] = {}
 ) -> HostTable:
-    """Put servers of projects on hosts, by name; ``busy`` are in work. Gives the table."""
+    """Put servers of projects on hosts, by name; ``busy`` ones have a task. Gives the table."""
     table.knows_servers = True
     for name, counts in servers.items():
         index = table.index_by_name[name]

@@ -1,7 +1,7 @@
-"""Nobody gets in without a token: every guarded route of every API is tried without one.
+"""Every guarded route of every API rejects a request without a token.
 
-The handlers never run here. What they would need is replaced by parts that fail when touched,
-so that a route which lets a stranger through is found out even if it then answers politely.
+The handlers never run here. Their dependencies are replaced by objects that fail when used, so
+that a route without a check is found even if its answer looks correct.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and 
 
 
 class Untouchable:
-    """Fails when used for anything."""
+    """Fails on any use."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AssertionError(f"A stranger reached {name}.")
@@ -62,7 +62,7 @@ def guarded() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def door() -> Any:
-    """A client of an application in which every part but the door is out of reach."""
+    """A client of an application whose dependencies all fail when used."""
     untouchable: Any = Untouchable()
     site = Site(
         settings=Settings(serving=Serving(apis=tuple(APIS))),
@@ -78,14 +78,16 @@ def door() -> Any:
 
 
 @pytest.mark.parametrize(("api", "route"), guarded())
-def test_no_token_no_entry(door: TestClient[Any], api: Api, route: Route) -> None:
+def test_a_request_without_a_token_is_rejected(
+    door: TestClient[Any], api: Api, route: Route
+) -> None:
     path = getattr(Serving(), f"{api.name}_prefix") + PLACEHOLDER.sub(SOME_ID, route.path)
     headers = {"openstack-api-version": f"{api.service_type} latest"}
     answer = door.request(route.method, path or "/", headers=headers)
     assert answer.status_code == 401, answer.text
     assert answer.headers["www-authenticate"].startswith("Keystone uri=")
     assert answer.headers["x-openstack-request-id"].startswith("req-")
-    # Not only the status: the words too are in the form that clients of this API know.
+    # The body too has the format that clients of this API expect.
     form = api.fault_form(Fault(401, NO_TOKEN, Refusal.code, "req-1", accept="*/*"))[1]
     assert answer.headers["content-type"].partition(";")[0] == form.partition(";")[0]
     if route.method != "HEAD":

@@ -1,4 +1,4 @@
-"""A store whose commits come to nothing, as when somebody else was faster."""
+"""A store whose commits fail, as after a conflict with another writer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from innkeeper.domain.errors import Busy
 from innkeeper.store.transactions import Store, Tx
 
 
-class Losing(Store):
-    """A store that loses whatever is written: every commit is refused at its very end."""
+class FailingCommits(Store):
+    """A store that rejects every commit at its very end."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.backend, store.engines)
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """Write, and then do not."""
+        """Run the write, then roll it back."""
         with super().write() as tx:
             yield tx
             raise Busy("Somebody else was faster.")

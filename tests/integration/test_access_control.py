@@ -1,7 +1,7 @@
-"""Every route of every API, tried by strangers: who has no token, who has one for another
-project, who may only look, and who has no role anywhere.
+"""Every route of every API, called without a token, with another project's token, with a
+read-only token, and with a user without a role.
 
-The routes are read from the program, so a new one is tried without anybody remembering to.
+The routes are read from the program, so a new one is tested automatically.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.systems.identity.roles import names_with_implied
-from tests.support.pcloud_actors import MARK, Parties, Party, lost, parties
+from tests.support.isolated_projects import MARK, Parties, Party, lost, parties
 
 PLACEHOLDER = re.compile(r"\{([^}]*)\}")
 REFUSED = (401, 403, 404)
 SOMEBODYS = frozenset(
     {"server_id", "group_id", "image_id", "project_id", "user_id", "flavor_id", "consumer"}
 )
-"""Path parameters that name something of Amber's."""
+"""Path parameters that identify Amber's resources."""
 ABOUT_NOBODY = ("/v2.1/os-quota-sets/{project_id}/defaults",)
-"""Routes that name a project, and tell nothing about it."""
+"""Routes that name a project without revealing anything about it."""
 BUSY = ("news", "periodic_tasks", "changes", "traits", "resource_classes", "write_order")
-"""Tables that go on changing by themselves, or hold what is everybody's."""
+"""Tables that change by themselves, or hold public data."""
 PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 BODIES: dict[str, Any] = {
     "PUT /v2.1/servers/{server_id}": {"server": {"name": "mine"}},
@@ -44,7 +44,7 @@ BODIES: dict[str, Any] = {
         "user": {"password": "mine", "original_password": "theirs"}
     },
 }
-"""Good bodies: a body that is refused would hide that its sender is not."""
+"""Valid bodies: a rejected body would hide a missing check of the caller."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def guarded() -> list[Any]:
 
 
 def request_of(api: Api, route: Route, made: Parties) -> tuple[str, dict[str, Any]]:
-    """A path that names Amber's things, and the rest of a good request."""
+    """A path with Amber's ids, and the rest of a valid request."""
     path = PLACEHOLDER.sub(lambda m: made.things.get(m[1], f"{MARK}-{m[1]}"), route.path)
     path = getattr(Serving(), f"{api.name}_prefix") + path
     version = route.until or route.since
@@ -86,7 +86,7 @@ def request_of(api: Api, route: Route, made: Parties) -> tuple[str, dict[str, An
 
 
 def is_let_in(made: Parties, route: Route, party: Party, roles: tuple[str, ...]) -> bool:
-    """Whether the route's rule lets somebody in, for things of their own."""
+    """Whether the route's rule admits a user, for the user's own resources."""
     assert route.rule is not None
     context = RequestContext(
         "", party.user_id, party.project_id, names_with_implied(roles), party.name
@@ -112,10 +112,10 @@ def test_unauthenticated_requests_are_refused_and_change_nothing(
         is_theirs = is_let_in(made, route, party, roles)
         if not is_theirs or (named and route.path not in ABOUT_NOBODY):
             assert answer.status_code in REFUSED, about
-        told = answer.text
+        reported = answer.text
         for word in path.split("/"):
-            told = told.replace(word, "")
-        assert MARK not in told, about
+            reported = reported.replace(word, "")
+        assert MARK not in reported, about
     assert lost(before, made.rows_of(before)) == {}
 
 

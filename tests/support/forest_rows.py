@@ -1,7 +1,7 @@
-"""Forests in a store: written in one go, and changed as clients change them.
+"""Forests in a store: written at once, or changed step by step as clients do.
 
 Always true afterwards: the store holds exactly the forest, in a transaction that the caller
-commits or, mostly, does not.
+commits or, mostly, rolls back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 
 
 def store_in(folder: Path) -> Store:
-    """A store that knows the names that forests use, and nothing else."""
+    """A store with the class and trait of forests, and nothing else."""
     store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:
@@ -44,21 +44,21 @@ def store_in(folder: Path) -> Store:
 
 
 def make_names(tx: Tx) -> None:
-    """Have the class and the trait that forests use, and that are not standard ones."""
+    """Create the class and the trait that forests use and that are not standard ones."""
     classes.ensure(tx, "CUSTOM_GOLD", NOW)
     traits.ensure(tx, "CUSTOM_RED", NOW)
 
 
 def holder(number: int) -> str:
-    """Who holds what is used of a provider."""
+    """The consumer of a provider's usage."""
     return f"c0000000-0000-4000-8000-0000000000{number:02}"
 
 
-# All at once, where there is nobody yet
+# All at once, into an empty store
 
 
 def plant(tx: Tx, forest: Forest) -> None:
-    """Write a forest into a store without any provider; nobody who follows is told."""
+    """Write a forest into a store without providers; adds no change rows."""
     root_of: dict[int, int] = {}
     for each in forest:
         root_of[each.number] = each.number if each.parent is None else root_of[each.parent]
@@ -115,11 +115,11 @@ def _rows(tx: Tx, forest: Forest) -> tuple[Rows, Rows, Rows, Rows]:
     return has, held, marks, groups
 
 
-# Step by step, as it happens
+# Step by step
 
 
 def change(tx: Tx, before: Forest, after: Forest) -> None:
-    """Turn one forest into another as clients do, of whom everybody is told who follows."""
+    """Turn one forest into another as clients do, with change rows for followers."""
     was = {each.number: each for each in before}
     there = {each.number for each in after}
     for each in reversed(before):
@@ -141,12 +141,12 @@ def _make(tx: Tx, wanted: PlainProvider, was: PlainProvider | None) -> None:
     if wanted.traits != was.traits:
         traits.replace(tx, uuid, None, wanted.traits, NOW)
     if wanted.aggregates != was.aggregates:
-        # Old clients do not know the generation, and move none.
+        # Old clients do not know the generation, and advance none.
         is_old = wanted.number % 2 == 0
         seen = None if is_old else providers.get(tx, uuid).generation
         aggregates.replace(tx, uuid, seen, wanted.aggregates, NOW)
     if wanted.used != was.used:
-        # With room for all that is to be held, which may be more than there is.
+        # With room for the future usage, which may be more than the capacity.
         _stock(tx, wanted, dict.fromkeys(wanted.inventories | was.inventories, PLENTY))
         _hold(tx, wanted, wanted.used)
         _stock(tx, wanted, wanted.inventories)
@@ -161,7 +161,7 @@ def _stock(tx: Tx, one: PlainProvider, has: dict[str, Inventory]) -> None:
 
 def _hold(tx: Tx, one: PlainProvider, used: dict[str, int]) -> None:
     resources: dict[str, dict[str, int]] = {one.uuid: used} if used else {}
-    wish = AllocationUpdate(
+    request_body = AllocationUpdate(
         holder(one.number), resources, asks_no_generation=True, project_id="project", user_id="user"
     )
-    allocations.write(tx, [wish], NOW)
+    allocations.write(tx, [request_body], NOW)

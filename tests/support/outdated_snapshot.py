@@ -13,7 +13,7 @@ from innkeeper.systems.compute.boot.recordings import Recorder
 from tests.support.clouds import UNLIMITED, Cloud
 
 
-def boot_behind(
+def boot_outdated(
     cloud: Cloud, *requests: BootRequest, follower: Follower | None = None, attempts_max: int = 10
 ) -> list[Booted | Refusal]:
     """Boot on the table as it is, without catching up with the store."""

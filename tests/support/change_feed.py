@@ -1,4 +1,4 @@
-"""What the change feed tells."""
+"""The content of the change feed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 
-def told_since(tx: Tx, last: Bookmark = BEGINNING) -> list[tuple[ProviderId, int]]:
-    """Which providers changed behind a row, in order, with the generation that is told."""
+def changes_since(tx: Tx, last: Bookmark = BEGINNING) -> list[tuple[ProviderId, int]]:
+    """The providers that changed after a row, in order, with the reported generation."""
     rows = changes.after(tx, last)
     assert rows is not None, "the feed was cut"
     return [(each.provider_id, each.generation) for each in rows]
 
 
-def bookmark_before(tx: Tx, number: int) -> Bookmark:
-    """The bookmark of who has read everything before a row; the feed was never cut."""
+def bookmark_at(tx: Tx, number: int) -> Bookmark:
+    """The bookmark of a reader that has read all rows before this one of a feed without gaps."""
     rows = changes.after(tx, BEGINNING)
     assert rows is not None, "the feed was cut"
     earlier = [Bookmark(each.id, each.written_at) for each in rows if each.id < number]
