@@ -27,7 +27,7 @@ class AgentIdentity:
     hosts: tuple[str, ...] = ()
 
     def may_report(self, host_name: str) -> bool:
-        """Whether the patterns allow a host."""
+        """Return whether the patterns match a host's name, or there are none."""
         return not self.hosts or any(
             fnmatch.fnmatchcase(host_name, pattern) for pattern in self.hosts
         )

@@ -44,10 +44,10 @@ _LOOSE_UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class IdSource(Protocol):
-    """Generates identifiers: at random in production, by counting in simulations."""
+    """Generates identifiers. They are random in production, and counted up in simulations."""
 
     def uuid(self) -> str:
-        """Return a new UUID in canonical form; later UUIDs sort behind earlier ones."""
+        """Return a new UUID in canonical form. Later UUIDs sort after earlier ones."""
 
     def seed(self) -> int:
         """Return a new 63-bit seed for the random choices of a decision."""
@@ -65,5 +65,5 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether ``text`` is a UUID in any form that :func:`canonical_uuid` accepts."""
+    """Return whether ``text`` is a UUID in any form that :func:`canonical_uuid` accepts."""
     return canonical_uuid(text) is not None

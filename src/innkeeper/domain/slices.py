@@ -1,4 +1,4 @@
-"""The settings in typed slices, one for each consumer.
+"""The settings in typed slices, one for each part of the service.
 
 ``innkeeper.settings`` reads them, and ``wiring`` passes each slice to the rooms that need it.
 
@@ -38,8 +38,8 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Each of the ``apis`` has a prefix; one of the prefixes may be empty. ``public_url`` replaces
     the URL of the request in links. ``tls_cert`` and ``tls_key`` enable TLS; ``tls_client_ca``
-    also requires a client certificate of that authority. ``X-Forwarded-For`` is accepted from the
-    networks in ``trusted_proxies`` only.
+    also requires client certificates signed by that CA. ``X-Forwarded-For`` is accepted only from
+    the networks in ``trusted_proxies``.
 
     ``image_bytes_max`` limits uploads of images, which are measured and not stored;
     ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
@@ -101,10 +101,11 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The database and its timeouts.
 
-    By default the database is a SQLite file in ``data_dir``, and the encryption key another file
-    there. ``database_is_shared`` says whether other processes use the same database.
-    ``busy_timeout_s`` limits the wait for locks. The database server ends a transaction that is
-    idle for ``idle_timeout_s``. A start waits ``database_wait_s`` for a missing database.
+    By default, the database is a SQLite file in ``data_dir``, and the encryption key is another
+    file in that directory. ``database_is_shared`` says whether other processes use the same
+    database. ``busy_timeout_s`` limits the wait for locks. The database server ends a transaction
+    that is idle for ``idle_timeout_s``. On startup, the service waits up to ``database_wait_s``
+    for an unreachable database.
     """
 
     data_dir: str = "innkeeper-data"
@@ -126,10 +127,10 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
     this service) or ``keystone`` (a Keystone at ``keystone_url`` validates tokens, and this
-    service logs in there as ``keystone_user``). Without ``enforce_new_defaults`` the legacy
-    defaults of policy rules also grant access; without ``enforce_scope`` a system token does.
-    After ``login_failures_free`` failed logins in a row, each further attempt must wait, twice
-    as long every time, up to ``login_wait_max_s``.
+    service logs in to it as ``keystone_user``). Without ``enforce_new_defaults``, the legacy
+    defaults of policy rules also grant access. Without ``enforce_scope``, rules about projects
+    also accept tokens for the whole system. After ``login_failures_free`` failed logins in a row,
+    each further attempt must wait. The wait doubles every time, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
@@ -159,8 +160,8 @@ class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Drivers, filters, weighers and sets of weighers are given by their names in the catalogues;
     plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
-    attempt. ``explain_decisions`` controls what is stored with servers, and ``record_decisions``
-    the files from which decisions can be replayed.
+    attempt. ``explain_decisions`` controls how much of an explanation is stored with a server.
+    ``record_decisions`` controls which decisions are recorded in files, for replays.
     """
 
     scheduler_driver: str = "all_at_once"
@@ -242,7 +243,7 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of this zone, and the keys of its build plans.
 
-    The first ``build_plan_encryption_key`` seals entries, and all of them open entries. Without a
+    The first ``build_plan_encryption_key`` seals entries, and every key opens entries. Without a
     key, this zone makes no plans for other zones. Entries expire after ``build_plan_lifetime_s``.
     """
 
