@@ -35,7 +35,8 @@ class Inventory:
     def capacity_units(self) -> int:
         """:attr:`capacity` rounded down, between 0 and 2**62.
 
-        Allocations are whole numbers, so they compare with this as with the unrounded capacity.
+        Allocations are whole numbers. Comparing them with this value or with the unrounded
+        capacity has the same result.
         """
         return max(0, math.floor(min(self.capacity, float(2**62))))
 

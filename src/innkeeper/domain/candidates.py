@@ -19,7 +19,7 @@ UNSUFFIXED = ""
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
-    """A group of resources and conditions.
+    """A group of requested resources, with conditions on their providers.
 
     The classes of the unsuffixed group may come from different providers: providers of one tree,
     and providers that share with the tree. One provider supplies the whole amount of a class. All
@@ -39,14 +39,14 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """A query for allocation candidates; ``groups`` have distinct suffixes.
+    """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
     ``same_subtrees`` has suffixes of groups: all of their providers must be in the subtree of one
     of these providers.
     ``root_required`` and ``root_forbidden`` are traits of the root provider.
-    ``takes_one_of_a_tree`` is for clients without support for trees: candidates then use at most
-    one provider of each tree. The search stops at ``limit``.
+    ``takes_one_of_a_tree`` is for clients without support for trees. With it, candidates use at
+    most one provider of each tree. The search stops at ``limit``.
     """
 
     groups: tuple[RequestGroup, ...]

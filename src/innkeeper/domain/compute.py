@@ -130,7 +130,7 @@ class Host(Liveness):
 
 @dataclass(frozen=True, slots=True)
 class HostStatus(Liveness):
-    """Whether a host is enabled and up."""
+    """The facts that tell whether a host is enabled and up."""
 
     name: str
     is_disabled: bool
@@ -150,7 +150,7 @@ class Status:
     """Moved or resized, but not confirmed: the move can still be reverted."""
     SHELVED = "SHELVED"
     SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
-    """Shelved, without a host."""
+    """Shelved, and no longer on a host."""
     ERROR = "ERROR"
     DELETED = "DELETED"
 
@@ -193,7 +193,7 @@ class Power:
 
 
 class Locker:
-    """Who locked a server. An owner cannot remove the lock of an administrator."""
+    """The kind of user that locked a server. Owners cannot remove an administrator's lock."""
 
     OWNER = "owner"
     ADMIN = "admin"

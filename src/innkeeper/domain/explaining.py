@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Deciders:
-    """The configuration and seed of a decision. The same host table leads to the same result.
+    """The configuration and seed of a decision. Together with the host table, they determine it.
 
     ``weighers`` are pairs of a name and a multiplier.
     """
@@ -28,9 +28,9 @@ class Deciders:
 class Tally:
     """The number of hosts that one filter rejects.
 
-    ``removed`` counts those that passed all earlier filters, ``refused`` all that it rejects, and
-    ``alone`` those that no other filter rejects. ``counted`` is ``missing`` with numbers of
-    hosts, for administrators.
+    ``removed`` counts the rejected hosts that passed all earlier filters, ``refused`` all rejected
+    hosts, and ``alone`` those that no other filter rejects. ``counted`` is ``missing`` with
+    numbers of hosts, for administrators.
     """
 
     filter_name: str
@@ -44,7 +44,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why one filter rejects one host, and what the host lacks if the filter can tell."""
+    """The reason why one filter rejects one host, and (if known) what the host lacks."""
 
     filter_name: str
     reason: str
@@ -117,7 +117,7 @@ class Explanation:
     """The hosts that the servers would get, or the reasons why there are none.
 
     ``tallies`` and ``nearest`` describe the search for the first server. If only some of the
-    servers find a host, ``then`` describes the search for the first one that does not.
+    servers get a host, ``then`` describes the search for the first server without a host.
     ``has_dedicated`` tells whether the cloud has dedicated hosts. ``unread`` maps each ignored
     hint to the reason. ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
@@ -141,7 +141,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why no host was found for a server."""
+    """The reasons why no host was found for a server."""
 
     tallies: tuple[Tally, ...]
     nearest: tuple[NearMiss, ...]

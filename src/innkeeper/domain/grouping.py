@@ -66,4 +66,4 @@ class GroupState:
 
 
 Members = Mapping[int, tuple[ServerId, ...]]
-"""The servers of groups, without deleted servers, by the group's row id."""
+"""The servers of each group, by the group's row id. Deleted servers are omitted."""

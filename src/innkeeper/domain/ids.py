@@ -27,7 +27,7 @@ HostIndex = NewType("HostIndex", int)
 
 
 class Bookmark(NamedTuple):
-    """A position in the change feed: number and time of the last row that was read."""
+    """A position in the change feed: the id and the time of the last row that was read."""
 
     id: ChangeId
     told_at: datetime | None
@@ -54,7 +54,7 @@ class IdSource(Protocol):
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Normalize a UUID without dashes, in braces or as a URN; ``None`` for other texts."""
+    """Normalize a UUID without dashes, in braces or as a URN. Return ``None`` for other text."""
     if UUID_PATTERN.fullmatch(text) is not None:
         return text
     bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "")

@@ -1,4 +1,4 @@
-"""Key rings seal build plan entries and stored secrets: the first key seals, every key opens.
+"""Key rings for build plan entries and stored secrets. The first key seals, every key opens.
 
 Each room defines its own text format, the data that a box is bound to, and the error for a box
 that does not open.

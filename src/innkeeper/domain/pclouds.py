@@ -138,7 +138,7 @@ def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class PoolHost(Liveness):
-    """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set if it is in use.
+    """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set while allocated.
 
     ``maintenance`` is the reason why the host takes no new servers, or ``None``. A replaced host
     leaves its pcloud as soon as it is empty.

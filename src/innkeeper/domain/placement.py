@@ -95,10 +95,10 @@ class InventoryLine:
 
 @dataclass(frozen=True, slots=True)
 class ProviderQuery:
-    """Filters for a list of providers; an empty filter matches all.
+    """Filters for a list of providers. An empty filter matches all providers.
 
     A provider must be in one aggregate of *every* set in ``member_of``, and in none of
-    ``not_member_of``; the same holds for traits with ``required`` and ``forbidden``. The amounts
+    ``not_member_of``. The same applies to traits with ``required`` and ``forbidden``. The amounts
     in ``resources`` must fit into the free capacity.
     """
 

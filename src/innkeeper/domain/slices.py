@@ -17,7 +17,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 YEAR_S = 366 * 24 * 3600
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
-"""At most a year: a longer time is a typo, and may overflow a datetime."""
+"""At most a year. A longer time is probably a typo, and may overflow a datetime."""
 Days = Annotated[int, msgspec.Meta(ge=0, le=100 * 366)]
 """How long rows are kept; 0 keeps them forever."""
 FEW_MAX = 1000
@@ -41,12 +41,12 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     also requires client certificates signed by that CA. ``X-Forwarded-For`` is accepted only from
     the networks in ``trusted_proxies``.
 
-    ``image_bytes_max`` limits uploads of images, which are measured and not stored;
+    ``image_bytes_max`` limits uploads of images, which are measured and not stored.
     ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
-    ``connections_max`` apply to one process. ``client_timeout_s`` applies to the head of a
-    request, and to each read of its body. CORS is enabled for ``cors_allowed_origins``. With
-    several ``workers``, that many processes share the port; a process that makes no progress for
-    ``worker_timeout_s`` is killed and restarted.
+    ``connections_max`` apply to one process. ``client_timeout_s`` limits the time to receive the
+    head of a request, and each wait for more of its body. CORS is enabled for
+    ``cors_allowed_origins``. With several ``workers``, that many processes share the port. A
+    process that makes no progress for ``worker_timeout_s`` is killed and restarted.
     """
 
     host: str = "127.0.0.1"
@@ -156,10 +156,10 @@ RecordWish = Literal["none", "failed", "all"]
 
 
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scheduler; higher weights win.
+    """The scheduler. Higher weights win.
 
-    Drivers, filters, weighers and sets of weighers are given by their names in the catalogues;
-    plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
+    Drivers, filters, weighers and sets of weighers are given by their names in the catalogues.
+    Plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
     attempt. ``explain_decisions`` controls how much of an explanation is stored with a server.
     ``record_decisions`` controls which decisions are recorded in files, for replays.
     """
@@ -253,10 +253,10 @@ class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Search for allocation candidates, and retries; named as in OpenStack's Placement.
+    """Search for allocation candidates, and retries. The names are those of OpenStack's Placement.
 
     A search stops at ``max_allocation_candidates``. ``depth-first`` returns all candidates of one
-    tree before those of the next; ``breadth-first`` returns one of each tree in turn.
+    tree before those of the next. ``breadth-first`` returns one candidate of each tree in turn.
     ``allocation_conflict_retry_count`` includes the first attempt.
     """
 
@@ -284,7 +284,7 @@ class Settings(msgspec.Struct, frozen=True):
     def is_one_of_several(self) -> bool:
         """Whether other processes may write rows that this one caches.
 
-        By default, a database server is taken to be shared, and a file is not.
+        By default, a database server counts as shared, and a database file does not.
         """
         is_shared = self.storing.database_is_shared
         if is_shared is None:

@@ -13,7 +13,7 @@ from typing import Any
 from innkeeper.domain.ids import ServerId
 
 KEY_DIGITS = (32, 64)
-"""128 bits, as in the seed *Distributed Scheduler*, or 256."""
+"""The lengths of a key: 128 bits, as in the seed *Distributed Scheduler*, or 256 bits."""
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 
@@ -51,7 +51,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One server of a plan inside this zone; a higher weight is better."""
+    """One server of a plan inside this zone. A higher weight is better."""
 
     destination: Destination
     weight: float

@@ -4,8 +4,8 @@ Consecutive failures are counted by user and source. An attacker at another sour
 the user. An attacker at the same source delays the user by at most the longest wait.
 
 Always true: attempts with unknown names are counted and answered like those with known names. There
-are at most :data:`ROWS_MAX` counts; for a new one, the least recently used is deleted. An attempt
-during a wait does not count.
+are at most :data:`ROWS_MAX` counts. If there are more, the counts whose last failure is oldest are
+deleted. An attempt during a wait does not count.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Attempt:
 
 
 def attempt(name: str, address: str) -> Attempt:
-    """Return the attempt of a user from an address. ``name`` is the user's id, if it is known."""
+    """Return an attempt from an address. ``name`` is the id of a known user, or else the name."""
     return Attempt(_hash("subject", name), _hash("source", _network(address)))
 
 

@@ -21,7 +21,10 @@ def hash_of(password: str) -> str:
 
 
 def verify(password_hash: str | None, password: str) -> bool:
-    """Return whether a password matches a hash. Without a hash, return False as slowly."""
+    """Return whether a password matches a hash.
+
+    Without a hash, the result is False, and takes the same time.
+    """
     try:
         _HASHER.verify(password_hash or _NOBODYS_HASH, password)
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):

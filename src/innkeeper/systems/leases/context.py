@@ -19,5 +19,5 @@ class LeaseContext:
 
     @property
     def seen_since(self) -> datetime:
-        """The time since which an agent must have been seen to count as up."""
+        """An agent that was last seen at this time or later counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

@@ -1,8 +1,8 @@
 """The freepool: hosts that are kept for leases.
 
 Always true: a host joins only if it is empty and has no other dedication. It leaves only if no
-lease holds it, now or later. Its row has its :class:`innkeeper.domain.hosts.Dedication`. Only
-servers of the running reservation are placed on it.
+lease holds it, now or later. The host's row has its :class:`innkeeper.domain.hosts.Dedication`.
+Only servers of the running reservation are placed on the host.
 """
 
 from __future__ import annotations

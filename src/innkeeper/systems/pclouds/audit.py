@@ -203,7 +203,7 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Apply the ratios of pclouds to their hosts, and restore the own ratios of other hosts."""
+    """Apply the ratios of pclouds to their hosts, and restore other hosts' own ratios."""
     # Each host is repaired once, even if it has several findings.
     names = dict.fromkeys(finding.key for finding in _of_ratios(tx, keys))
     for name in names:
@@ -215,7 +215,7 @@ def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """End wrong billing periods, and begin a right one for each host of a pcloud that has none.
+    """End wrong billing periods of hosts, and begin right ones for hosts of pclouds.
 
     Past periods are not changed, because their right values are unknown.
     """

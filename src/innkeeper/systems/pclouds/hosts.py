@@ -150,7 +150,8 @@ def allocate_many(
 ) -> tuple[list[PcloudHost], list[tuple[HostRequest, Refusal]]]:
     """Allocate as many of these hosts as possible. Return the hosts and the failures.
 
-    Once a flavor has no free host left in a zone, further requests for both fail at once.
+    Once a flavor has no free host left in a zone, all further requests for this flavor and zone
+    fail without another search.
     """
     allocated: list[PcloudHost] = []
     failures: list[tuple[HostRequest, Refusal]] = []

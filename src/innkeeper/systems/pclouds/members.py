@@ -1,4 +1,4 @@
-"""The common parts of adding a host to a pcloud and removing it.
+"""The parts that are common to all ways of adding a host to a pcloud, or removing it.
 
 Always true: the dedication and the ratios in the host's own row change in the same transaction as
 its pcloud. Decisions read the host's own row.

@@ -208,7 +208,7 @@ def must_have_capacity(
     *,
     leaves_some: bool = False,
 ) -> None:
-    """Raise :class:`Invalid` for a negative capacity and, with ``leaves_some``, for none at all."""
+    """Raise :class:`Invalid` for a negative capacity, or with ``leaves_some`` below one unit."""
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
     for name, inventory in requested.items():

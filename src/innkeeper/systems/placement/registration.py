@@ -1,7 +1,7 @@
 """Create and update the providers of hosts from the reports of agents, many at a time.
 
-Always true: an unchanged report writes nothing and advances no generation. A provider that changes
-advances by exactly one generation.
+Always true: a report that changes nothing writes nothing, and advances no generation. A provider
+that changes advances by exactly one generation.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def retire(tx: Tx, provider_id: ProviderId) -> None:
 
 
 def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
-    """Raise :class:`Conflict` if the report's name or id and its uuid are of two providers."""
+    """Raise :class:`Conflict` if the report's name or id and its uuid name different providers."""
     uuid = report.provider_uuid
     if uuid is None:
         return

@@ -6,7 +6,7 @@ be claimed.
 
 Always true: all changes are written, or none (the caller rolls back on a refusal). Allocations are
 checked against the new inventories. A provider advances by one generation for new inventories, one
-for allocations and one for removals, as in OpenStack's Placement, because clients may count on it.
+for allocations and one for removals, as in OpenStack's Placement, because clients may rely on it.
 """
 
 from __future__ import annotations
