@@ -66,7 +66,10 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one filter for one host. ``is_requested`` says whether the filter applies."""
+    """The result of one filter for one host.
+
+    ``is_requested`` tells whether the request uses the filter.
+    """
 
     filter_name: str
     is_requested: bool

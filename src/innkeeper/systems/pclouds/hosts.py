@@ -117,7 +117,7 @@ def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figure
     return {each.host_id: has.get(each.provider_id, {}) for each in found}
 
 
-# -- in ----------------------------------------------------------------------------------------
+# -- allocation --------------------------------------------------------------------------------
 
 
 def allocate(
@@ -254,7 +254,7 @@ def _drawn(
             return
 
 
-# -- changed -----------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------
 
 
 def set_state(
@@ -346,7 +346,7 @@ def free_name(tx: Tx, pcloud: Pcloud) -> str:
     return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
-# -- out ---------------------------------------------------------------------------------------
+# -- release -----------------------------------------------------------------------------------
 
 
 def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) -> None:

@@ -243,7 +243,7 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
     return after
 
 
-# -- who may use it ----------------------------------------------------------------------------
+# -- projects that may use a pcloud ------------------------------------------------------------
 
 
 def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:

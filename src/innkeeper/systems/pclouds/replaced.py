@@ -25,7 +25,7 @@ LOOKED_AT_ONCE = 20
 
 
 def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
-    """Release some empty hosts, and bill some hosts that work again. Return the number of both."""
+    """Release some empty hosts, and bill some hosts that work again. Return their total number."""
     found = pcloud_hosts.replaced(tx)
     bare = dedications.without_servers(tx, [each.hostname for each in found])
     left = [each for each in found if each.hostname in bare]

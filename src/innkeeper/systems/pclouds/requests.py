@@ -36,7 +36,7 @@ def once(
 
 
 def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
-    """Return the stored response for a token, if any. Raises :class:`Conflict` as :func:`once`."""
+    """Return the stored response for a token, if any. Raises :class:`Conflict` as ``once`` does."""
     found = pclouds.answered(tx, pcloud.id, token)
     if found is None:
         return None

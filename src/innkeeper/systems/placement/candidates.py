@@ -34,7 +34,7 @@ class CandidateSearcher:
         """Return the provider table as ``tx`` sees it. The table is valid until the next call.
 
         Raises :class:`Invalid` for an unknown class or trait. An unknown aggregate or tree is not
-        an error; it just contains no provider.
+        an error, and contains no provider.
         """
         _must_be_known(tx, query)
         return self._follower.catch_up(tx)

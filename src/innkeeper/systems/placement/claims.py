@@ -2,7 +2,7 @@
 
 A caller that has a :class:`ProviderView` (a row of the host table) checks the capacity itself and
 passes finished claims to :func:`commit_together`. Any other caller uses :func:`replace`, or
-:func:`replace_together` for many clients at once; these read, check and commit. Generations protect
+:func:`replace_together` for many clients at once. These read, check and commit. Generations protect
 the check: if a provider has advanced since, the claim is refused. The caller then retries. A caller
 with a host table retries in the same transaction, any other caller in a new one.
 

@@ -63,7 +63,7 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
 def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
     """Return all providers that match. Raises :class:`Invalid` for an unknown class or trait.
 
-    An unknown aggregate or tree is not an error; it just contains no provider.
+    An unknown aggregate or tree is not an error, and contains no provider.
     """
     class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:

@@ -37,7 +37,7 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """Return all traits, or those with one of these names, this prefix, or this use."""
+    """Return traits, filtered by names, by a prefix, or by whether a provider has them."""
     return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 
 
