@@ -80,7 +80,7 @@ class Agent:
 
 
 class Liveness:
-    """Mixin for anything that is up only while its agent sends heartbeats."""
+    """Mixin for objects that are up only while their agent sends heartbeats."""
 
     __slots__ = ()
     is_forced_down: bool
@@ -257,8 +257,8 @@ class BootRequest:
     ids.
 
     ``destination`` comes from an entry of a build plan: the id of the one server, and its only
-    acceptable host. If such a request fails, it leaves no server in ERROR. It is rejected from
-    ``expires_at`` on.
+    acceptable host. A request with a ``destination`` leaves no server in ERROR if it fails, and is
+    rejected from ``expires_at`` on.
     """
 
     project_id: str

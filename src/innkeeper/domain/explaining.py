@@ -117,7 +117,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The hosts that the servers would get, or the reasons why there are none.
+    """The hosts that the servers would get, or the reasons why they get none.
 
     ``tallies`` and ``nearest`` describe the search for the first server. If only some of the
     servers get a host, ``then`` describes the search for the first server without a host.

@@ -91,9 +91,9 @@ def _first(reported: Any, present: Any) -> Any:
 class HostReport:
     """One host in an agent's report.
 
-    ``servers`` are the ids of the servers on the host. ``not_running`` has the power states of
-    those servers that are not running. ``None`` means not reported. A capability is a number, a
-    string or a list; its name contains the unit.
+    ``servers`` are the ids of the servers on the host. ``not_running`` has the power states of the
+    servers that are not running. ``None`` means not reported. A capability is a number, a string
+    or a list; its name contains the unit.
     """
 
     name: str

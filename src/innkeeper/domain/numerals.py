@@ -35,5 +35,5 @@ def is_boundless(text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    # Python accepts digits of every script, and underscores. Here they are probably typos.
+    # Python also accepts digits of other scripts, and underscores, which are likely typos.
     return text.isascii() and "_" not in text

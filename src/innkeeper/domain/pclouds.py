@@ -77,7 +77,7 @@ class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is the owner.
 
     A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, requests that name no
-    pcloud may use the hosts as well; :func:`consenting` returns the projects of such requests.
+    pcloud may use the hosts as well. :func:`consenting` returns the projects that may do so.
     The ratios were applied to hosts up to the row ``rolled_out_to``, or to all hosts if it is
     ``None``.
     """

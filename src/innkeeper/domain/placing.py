@@ -168,7 +168,7 @@ class Entry:
     """The host of one server, and its loans from pools. ``index`` is the row of the host.
 
     ``alternates`` are the next best hosts, in order. They are tried if the build on this host
-    fails. ``parts`` are the weights by weigher, if the request asked for them.
+    fails. ``parts`` are the weights by weigher, if they were requested.
     """
 
     index: HostIndex

@@ -126,11 +126,13 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Authentication and policy.
 
     ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
-    this service) or ``keystone`` (a Keystone at ``keystone_url`` validates tokens, and this
-    service logs in to it as ``keystone_user``). Without ``enforce_new_defaults``, the legacy
-    defaults of policy rules also grant access. Without ``enforce_scope``, rules about projects
-    also accept tokens for the whole system. After ``login_failures_free`` failed logins in a row,
-    each further attempt must wait. The wait doubles every time, up to ``login_wait_max_s``.
+    this service) or ``keystone``. With ``keystone``, the Keystone at ``keystone_url`` validates
+    tokens, and this service logs in to it as ``keystone_user``.
+
+    Without ``enforce_new_defaults``, the legacy defaults of policy rules also grant access.
+    Without ``enforce_scope``, rules about projects also accept tokens for the whole system. After
+    ``login_failures_free`` failed logins in a row, each further attempt must wait. The wait
+    doubles every time, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"

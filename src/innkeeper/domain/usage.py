@@ -45,7 +45,7 @@ class ServerRun:
 
 @dataclass(frozen=True, slots=True)
 class ServerUsage:
-    """Hours of servers, and those hours multiplied by the servers' vcpus, memory and disk."""
+    """Server hours, also multiplied by the servers' vcpus, memory and disk."""
 
     hours: float = 0.0
     vcpu_hours: float = 0.0

@@ -3,9 +3,9 @@
 Consecutive failures are counted by user and source. An attacker at another source does not delay
 the user. An attacker at the same source delays the user by at most the longest wait.
 
-Always true: attempts with unknown names are counted and answered like those with known names. There
-are at most :data:`ROWS_MAX` counts. If there are more, the counts whose last failure is oldest are
-deleted. An attempt during a wait does not count.
+Always true: attempts with unknown names are counted and answered like attempts with known names.
+The number of counts is at most :data:`ROWS_MAX`. Above it, the counts whose last failure is oldest
+are deleted. An attempt during a wait does not count.
 """
 
 from __future__ import annotations

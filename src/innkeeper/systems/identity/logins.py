@@ -34,7 +34,7 @@ class NamedEntity:
 
     @property
     def is_ours(self) -> bool:
-        """Whether such an object could exist: its text is well-formed, and its domain exists."""
+        """Whether the user or project could exist: its text is valid, and its domain exists."""
         texts = [text for text in (self.id, self.name) if text is not None]
         in_domain = self.id is not None or (
             self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME

@@ -58,7 +58,6 @@ class SecretBox:
         self._draw = draw
 
     def seal(self, name: str, secret: bytes) -> str:
-        """Seal the secret of this name."""
         box = self._ring.seal(secret, self._draw(NONCE_BYTES), _PURPOSE + name.encode())
         return f"{FORM}{self._ring.first_id}.{key_rings.text_of(box)}"
 
@@ -75,7 +74,6 @@ class SecretBox:
 
 
 def is_sealed(text: str) -> bool:
-    """Return whether the text of a secret is sealed."""
     return text.startswith(FORM)
 
 

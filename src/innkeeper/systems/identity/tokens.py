@@ -1,4 +1,4 @@
-"""Tokens, which are signed, expire and can be revoked. They contain nothing secret.
+"""Issue, check and revoke signed tokens. Tokens expire, and contain nothing secret.
 
 A token consists of claims and their HMAC-SHA256. All processes of one database share the key.
 Without the key, no token can be created or altered.

@@ -1,4 +1,4 @@
-"""The calendar chooses hosts for a lease from those that are free in its window.
+"""The calendar chooses hosts for a lease from the hosts that are free in its window.
 
 Its functions are pure. ``store/queries/leases/holds.py`` reads and writes the holds.
 """
@@ -18,7 +18,7 @@ def deal(
     requests: Sequence[HostReservationRequest],
     seed: int,
 ) -> list[list[AvailableHost]] | None:
-    """Draw distinct hosts for each request. Return ``None`` if there are too few.
+    """Draw distinct hosts for each request. Return ``None`` if too few hosts are free.
 
     ``held`` are the rows of hosts with holds in the window. Hosts without a present reservation are
     preferred, so that a lease that begins at once need not wait. Only as many hosts are drawn as

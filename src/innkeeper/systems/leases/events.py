@@ -1,9 +1,8 @@
 """Find the starts and ends of leases that are due, and carry them out.
 
-Always true: an event's state is changed by compare-and-update, in the same transaction as the
-event's effects. An event that cannot be completed yet has begun. Any process retries it in every
-turn until it is done. Ends are carried out before starts, so that one lease may follow another on
-the same host.
+Always true: the state of an event is changed by compare-and-update, in the same transaction as its
+effects. An event that cannot be completed yet stays ``BEGUN``, and any process retries it in every
+turn. Ends are carried out before starts, so that one lease may follow another on the same host.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ DELETED_AT_ONCE = 100
 
 
 def due(tx: Tx, now: datetime) -> list[str]:
-    """Return the leases with due events: first those that end, then those that start."""
+    """Return the leases with due events: first ending leases, then starting leases."""
     ends = leases.due(tx, LeaseEventKind.END, now, EVENTS_AT_ONCE)
     starts = leases.due(tx, LeaseEventKind.START, now, EVENTS_AT_ONCE)
     return list(dict.fromkeys((*ends, *starts)))

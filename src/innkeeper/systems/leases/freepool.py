@@ -68,8 +68,8 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     """Remove a host from the freepool. It is for general use from now on.
 
     Raises :class:`NotFound` if the host is not in the freepool, and :class:`Conflict` while a lease
-    holds the host, now or later. If the host is forced down and has no servers, the hold of an
-    ended lease does not count, because its agent may never report that the host is empty.
+    holds the host, now or later. The hold of an ended lease is ignored if the host is forced down
+    and has no servers. Its agent may never report that the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)

@@ -68,7 +68,7 @@ def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
 
 
 def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[AvailableHost]]:
-    """Choose distinct hosts for each reservation. Raises :class:`Conflict` if there are too few."""
+    """Choose distinct hosts for each reservation. Raises :class:`Conflict` if too few are free."""
     present = freepool.available(tx, context.seen_since)
     held = holds.held_in(tx, request.window)
     found = calendar.deal(present, held, request.reservations, context.seed)

@@ -1,4 +1,4 @@
-"""Names of this room's aggregates, and the project ids that their metadata can hold.
+"""Names of this room's aggregates, and the project ids that their metadata can contain.
 
 Source: the tables of keys in the seed *Whole Host Allocation*. The API translates the keys.
 

@@ -1,8 +1,8 @@
 """The pclouds room's invariants, checked against the store.
 
-Unique and foreign keys ensure that a host is in at most one pool and one pcloud, and in a pcloud
-only if it is in a pool. Quotas and units are not checked, because a quota may be lowered below its
-usage, and a flavor's units may change.
+Unique and foreign keys ensure that a host is in at most one pool and one pcloud. They also ensure
+that a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may be
+lowered below its usage, and a flavor's units may change.
 """
 
 from __future__ import annotations

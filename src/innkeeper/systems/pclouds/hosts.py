@@ -1,12 +1,12 @@
 """Allocate, enable, disable, replace and release hosts of pclouds.
 
 Source: the seed *Whole Host Allocation*, "Host Operations". In the seed, a host is added, then
-checked for another owner, and removed again if it has one. Here a constraint lets a host be in only
-one pcloud, and everything is one transaction.
+checked for another owner, and removed again if it has one. In this module, a constraint lets a host
+be in only one pcloud, and everything is one transaction.
 
 Always true: a refusal has written nothing, except :class:`Overtaken`, after which the caller rolls
 back. A host joins disabled unless its owner requests otherwise. It is disabled and empty when it
-leaves. No function here shows the name of a machine to a user.
+leaves. No function of this module shows the name of a machine to a user.
 """
 
 from __future__ import annotations

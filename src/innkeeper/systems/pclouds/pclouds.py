@@ -3,10 +3,10 @@
 Source: the seed *Whole Host Allocation*, from "Pclouds" on.
 
 Always true: another project's pcloud looks as if it did not exist. The owner may use a new pcloud.
-An owner that gives up this right still owns the pcloud. A change to the projects that may use a
-pcloud, or to the requests that it accepts, adds change rows for its hosts, because the host table
-contains both. A project's consent to automatic placement ends when the pcloud gets another owner,
-and when the project may no longer use the pcloud.
+An owner that gives up this right still owns the pcloud. The host table contains the projects that
+may use a pcloud and the requests that it accepts. Changing either adds change rows for its hosts. A
+project's consent to automatic placement ends when the pcloud gets another owner, and when the
+project may no longer use the pcloud.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = 
     that could not be unshelved without the pcloud. With ``is_forced`` the pcloud is deleted anyway:
     the servers keep their hint, and cannot be unshelved until their project changes the hint.
 
-    Writers take turns. A server that names the pcloud concurrently is therefore either counted here
-    or finds the pcloud gone, because its transaction looks for the pcloud. See
+    Writers take turns. If a server is about to name the pcloud, either this function counts the
+    server, or the server's transaction finds that the pcloud is gone. See
     :func:`dedicated_hosts.stranded_by` for the exceptions.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
@@ -329,7 +329,7 @@ def _set_accepted(
 def actions(
     tx: Tx, uuid: str, *, before: int | None = None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """Return the actions on a pcloud, newest first. ``owner_id`` selects those under one owner."""
+    """Return the actions on a pcloud, newest first. ``owner_id`` selects actions of one owner."""
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 

@@ -48,7 +48,7 @@ def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_A
 def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
     """Return the number of hosts that still have previous ratios, by pcloud row id.
 
-    Pclouds without such hosts are omitted.
+    Pclouds that have none of these hosts are omitted.
     """
     return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_rolling_out])
 

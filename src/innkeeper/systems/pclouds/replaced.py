@@ -40,7 +40,7 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 
 
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    """Release some hosts, from a random start, so that those waiting for agents block no others."""
+    """Release some hosts from a random start, so that hosts waiting for agents block no others."""
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0
     for member in [*bare[first:], *bare[:first]][:at_once]:

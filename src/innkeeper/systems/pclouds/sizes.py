@@ -113,7 +113,7 @@ def _shrink(
 
 
 def _idle(tx: Tx, current: list[PcloudHost], before: datetime) -> list[PcloudHost]:
-    """Return the hosts without servers since ``before``, those allocated last first.
+    """Return the hosts without servers since ``before``, sorted by allocation, newest first.
 
     The number of queries does not depend on the number of hosts.
     """

@@ -73,6 +73,6 @@ def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
 
 
 def _after(before: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
-    """Return positions for new aggregates, after those of the present aggregates."""
+    """Return positions for new aggregates, after the positions of the present aggregates."""
     first = max(before.values(), default=0) + 1
     return {uuid: position for position, uuid in enumerate(joined, first)}

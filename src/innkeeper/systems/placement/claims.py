@@ -81,8 +81,8 @@ def _replace_together(
         ready[index] = Claim(tuple(group), state.generations(touched[index]))
         state.take(group, released, touched[index])
     refusals = claims.commit_together(tx, list(ready.values()), now, are_read_here=are_read_here)
-    # No retry here: writers take turns, so this transaction would read the same values again. After
-    # a failover, a provider may have changed anyway. The caller then retries in a new transaction.
+    # Retrying in this transaction is useless: writers take turns, so it would read the same values.
+    # After a failover, a provider may have changed anyway. The caller retries in a new transaction.
     for index, refusal in zip(ready, refusals, strict=True):
         outcomes[index] = refusal
     return outcomes
@@ -131,7 +131,6 @@ class _ProviderState:
     def take(
         self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
-        """Apply an accepted group to the state."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
         for (provider_id, class_id), freed in released.items():
@@ -202,7 +201,7 @@ def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str |
 
 
 def _message(tx: Tx, misfit: Misfit) -> str:
-    # The name is looked up only here, because most claims fit.
+    # The name is looked up only for the message, because most claims fit.
     name = names.name_of(tx, NameKind.CLASS, misfit.class_id)
     subject = f"'{name}' on resource provider '{misfit.view.uuid}'"
     if misfit.reason == NO_INVENTORY:

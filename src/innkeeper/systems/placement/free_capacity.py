@@ -27,7 +27,7 @@ class Figures(NamedTuple):
 def of_classes(
     tx: Tx, providers: Collection[ProviderId], class_names: Collection[str]
 ) -> dict[ProviderId, dict[str, Figures]]:
-    """Return the figures of each provider, for those of these classes that it has.
+    """Return the figures of each provider by class. Classes that a provider lacks are omitted.
 
     The number of queries does not depend on the number of providers.
     """
@@ -52,7 +52,7 @@ def without_room(
     least: Mapping[str, int],
     neighbours: Collection[ProviderId] = (),
 ) -> set[ProviderId]:
-    """Return those of ``providers`` that have no room for another server.
+    """Return the subset of ``providers`` without room for another server.
 
     A provider has no room if it has less left of some class than the largest server on
     ``providers`` or ``neighbours`` uses, or less than ``least`` demands. Only classes in its own

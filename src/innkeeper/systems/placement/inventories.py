@@ -60,7 +60,8 @@ def add(
 ) -> ProviderInventories:
     """Add a class that the provider does not have, whatever its generation.
 
-    With ``leaves_some``, here and below, an inventory without any capacity is rejected.
+    With ``leaves_some``, an inventory with a capacity of less than one unit is rejected. This also
+    applies to :func:`change` and :func:`replace`.
     """
     provider = providers.get(tx, uuid)
     prefix = f"Unable to create inventory for resource provider {provider.uuid}"
@@ -208,7 +209,10 @@ def must_have_capacity(
     *,
     leaves_some: bool = False,
 ) -> None:
-    """Raise :class:`Invalid` for a negative capacity, or with ``leaves_some`` below one unit."""
+    """Raise :class:`Invalid` for a negative capacity.
+
+    With ``leaves_some``, raise it for less than one unit.
+    """
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
     for name, inventory in requested.items():

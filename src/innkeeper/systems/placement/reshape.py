@@ -107,7 +107,7 @@ def _keep_ratios(
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
     kept = providers.kept_ratios(tx, requested.keys())
-    # If no provider is a host of a pcloud, there are no names to look up.
+    # This looks up no names if no provider is a host of a pcloud.
     class_ids = names.class_ids(
         tx, {name for kept_by_class in kept.values() for name in kept_by_class}
     )
@@ -128,7 +128,7 @@ def _give(
     tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
 ) -> None:
     """Write the new inventories, before the others are removed."""
-    # A provider that will have no inventories does not advance here.
+    # A provider whose inventories are all removed does not advance at this step.
     seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [

@@ -21,7 +21,7 @@ from innkeeper.systems.placement import claims
 
 @dataclass(frozen=True, slots=True)
 class TransferSide:
-    """A consumer that gives or takes allocations."""
+    """One of the two consumers of a transfer."""
 
     uuid: ConsumerUuid
     project_id: str
@@ -81,8 +81,8 @@ def relocate_together(
     """Move allocations of consumers from their sources to their destinations.
 
     Each relocation is checked like any claim, and succeeds or fails on its own. The result has
-    ``None`` or the error for each. A consumer that also has allocations of other providers, such as
-    a loan from a pool, is refused, because that pool may not serve the destination.
+    ``None`` or the error for each. A consumer that also has allocations of other providers is
+    refused. For example, a pool that lends to the source may not serve the destination.
     """
     seen = _look(tx, [each.uuid for each in relocations])
     outcomes: list[Refusal | None] = [None] * len(relocations)

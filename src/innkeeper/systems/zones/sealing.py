@@ -47,8 +47,6 @@ class NotOurs(Invalid):
 
 
 class _Content(msgspec.Struct, frozen=True, array_like=True):
-    """The content of an entry, before padding."""
-
     server_id: str
     host: str
     provider_uuid: str
@@ -126,7 +124,8 @@ def offers(
     order.
 
     ``draw`` returns an unpredictable nonce. Nothing is written or claimed, and no host name leaves
-    the zone. There are no child zones yet. Their offers will be sealed again and merged here.
+    the zone. There are no child zones yet. This function will seal their offers again, and merge
+    them.
     """
     sealed = [
         Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
