@@ -35,17 +35,18 @@ class Inventory:
     def capacity_units(self) -> int:
         """:attr:`capacity` rounded down, between 0 and 2**62.
 
-        Allocations are whole numbers, so a comparison with this equals one with the product.
+        Allocations are whole numbers. Comparing them with this value or with the unrounded
+        capacity has the same result.
         """
         return max(0, math.floor(min(self.capacity, float(2**62))))
 
     def gives(self, amount: int) -> bool:
-        """Whether the unit rules allow one allocation of ``amount``; free capacity is ignored."""
+        """Return whether the unit rules allow one allocation of ``amount``, ignoring usage."""
         return gives(self.min_unit, self.max_unit, self.step_size, amount)
 
 
 def gives(min_unit: int, max_unit: int, step_size: int, amount: int) -> bool:
-    """Whether the unit rules allow one allocation of ``amount``.
+    """Return whether the unit rules allow one allocation of ``amount``.
 
     The step applies to amounts greater than ``min_unit``: a minimum of 5 and a step of 10 allow
     5, 10 and 20, but neither 6 nor 15.

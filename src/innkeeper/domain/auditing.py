@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Something that is always true of a room.
+    """A rule that the data of a room must always follow.
 
     ``kind`` is its name on the command line and in documents. ``advice`` says what the operator
-    does about a finding, and ``repair`` what ``audit --repair`` does if a repair is safe.
+    should do about a finding. ``repair`` says what ``audit --repair`` does, if a repair is safe.
     """
 
     room: str
@@ -21,7 +21,7 @@ class Invariant:
     repair: str | None = None
 
     def broken(self, key: object, text: str) -> Finding:
-        """Create a finding. ``key`` identifies the object, and is passed to the repair."""
+        """Create a finding. ``key`` identifies the object and is passed to the repair."""
         return Finding(self, str(key), text)
 
 
@@ -49,7 +49,7 @@ class Finding:
         return f"{self.invariant.room}: {self.invariant.kind}: {self.text}. {self.advice}"
 
     def as_mapping(self) -> Mapping[str, str | None]:
-        """The finding as a JSON object."""
+        """Return the finding as a JSON object."""
         return {
             "room": self.invariant.room,
             "kind": self.invariant.kind,

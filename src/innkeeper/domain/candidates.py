@@ -19,13 +19,13 @@ UNSUFFIXED = ""
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
-    """A group of resources and conditions.
+    """A group of requested resources, with conditions on their providers.
 
-    The classes of the unsuffixed group may come from different providers: those of one tree, and
-    those that share with it. One provider supplies the whole amount of a class. All resources of
-    a suffixed group come from one provider. The provider must have one trait of every set in
-    ``required``, and be in one aggregate of every set in ``member_of``. A suffixed group without
-    ``resources`` only adds a provider to the mappings.
+    The classes of the unsuffixed group may come from different providers: providers of one tree,
+    and providers that share with the tree. One provider supplies the whole amount of a class. All
+    resources of a suffixed group come from one provider. The provider must have one trait of every
+    set in ``required``, and be in one aggregate of every set in ``member_of``. A suffixed group
+    without ``resources`` only adds a provider to the mappings.
     """
 
     suffix: str = UNSUFFIXED
@@ -39,13 +39,14 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """A query for allocation candidates; ``groups`` have distinct suffixes.
+    """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` has suffixes whose providers must be one of these providers or below it.
+    ``same_subtrees`` has suffixes of groups: all of their providers must be in the subtree of one
+    of these providers.
     ``root_required`` and ``root_forbidden`` are traits of the root provider.
-    ``takes_one_of_a_tree`` is for clients without support for trees: candidates then use at most
-    one provider of each tree. The search stops at ``limit``.
+    ``takes_one_of_a_tree`` is for clients without support for trees. With it, candidates use at
+    most one provider of each tree. The search stops at ``limit``.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -70,7 +71,8 @@ class Candidate(NamedTuple):
 class ClassSummary(msgspec.Struct, frozen=True, gc=False):
     """Capacity and usage of one class of a provider.
 
-    A response has thousands of them. They hold no references, so the collector can skip them.
+    A response has thousands of summaries. They hold no references, so the garbage collector can
+    skip them.
     """
 
     capacity: int
@@ -90,8 +92,8 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 class FoundCandidates:
     """The candidates, and a summary of every provider in the trees that they use.
 
-    ``is_cut`` says that the search stopped at an internal bound (not at the query's ``limit``),
-    so there may be more candidates.
+    If ``is_cut`` is set, the search stopped at an internal bound (not at the query's ``limit``),
+    and there may be more candidates.
     """
 
     candidates: list[Candidate]

@@ -15,7 +15,7 @@ from innkeeper.domain.zones import Destination
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """The shape of a server. ``flavor_id`` is its public id; ``id`` is the row's.
+    """The shape of a server. ``flavor_id`` is the public id; ``id`` is the row id.
 
     ``extra_specs`` may set ``trait:X`` to required or forbidden, ``resources:CLASS`` amounts and
     ``capabilities:name`` comparisons.
@@ -45,7 +45,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of the catalogue; scheduling reads its minima and properties."""
+    """An image of the catalogue. The scheduler reads its minimum sizes and its properties."""
 
     id: str
     name: str | None
@@ -69,7 +69,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A program that reports hosts and runs orders. ``user_id`` is the user that registered it."""
+    """A program that reports hosts and carries out orders. The user ``user_id`` registered it."""
 
     id: AgentId
     name: str
@@ -80,14 +80,14 @@ class Agent:
 
 
 class Liveness:
-    """Mixin for anything that is alive as long as its agent sends heartbeats."""
+    """Mixin for objects that are up only while their agent sends heartbeats."""
 
     __slots__ = ()
     is_forced_down: bool
     last_seen_at: datetime
 
     def is_up(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the last heartbeat is recent, and no operator forced the host down."""
+        """Return whether the last heartbeat is recent, and no operator forced the host down."""
         silent_s = (now - self.last_seen_at).total_seconds()
         return not self.is_forced_down and silent_s <= service_down_time_s
 
@@ -96,8 +96,8 @@ class Liveness:
 class Host(Liveness):
     """A machine with an agent: a provider that can hold servers, and its compute service.
 
-    ``availability_zone`` is the effective zone: that of an aggregate of the host, if any has one,
-    and else the ``reported_zone``. ``dedication`` is one of
+    ``availability_zone`` is the effective zone: the zone that an aggregate of the host sets, or
+    else the ``reported_zone``. ``dedication`` is one of
     :class:`innkeeper.domain.hosts.Dedication`; ``dedicated_to`` is the id of the pcloud or
     reservation. ``kept_ratios`` are the ratios that the dedication sets, by resource class.
     """
@@ -130,7 +130,7 @@ class Host(Liveness):
 
 @dataclass(frozen=True, slots=True)
 class HostStatus(Liveness):
-    """Whether a host is enabled and up."""
+    """The facts that tell whether a host is enabled and up."""
 
     name: str
     is_disabled: bool
@@ -147,10 +147,10 @@ class Status:
     PAUSED = "PAUSED"
     SUSPENDED = "SUSPENDED"
     VERIFY_RESIZE = "VERIFY_RESIZE"
-    """Moved or resized, and not confirmed: it can still be reverted."""
+    """Moved or resized, but not confirmed: the move can still be reverted."""
     SHELVED = "SHELVED"
     SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
-    """Shelved, without a host."""
+    """Shelved, and no longer on a host."""
     ERROR = "ERROR"
     DELETED = "DELETED"
 
@@ -176,7 +176,7 @@ class Task:
     RESIZE_REVERTING = "resize_reverting"
     MIGRATING = "migrating"
     REBUILDING = "rebuilding"
-    """Evacuation: rebuilt on another host, because its own is lost."""
+    """Evacuation: the server is rebuilt on another host, because its own is lost."""
     SHELVING = "shelving"
     SHELVING_OFFLOADING = "shelving_offloading"
     UNSHELVING = "unshelving"
@@ -193,7 +193,7 @@ class Power:
 
 
 class Locker:
-    """Who locked a server. An owner cannot remove the lock of an administrator."""
+    """The kind of user that locked a server. Owners cannot remove an administrator's lock."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -201,7 +201,7 @@ class Locker:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What users boot. ``batch_id`` is Nova's reservation id, shared by the servers of a request.
+    """A server of a user. The servers of one request share a ``batch_id`` (Nova's reservation id).
 
     ``locked_by`` is one of :class:`Locker` while ``is_locked``.
     """
@@ -249,14 +249,15 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class BootRequest:
-    """One validated request for servers; the objects that it names are not looked up yet.
+    """A validated request for servers. The objects that it names have not been looked up yet.
 
-    As many servers are placed as quota and hosts allow, up to ``count_max``; with less room than
-    ``count_min`` none is. ``forced_host`` is the only acceptable host; policy was checked before.
-    ``seed`` determines the random choices. ``server_ids`` has ``count_max`` new ids.
+    Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
+    ``count_min`` fit, no server is placed. ``forced_host`` is the only acceptable host; policy was
+    checked before. ``seed`` determines the random choices. ``server_ids`` are ``count_max`` new
+    ids.
 
-    A request with an entry of a build plan has its ``destination``: one server with a known id,
-    and the only acceptable host. Such a request fails without leaving a server in ERROR, and is
+    ``destination`` comes from an entry of a build plan: the id of the one server, and its only
+    acceptable host. A request with a ``destination`` leaves no server in ERROR if it fails, and is
     rejected from ``expires_at`` on.
     """
 
@@ -291,11 +292,11 @@ class BootRequest:
 
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """The result of a boot request: the servers' rows exist, placed or with a fault.
+    """The result of a boot request. The rows of the servers exist: placed, or with a fault.
 
-    Without a valid host, ``refused`` has the reasons, and ``refused_by`` is the filter that
-    removed the last host, or the plugin that failed. For administrators there are
-    ``counted_fault``, with numbers of hosts, and ``details`` if ``refused`` is missing.
+    If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed
+    the last host, or the plugin that failed. Two fields are for administrators:
+    ``counted_fault``, with numbers of hosts, and ``details``, if ``refused`` is not set.
     """
 
     batch_id: str
@@ -331,7 +332,7 @@ class OrderKind:
     RESIZE = "resize"
     """Resize the server on the same host."""
     EXPECT = "expect"
-    """Live migration, destination: prepare for the server."""
+    """Live migration, destination: prepare to receive the server."""
     SEND = "send"
     """Live migration, source: transfer the running server."""
     ABORT = "abort"
@@ -339,7 +340,7 @@ class OrderKind:
     HURRY = "hurry"
     """Live migration, source: force the transfer to complete."""
     EVACUATE = "evacuate"
-    """Rebuild the server here, because its host is lost."""
+    """Rebuild the server on this host, because its own host is lost."""
     SHELVE = "shelve"
     OFFLOAD = "offload"
     """Remove a shelved server from its host."""
@@ -347,7 +348,7 @@ class OrderKind:
 
 
 class OrderStatus:
-    """Statuses of orders. An order is ``waiting``, and sent again, until its result is reported."""
+    """Statuses of orders. A ``waiting`` order is sent again until its result is reported."""
 
     WAITING = "waiting"
     DONE = "done"
@@ -370,7 +371,7 @@ class WorkOrder:
 
 @dataclass(frozen=True, slots=True)
 class Keypair:
-    """A user's public key, injected into servers that name it."""
+    """A user's public key. It is injected into servers that are booted with it."""
 
     user_id: str
     name: str
@@ -382,7 +383,7 @@ class Keypair:
 
 
 UNLIMITED = -1
-"""The value of a limit that does not limit."""
+"""The value of a limit that is not enforced."""
 
 
 @dataclass(frozen=True, slots=True)

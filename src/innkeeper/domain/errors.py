@@ -1,4 +1,4 @@
-"""Errors of the rooms; ``api/faults.py`` maps them to HTTP statuses.
+"""Errors that the rooms raise. ``api/faults.py`` maps them to HTTP statuses.
 
 Always true: the message of a :class:`Refusal` is a full sentence for the client, and contains
 nothing that the client may not see.
@@ -22,11 +22,11 @@ BROKEN_IMPORT = (
     ValueError,
     Warning,
 )
-"""Errors at the import of a package that is missing, damaged or incompatible."""
+"""Errors on importing a package that is missing, damaged or incompatible."""
 
 
 class Refusal(Exception):
-    """A request that is rejected. Nothing was changed."""
+    """The request is rejected, and nothing was changed."""
 
     code = "undefined_code"
     """Stable identifier for programs, as in Placement's errors since 1.23."""
@@ -91,7 +91,7 @@ class CapacityExceeded(Conflict):
 
 
 class ConcurrentUpdate(Conflict):
-    """A generation is not the one that the caller named: another writer changed the object."""
+    """Another writer changed the object: it is not at the generation that the caller named."""
 
     code = "concurrent_update"
 
@@ -130,9 +130,9 @@ class Unavailable(Refusal):
 
 
 class PluginFailed(Refusal):
-    """A filter, weigher or driver of the operator raised an error or returned no result.
+    """An operator's own filter, weigher or driver raised an error or returned no result.
 
-    No decision was made. ``plugin`` is its ``NAME``; only operators may see ``why``.
+    No decision was made. ``plugin`` is the ``NAME`` of the plugin. Only operators may see ``why``.
     """
 
     code = "plugin_failed"
@@ -145,9 +145,9 @@ class PluginFailed(Refusal):
 
 
 class Doubtful(Unavailable):
-    """A commit without an acknowledgement: it may or may not have happened.
+    """The commit was not acknowledged: it may or may not have happened.
 
-    A retry is rejected if the first write was committed, so the caller must recognize its own.
+    If it happened, a retry is rejected. The caller must recognize its own first write.
     """
 
 
@@ -156,12 +156,12 @@ class Busy(Unavailable):
 
 
 class Collided(Busy):
-    """A conflict with another write rolled this one back. It may be retried at once."""
+    """A conflict with another writer rolled this write back. It may be retried at once."""
 
 
 class NotLetIn(Unavailable):
-    """The database rejects the login: a wrong password, user or database name. Not transient."""
+    """The database rejects the login (user, password or database name). Not transient."""
 
 
 class Unreachable(Unavailable):
-    """No connection to the database. Nothing happened; retry on another connection."""
+    """There is no connection to the database. Nothing was written; retry on a new connection."""

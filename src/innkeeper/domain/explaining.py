@@ -1,7 +1,7 @@
 """Explanations of scheduling decisions: filters, near misses, weights and the driver.
 
-Always true: only the fields ``host`` and ``alternates`` contain names of hosts. Callers without
-the right to see names get everything else.
+Always true: only the fields ``host`` and ``alternates`` contain names of hosts. Callers that may
+not see these names get all other fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Deciders:
-    """The configuration and seed of a decision; with the same table, the result is the same.
+    """The configuration and seed of a decision. Together with the host table, they determine it.
 
     ``weighers`` are pairs of a name and a multiplier.
     """
@@ -28,9 +28,9 @@ class Deciders:
 class Tally:
     """The number of hosts that one filter rejects.
 
-    ``removed`` counts those that passed all earlier filters, ``refused`` all that it rejects, and
-    ``alone`` those that no other filter rejects. ``counted`` is ``missing`` with numbers of
-    hosts, for administrators.
+    ``removed`` counts the rejected hosts that passed all earlier filters, ``refused`` all rejected
+    hosts, and ``alone`` those that no other filter rejects. ``counted`` is ``missing`` with
+    numbers of hosts, for administrators.
     """
 
     filter_name: str
@@ -44,7 +44,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why one filter rejects one host, and what the host lacks if the filter can tell."""
+    """The reason why one filter rejects one host, and (if known) what the host lacks."""
 
     filter_name: str
     reason: str
@@ -55,7 +55,8 @@ class Objection:
 class NearMiss:
     """A rejected host, with the filters that reject it.
 
-    ``shortage`` is the sum of the missing shares of all amounts: 0.25 is a quarter of one.
+    ``shortage`` is the sum of the missing fractions of all requested amounts. It is 0.25 if a
+    quarter of one amount is missing.
     """
 
     host: str
@@ -65,7 +66,10 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one filter for one host. ``is_requested`` says whether the filter applies."""
+    """The result of one filter for one host.
+
+    ``is_requested`` tells whether the request uses the filter.
+    """
 
     filter_name: str
     is_requested: bool
@@ -89,9 +93,10 @@ class HostAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The place of one server: the weight of its host when it was picked, and by weigher.
+    """The host that was picked for one server.
 
-    ``pools`` are the lending pools by class. ``alternates`` are tried if the host fails.
+    ``weight`` is the weight of the host when it was picked, and ``parts`` its weight by weigher.
+    ``pools`` are the lending pools by class. ``alternates`` are tried if the build fails.
     """
 
     host: str
@@ -103,7 +108,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A host that passed all filters, with its weight, and the weight by weigher."""
+    """A host that passed all filters, with its weight and the weights by weigher."""
 
     host: str
     weight: float
@@ -112,12 +117,12 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The hosts that servers would get, or why there is none.
+    """The hosts that the servers would get, or the reasons why they get none.
 
     ``tallies`` and ``nearest`` describe the search for the first server. If only some of the
-    servers find a host, ``then`` describes the search for the first one that does not.
-    ``has_dedicated`` says that the cloud has dedicated hosts. ``unread`` maps unknown hints to a
-    reason. ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
+    servers get a host, ``then`` describes the search for the first server without a host.
+    ``has_dedicated`` tells whether the cloud has dedicated hosts. ``unread`` maps each ignored
+    hint to the reason. ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
     """
 
     hosts: int
@@ -139,7 +144,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why no host was found for a server."""
+    """The reasons why no host was found for a server."""
 
     tallies: tuple[Tally, ...]
     nearest: tuple[NearMiss, ...]

@@ -15,9 +15,9 @@ ZONE_KEY = "availability_zone"
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named set of hosts with metadata. ``hosts`` are their names, the oldest host first.
+    """A named set of hosts with metadata. ``hosts`` are the names of the hosts, oldest first.
 
-    ``kind`` is set if a room manages the aggregate, and ``None`` if operators do.
+    ``kind`` is set if a room manages the aggregate, and ``None`` if operators manage it.
     """
 
     id: int
@@ -37,7 +37,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class ServerGroup:
-    """Servers of one project under one policy, see :class:`placing.GroupPolicy`.
+    """Servers of one project under one policy (see :class:`placing.GroupPolicy`).
 
     ``servers_per_host_max`` applies to anti-affinity only, where ``None`` means one.
     """
@@ -66,4 +66,4 @@ class GroupState:
 
 
 Members = Mapping[int, tuple[ServerId, ...]]
-"""The servers of groups that are not deleted, by the group's row."""
+"""The servers of each group, by the group's row id. Deleted servers are omitted."""

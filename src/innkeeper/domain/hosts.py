@@ -12,10 +12,11 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
 class Dedication:
-    """The dedication of a host that is not for general use; ``None`` is general use.
+    """The dedication of a host. A host for general use has ``None``.
 
-    ``POOLED`` hosts are in a host flavor's pool and take no servers. ``OPEN`` and ``CLOSED`` ones
-    belong to a pcloud: ``OPEN`` ones take servers that name the pcloud, ``CLOSED`` ones none.
+    ``POOLED`` hosts are in a host flavor's pool and take no servers. ``OPEN`` and ``CLOSED`` hosts
+    belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
+    servers.
 
     ``FREEPOOL`` hosts are kept for future leases and take no servers. ``LEASED`` hosts take
     servers that name the running reservation. ``ENDED`` hosts belonged to a reservation that is
@@ -33,11 +34,11 @@ class Dedication:
 OF_PCLOUDS = frozenset({Dedication.POOLED, Dedication.CLOSED, Dedication.OPEN})
 OF_LEASES = frozenset({Dedication.FREEPOOL, Dedication.LEASED, Dedication.ENDED})
 TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
-"""Dedications of hosts that no pcloud or reservation has."""
+"""Dedications of hosts that belong to no pcloud and no reservation."""
 
 
 class KeptRatio(NamedTuple):
-    """The effective ratio of one class of a dedicated host, and the host's own values.
+    """The effective ratio of one class on a dedicated host, and the host's own values.
 
     ``ratio`` is ``None`` while the host has no inventory of the class. ``max_unit`` is
     :data:`WHOLE` if one allocation may take all of the inventory.
@@ -55,8 +56,8 @@ WHOLE = 0
 class InventoryReport:
     """One resource class in an agent's report.
 
-    Fields of ``None`` keep their present value, which an operator may have set through
-    Placement. A new host gets the defaults of this service.
+    A field that is ``None`` keeps its present value, which an operator may have set through
+    Placement. On a new host it gets the default of this service.
     """
 
     total: int
@@ -67,10 +68,10 @@ class InventoryReport:
     allocation_ratio: float | None = None
 
     def onto(self, present: Inventory | None, default_ratio: float) -> Inventory:
-        """Apply this report to the present inventory, if there is one."""
+        """Return the inventory that results from this report and the present inventory, if any."""
         if present is None:
             present = Inventory(self.total, max_unit=self.total, allocation_ratio=default_ratio)
-        # A max_unit that was the total follows the total.
+        # If max_unit was equal to the total, it stays equal.
         is_whole = present.max_unit == present.total
         return Inventory(
             total=self.total,
@@ -90,9 +91,9 @@ def _first(reported: Any, present: Any) -> Any:
 class HostReport:
     """One host in an agent's report.
 
-    ``servers`` are the ids of the servers on the host, and ``not_running`` the power states of
-    those that do not run; ``None`` means not reported. A capability is a number, a text or a
-    list, with its unit in the name.
+    ``servers`` are the ids of the servers on the host. ``not_running`` has the power states of the
+    servers that are not running. ``None`` means not reported. A capability is a number, a string
+    or a list; its name contains the unit.
     """
 
     name: str
@@ -114,8 +115,8 @@ class HostReport:
 class ProviderReport:
     """The part of a host's report that concerns its provider.
 
-    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` were in the last
-    report and are missing in this one.
+    ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` were in the
+    previous report and are missing from this one.
     """
 
     name: str
@@ -138,7 +139,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class HostDefaults:
-    """Defaults for new hosts, where the agent reports nothing else.
+    """Defaults for new hosts, for values that the agent does not report.
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
     """

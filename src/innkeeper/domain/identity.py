@@ -13,21 +13,21 @@ from datetime import datetime
 DEFAULT_DOMAIN_ID = "default"
 DEFAULT_DOMAIN_NAME = "Default"
 ROLES = ("admin", "member", "reader", "service")
-"""Roles that the first start creates; more can be added."""
+"""The roles that the first start creates. More roles can be added."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentIdentity:
-    """An agent with its own credential. ``hosts`` are patterns of the host names it may report.
+    """An agent with its own credential. ``hosts`` are patterns for the hosts that it may report.
 
-    Without patterns, it may report any host that no other agent reports.
+    Without patterns, the agent may report any host that no other agent reports.
     """
 
     agent_name: str
     hosts: tuple[str, ...] = ()
 
     def may_report(self, host_name: str) -> bool:
-        """Whether the patterns allow a host."""
+        """Return whether a pattern matches the host's name, or there are no patterns."""
         return not self.hosts or any(
             fnmatch.fnmatchcase(host_name, pattern) for pattern in self.hosts
         )
@@ -130,7 +130,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CatalogService:
-    """An API in the service catalog; ``path`` is its prefix under the address of this service."""
+    """An API in the service catalog. ``path`` is its prefix under the address of this service."""
 
     id: str
     name: str
@@ -140,7 +140,7 @@ class CatalogService:
 
 @dataclass(frozen=True, slots=True)
 class AgentCredential:
-    """The credential of one agent; only a hash of its secret is stored."""
+    """The credential of one agent. Only a hash of its secret is stored."""
 
     id: str
     agent_name: str

@@ -27,7 +27,7 @@ HostIndex = NewType("HostIndex", int)
 
 
 class Bookmark(NamedTuple):
-    """A position in the change feed: number and time of the last row that was read."""
+    """A position in the change feed: the id and the time of the last row that was read."""
 
     id: ChangeId
     told_at: datetime | None
@@ -44,17 +44,17 @@ _LOOSE_UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class IdSource(Protocol):
-    """Generates identifiers: at random in production, by counting in simulations."""
+    """Generates identifiers. They are random in production, and counted up in simulations."""
 
     def uuid(self) -> str:
-        """Return a new UUID in canonical form; later UUIDs sort behind earlier ones."""
+        """Return a new UUID in canonical form. Later UUIDs sort after earlier ones."""
 
     def seed(self) -> int:
         """Return a new 63-bit seed for the random choices of a decision."""
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Normalize a UUID without dashes, in braces or as a URN; ``None`` for other texts."""
+    """Normalize a UUID without dashes, in braces or as a URN. Return ``None`` for other text."""
     if UUID_PATTERN.fullmatch(text) is not None:
         return text
     bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "")
@@ -65,5 +65,5 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether ``text`` is a UUID in any form that :func:`canonical_uuid` accepts."""
+    """Return whether ``text`` is a UUID in any form that :func:`canonical_uuid` accepts."""
     return canonical_uuid(text) is not None

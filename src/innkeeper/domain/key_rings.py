@@ -1,10 +1,10 @@
-"""Key rings seal build plan entries and stored secrets: the first key seals, every key opens.
+"""Key rings for build plan entries and stored secrets. The first key seals, every key opens.
 
-Each room defines its text format, what it binds a box to, and its error for a box that does not
-open.
+Each room defines its own text format, the data that a box is bound to, and the error for a box
+that does not open.
 
-Always true: a box is an AES-256-GCM ciphertext behind its nonce. It opens only with the key that
-sealed it and the same bound bytes. The id of a key reveals nothing about the key.
+Always true: a box is a nonce followed by an AES-256-GCM ciphertext. It opens only with the key
+that sealed it and the same bound bytes. The id of a key reveals nothing about the key.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ class KeyRing:
         try:
             return self._by_id[used_id].decrypt(nonce, sealed, bound)
         except (InvalidTag, KeyError, ValueError) as error:
-            # A box too short for a nonce is a ValueError.
+            # A box that is too short for a nonce raises a ValueError.
             raise NotOpened from error
 
 
 def key_id(key: bytes, purpose: bytes) -> str:
-    """The id of a key that serves this purpose, in hexadecimal digits."""
+    """Return the id of a key for this purpose, as hexadecimal digits."""
     return hmac.digest(key, purpose, "sha256")[:KEY_ID_BYTES].hex()
 
 
 def text_of(raw: bytes) -> str:
-    """Bytes as URL-safe base64, padded."""
+    """Encode bytes as padded URL-safe base64."""
     return base64.urlsafe_b64encode(raw).decode()
 
 
@@ -77,14 +77,14 @@ def bytes_of(text: str) -> bytes:
 
 
 def unpadded_text_of(raw: bytes) -> str:
-    """Bytes as URL-safe base64 without padding."""
+    """Encode bytes as URL-safe base64 without padding."""
     return text_of(raw).rstrip("=")
 
 
 def unpadded_bytes_of(text: str) -> bytes:
-    """The bytes of an unpadded text. Raises :class:`NotOpened` for any but its only spelling."""
+    """Decode unpadded URL-safe base64. Raises :class:`NotOpened` for a non-canonical encoding."""
     raw = bytes_of(text + "=" * (-len(text) % 4))
-    # The decoder ignores spare bits of the last letter, and letters that base64 does not have.
+    # The decoder ignores spare bits of the last character, and characters outside the alphabet.
     if unpadded_text_of(raw) != text:
         raise NotOpened
     return raw

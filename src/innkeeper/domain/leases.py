@@ -1,6 +1,6 @@
 """Types of the leases room: whole hosts that are reserved for a window of time.
 
-Source: the seed about reservations, of which only those of hosts are implemented.
+Source: the seed about reservations. Only reservations of whole hosts are implemented.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid
 
 NAME_MAX = 80
 HOSTS_MAX = 100
-"""Per lease. All hosts of a lease change hands in one transaction, which blocks other writers."""
+"""Per lease. A lease gets all of its hosts in one transaction, which blocks other writers."""
 RESERVATIONS_MAX = HOSTS_MAX
 """Per lease. Every reservation has at least one host."""
 
@@ -34,14 +34,14 @@ class LeaseEventState:
 
 
 class LeaseStatus:
-    """The status of a lease; computed from its two events, and not stored."""
+    """The status of a lease. It is computed from the lease's two events, and not stored."""
 
     PENDING = "pending"
     STARTING = "starting"
-    """The window has begun, and some of the hosts still run other projects' servers."""
+    """The window has begun, but some of the hosts still run servers of an earlier lease."""
     ACTIVE = "active"
     ENDING = "ending"
-    """The window is over, and some of the hosts still run servers."""
+    """The lease is over, but some of its hosts still run servers."""
     ENDED = "ended"
 
 
@@ -66,7 +66,7 @@ class LeaseEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """One line of a lease: between ``hosts_min`` and ``hosts_max`` whole hosts."""
+    """A part of a lease: between ``hosts_min`` and ``hosts_max`` whole hosts."""
 
     id: int
     uuid: str
@@ -76,7 +76,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A window of time and its reservations. ``ended_at`` is when the end event began."""
+    """Reservations for a window of time. ``ended_at`` is the time when the end event began."""
 
     id: int
     uuid: str
@@ -134,7 +134,7 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class AvailableHost:
-    """A usable host of the freepool. ``dedication`` says whether a reservation has it now."""
+    """A usable host of the freepool. ``dedication`` tells whether a reservation uses it now."""
 
     host_id: int
     provider_uuid: ProviderUuid
@@ -143,7 +143,7 @@ class AvailableHost:
 
 @dataclass(frozen=True, slots=True)
 class FreepoolHost(Liveness):
-    """A host of the freepool in the administrators' view. ``amounts`` are totals by class."""
+    """A host of the freepool, as administrators see it. ``amounts`` are totals by class."""
 
     host_id: int
     name: str

@@ -59,7 +59,11 @@ def parse_pattern(text: str) -> Pattern | None:
 
 @dataclass(frozen=True, slots=True)
 class TagCondition:
-    """The tags that a server must and must not have, all or any of them."""
+    """Conditions on the tags of a server; an empty one is ignored.
+
+    The server must have all tags in ``every`` and any in ``some``. It must not have all tags in
+    ``not_every``, nor any in ``not_some``.
+    """
 
     every: tuple[str, ...] = ()
     some: tuple[str, ...] = ()
@@ -83,8 +87,8 @@ class ServerSelection:
     A column must have one of its values in ``exact``, and match its pattern in ``like``. A server
     must meet one condition of each tuple in ``states``. ``availability_zone`` is the zone of the
     server's host, or the requested zone for a server without a host. ``sort`` has columns and
-    whether each descends; ties are broken by the newest row. ``marker`` is the last server of the
-    previous page.
+    whether each descends; for ties, the newest row comes first. ``marker`` is the last server of
+    the previous page.
     """
 
     limit: int
@@ -105,8 +109,8 @@ class ServerSelection:
 class FlavorSelection:
     """Filters and order for a list of flavors.
 
-    ``is_public`` of ``None`` selects public and private flavors. With a ``project_id``, public
-    flavors are joined by those that are shared with the project.
+    If ``is_public`` is ``None``, public and private flavors are listed. With a ``project_id``, the
+    private flavors that are shared with the project are listed with the public ones.
     """
 
     is_public: bool | None = True
@@ -123,9 +127,9 @@ class ImageSelection:
     """Filters and order for a list of images.
 
     A field must have one of its values in ``exact``. Only images that the project ``viewer`` may
-    see are listed; ``None`` sees all. Community images of other projects are listed
-    ``with_community`` only. ``accepts`` filters by tags and properties, which have no column.
-    ``sort`` has fields and whether each descends; the id is the last of them.
+    see are listed; ``None`` may see all. Community images of other projects are listed only if
+    ``with_community`` is set. ``accepts`` filters by tags and properties, which have no column.
+    ``sort`` has fields and whether each descends. Its last field is the id.
     """
 
     exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ class Initiator:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The result of a request to move a server: a migration, or a fault if no host was found.
+    """The result of a request to move a server: a migration, or a ``fault`` if no host was found.
 
     With a ``fault`` the server is unchanged and nothing is allocated for the move.
     ``counted_fault`` is ``fault`` with numbers of hosts, for administrators.
@@ -83,15 +83,15 @@ class MigrationStatus:
 
 _S = MigrationStatus
 IN_FLIGHT = frozenset({_S.ACCEPTED, _S.MIGRATING, _S.POST_MIGRATING, _S.PREPARING, _S.RUNNING})
-"""The server is on its source as far as is known, and has allocations on its destination."""
+"""The server is presumably still on its source, but has allocations on its destination."""
 MAY_CHANGE_HOSTS = IN_FLIGHT | {_S.FINISHED, _S.REVERTING}
-"""The server may soon be on the other one of its two hosts."""
+"""The server may still change to the other of its two hosts."""
 LEFT_AT_DESTINATION = frozenset({_S.REVERTING, _S.CANCELLING, _S.FAILING})
 """The host that still has to clean up is the destination, not the source."""
 OPEN = MAY_CHANGE_HOSTS | LEFT_AT_DESTINATION | {_S.CONFIRMING, _S.DONE}
 """The migration may still have allocations; in all other statuses it has none."""
 COUNTED_TWICE = frozenset({_S.MIGRATING, _S.POST_MIGRATING, _S.FINISHED})
-"""A resized server counts against its quota with the larger of its two flavors."""
+"""A resized server counts against the quota with the larger of its two flavors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class Migration:
     """A move of a server to another host or to another flavor.
 
     ``uuid`` is also a consumer: it has the allocations on the host where the server is not at
-    the moment. ``old_state`` is the server's state before the move. Flavors have the form in
-    which servers keep them.
+    the moment. ``old_state`` is the server's state before the move. Flavors have the same form
+    as in a server's row.
     """
 
     id: int
@@ -124,7 +124,7 @@ class Migration:
 
     @property
     def is_open(self) -> bool:
-        """Whether the migration is not over, cleanup included."""
+        """Whether the migration or its cleanup is still in progress."""
         return self.status in OPEN
 
     @property
@@ -193,9 +193,9 @@ class ActionName:
 
 @dataclass(frozen=True, slots=True)
 class ActionEvent:
-    """One step of an action on one host. ``result`` is ``None`` while it runs.
+    """One step of an action on one host. ``result`` is ``None`` while the step runs.
 
-    ``provider_uuid`` is the host's, or ``None`` if the host was deleted.
+    ``provider_uuid`` is the host's provider, or ``None`` if the host was deleted.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Parsing of numbers in texts of operators.
+"""Parse numbers in text that operators write.
 
-Always true: only finite numbers are accepted, in ASCII digits and without underscores.
+Always true: only finite numbers in ASCII digits, without underscores, are accepted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 
 
 def number_of(text: str) -> float | None:
-    """Parse a number; None for any other text."""
+    """Parse a number. Return ``None`` for any other text."""
     try:
         number = float(text)
     except ValueError:
@@ -18,7 +18,7 @@ def number_of(text: str) -> float | None:
 
 
 def whole_of(text: str) -> int | None:
-    """Parse a whole number of any size; None for any other text."""
+    """Parse a whole number of any size. Return ``None`` for any other text."""
     try:
         number = int(text)
     except ValueError:
@@ -27,7 +27,7 @@ def whole_of(text: str) -> int | None:
 
 
 def is_boundless(text: str) -> bool:
-    """Whether a text is a spelling of infinity or of NaN."""
+    """Return whether a text spells infinity or NaN."""
     try:
         return not math.isfinite(float(text))
     except ValueError:
@@ -35,5 +35,5 @@ def is_boundless(text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    # Python parses the digits of every script; most readers would take them for a typo.
+    # Python also accepts digits of other scripts, and underscores, which are likely typos.
     return text.isascii() and "_" not in text

@@ -18,25 +18,25 @@ HOST_FLAVOR_KIND = "host_flavor"
 PCLOUD_KIND = "pcloud"
 """Kinds of aggregates; see :class:`innkeeper.domain.grouping.Aggregate`."""
 HOST_NAME_MAX = 243
-"""With its prefix, a name is a key of at most 255 characters."""
+"""A name and its prefix form a key of at most 255 characters."""
 HOST_NAME_PATTERN = r"^(?!\s)(?!\.{1,2}$)[^:/\u0000-\u001f\u007f-\u009f]+(?<!\s)$(?!\n)"
-"""Also used in schemas. A name is part of a key, where ``:`` separates, and of a URL path, where
-``.`` and ``..`` have a meaning."""
+"""Also used in schemas. A name is part of a key, where ``:`` is the separator. It is also part of a
+URL path, where ``.`` and ``..`` have a special meaning."""
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
 """Bounds of allocation ratios. With a smaller ratio, no machine has any capacity."""
 SILENT_S = 600.0
-"""A host counts as full if its agent is silent for longer. Restarts of agents and short network
-failures take less time, and must not add a host, which stays and costs money."""
+"""A host counts as full if its agent is down for longer. Restarts of agents and short network
+failures take less time. They must not add a host, because the host would stay and be billed."""
 AUTO_MARK = "~auto-"
 """Separates the pcloud's name from a number in the names of hosts that were added automatically.
-The name of a machine contains no ``~``, so the two cannot collide."""
+Names of machines contain no ``~``, so they cannot collide with these names."""
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 _NOT_IN_HOST_NAMES = re.compile(r"[:/\u0000-\u001f\u007f-\u009f]")
 
 
 @dataclass(frozen=True, slots=True)
 class HostFlavor:
-    """A type of whole hosts. ``id`` is the row's, ``flavor_id`` the public one.
+    """A type of whole hosts. ``id`` is the row id, ``flavor_id`` the public id.
 
     An allocated host uses ``units`` of its owner's quota.
     """
@@ -56,12 +56,12 @@ class SizePolicy:
 
     The pcloud has at least ``hosts_min`` hosts. A host is added when all are full, up to
     ``hosts_max``. A host that was empty for ``idle_s`` is released if another host has room for
-    new servers; an ``idle_s`` of ``None`` never releases a host.
+    new servers. If ``idle_s`` is ``None``, no host is released.
 
     A host is full if it has fewer than ``vcpus_min`` vcpus left. It is also full if it has less
     left of some class than the largest amount that one server of the pcloud uses. A host without
     allocations is not full. A host that is closed, disabled, forced down or in maintenance
-    counts as full, and so does one whose agent is silent for :data:`SILENT_S`.
+    counts as full, and so does a host whose agent has been down for :data:`SILENT_S`.
     """
 
     hosts_min: int
@@ -76,9 +76,10 @@ class SizePolicy:
 class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is the owner.
 
-    Ratios of ``None`` keep the hosts' own. With ``is_automatic``, requests that name no pcloud
-    may use the hosts as well; :func:`consenting` gives the projects. The ratios were applied to
-    hosts up to the row ``rolled_out_to``, or to all hosts if that is ``None``.
+    A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, requests that name no
+    pcloud may use the hosts as well. :func:`consenting` returns the projects that may do so.
+    The ratios were applied to hosts up to the row ``rolled_out_to``, or to all hosts if it is
+    ``None``.
     """
 
     id: int
@@ -107,7 +108,7 @@ class Pcloud:
 
 
 def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
-    """The projects whose requests may use an automatic pcloud without naming it.
+    """Return the projects whose requests may use an automatic pcloud without naming it.
 
     ``projects`` maps the projects that may use the pcloud to whether they accepted. The owner
     needs no acceptance. Other projects do, because the owner of the hosts sees their servers and
@@ -121,23 +122,23 @@ def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
 
 
 def is_host_name(text: str) -> bool:
-    """Whether this is a valid name for a host of a pcloud."""
+    """Return whether ``text`` is a valid name for a host of a pcloud."""
     return len(text) <= HOST_NAME_MAX and _HOST_NAME.match(text) is not None
 
 
 def beginning_of_host_names(pcloud_name: str) -> str:
-    """The prefix of generated host names: the pcloud's name, with ``-`` for invalid characters."""
+    """Return the pcloud's name, with ``-`` for characters that are invalid in host names."""
     return _NOT_IN_HOST_NAMES.sub("-", pcloud_name)
 
 
 def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> bool:
-    """Whether the pcloud allows new servers on a host."""
+    """Return whether the pcloud allows new servers on a host."""
     return is_enabled and not is_replaced and maintenance is None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolHost(Liveness):
-    """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set if it is in use.
+    """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set while allocated.
 
     ``maintenance`` is the reason why the host takes no new servers, or ``None``. A replaced host
     leaves its pcloud as soon as it is empty.
@@ -162,8 +163,8 @@ class PcloudHost(Liveness):
     """A host of a pcloud, under the name that its owner gave it.
 
     ``hostname`` and the ids are not shown to users. ``units`` are those of the flavor at the time
-    of the allocation. An ``is_replaced`` host gave its name to another host, and returns to the
-    pool once it is empty. It uses no units while it is out of order.
+    of the allocation. A replaced host gave its name to another host, and returns to the pool once
+    it is empty. A replaced host that is out of order uses no units.
     """
 
     host_id: int
@@ -197,14 +198,14 @@ class PcloudHost(Liveness):
         return not self.is_replaced or self.units > 0
 
     def is_in_order(self, now: datetime, service_down_time_s: float) -> bool:
-        """Whether the host is up, enabled and not in maintenance."""
+        """Return whether the host is up, enabled and not in maintenance."""
         is_up = self.is_up(now, service_down_time_s)
         return is_up and not self.is_disabled and self.maintenance is None
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """What the owner of a pcloud may see of a server on its hosts."""
+    """The facts that a pcloud's owner may see about a server on its hosts."""
 
     server_uuid: ServerId
     project_id: str
@@ -212,7 +213,7 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class BillingPeriod:
-    """The time of one host in a pcloud, from allocation to release, as it is billed."""
+    """The time for which one host of a pcloud is billed, from its allocation to its release."""
 
     id: int
     pcloud_uuid: str
@@ -224,7 +225,7 @@ class BillingPeriod:
     ended_at: datetime | None
 
     def hours_in(self, start: datetime, stop: datetime) -> float:
-        """Hours of this period between ``start`` and ``stop``."""
+        """Return the hours of this period between ``start`` and ``stop``."""
         return hours_between(self.started_at, self.ended_at, start, stop)
 
 
@@ -232,7 +233,7 @@ class BillingPeriod:
 class PcloudAction:
     """An action on a pcloud or on one of its hosts.
 
-    ``owner_id`` is the owner after the action; rows of older versions lack it.
+    ``owner_id`` is the owner after the action. Rows from older releases lack it.
     """
 
     id: int

@@ -1,16 +1,17 @@
 """Types of the placement room: providers, allocations, consumers and claims.
 
-Source: the seed *Resource Providers*, and the Placement API reference for what it leaves open.
+Source: the seed *Resource Providers*, and the Placement API reference for what the seed leaves
+open.
 
 Always true of pools:
 
 - A *pool* is a provider that has the trait :data:`SHARES` and cannot hold servers.
 - A pool *serves* a host if any provider of the host's tree is in one of the pool's aggregates.
-- A host *borrows* a class from the pools that serve it if its own capacity of the class is less
-  than one unit, whatever is allocated from it. It borrows no other class.
+- A host *borrows* a class from the pools that serve it only if its own capacity of the class is
+  less than one unit. Existing allocations make no difference.
 
-Three places implement this: the host table for decisions, the systems for a page of hosts, and
-one query for sums over all hosts. Tests prove that they agree.
+Three places implement these rules: the host table for decisions, the systems for a page of hosts,
+and one query for sums over all hosts. Tests prove that they agree.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class NamedThing:
 
     @property
     def is_custom(self) -> bool:
-        """Whether an operator created it; standard names come from OpenStack's libraries."""
+        """Whether an operator created it. Standard names come from OpenStack's libraries."""
         return self.name.startswith(CUSTOM_PREFIX)
 
 
@@ -94,10 +95,10 @@ class InventoryLine:
 
 @dataclass(frozen=True, slots=True)
 class ProviderQuery:
-    """Filters for a list of providers; an empty filter matches all.
+    """Filters for a list of providers. An empty filter matches all providers.
 
     A provider must be in one aggregate of *every* set in ``member_of``, and in none of
-    ``not_member_of``; the same holds for traits with ``required`` and ``forbidden``. The amounts
+    ``not_member_of``. The same applies to traits with ``required`` and ``forbidden``. The amounts
     in ``resources`` must fit into the free capacity.
     """
 
@@ -123,8 +124,8 @@ class TypeUsage:
 class ProviderView:
     """The inventories and usages of one provider at one generation.
 
-    All of it was read in one transaction, or from one row of the host table. A claim that finds
-    the generation unchanged therefore proves the amounts as well.
+    All values were read in one transaction, or from one row of the host table. If a claim finds
+    the generation unchanged, the amounts are unchanged as well.
     """
 
     id: ProviderId
@@ -140,11 +141,11 @@ Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
 
 @dataclass(frozen=True, slots=True)
 class ConsumerClaim:
-    """The complete new allocations of one consumer; empty amounts delete all of them.
+    """All new allocations of one consumer. Empty amounts delete its allocations.
 
     ``seen`` is the consumer's expected generation, or ``None`` if it must not exist yet.
-    ``is_new_id`` promises that the id was generated for this claim, so that there is nothing to
-    look up or to replace.
+    ``is_new_id`` promises that the id was generated for this claim. The consumer then has no
+    allocations to look up or to replace.
     """
 
     uuid: ConsumerUuid

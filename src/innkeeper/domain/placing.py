@@ -84,15 +84,16 @@ Expression = tuple[Any, ...]
 class RequestSpec:
     """A request: amounts per server, the number of servers, and conditions on their hosts.
 
-    ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds; a
-    host whose agent is silent since before ``now_s - silence_max_s`` counts as down.
-    ``flavor_specs`` are the flavor's extra specs, unparsed, for filters that compare them with
-    aggregate metadata. ``turn`` numbers the first random draw: servers that are requested one by
-    one, with ``turn`` counted up, get the same hosts as servers that are requested together.
+    ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds. A
+    host is down if its agent was last seen before ``now_s - silence_max_s``. ``flavor_specs`` are
+    the flavor's extra specs, unparsed, for filters that compare them with aggregate metadata.
+    ``turn`` is the number of the first random draw. Servers that are requested one by one, with
+    ``turn`` counted up, get the same hosts as servers that are requested together.
 
     Hosts are given by name. ``same_hosts`` and ``different_hosts`` are the hosts of the servers
-    in the hints of those names; without a ``same_host`` hint, ``same_hosts`` is ``None``.
-    ``refused_hosts`` are excluded because the server is already there, or failed there.
+    that the hints ``same_host`` and ``different_host`` name. Without a ``same_host`` hint,
+    ``same_hosts`` is ``None``. ``refused_hosts`` are excluded because the server is already on
+    them, or failed on them.
 
     ``pclouds`` are the ids of the acceptable pclouds, and ``pcloud_host`` is the name of a host
     in one of them. A request for new servers without ``pclouds`` may also use the hosts of the
@@ -151,9 +152,9 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """An amount that a server takes from a pool, because its host has none of that class.
+    """An amount that a server takes from a pool, because its host has no capacity of that class.
 
-    ``index`` is the row in the pool table.
+    ``index`` is the pool's row in the pool table.
     """
 
     index: HostIndex
@@ -164,10 +165,10 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The place of one server: a host, and loans from pools. ``index`` is the row of the host.
+    """The host of one server, and its loans from pools. ``index`` is the row of the host.
 
-    ``alternates`` are the next best hosts, in order, in case a build on this one fails. ``parts``
-    are the weights by weigher, where they were requested.
+    ``alternates`` are the next best hosts, in order. They are tried if the build on this host
+    fails. ``parts`` are the weights by weigher, if they were requested.
     """
 
     index: HostIndex
@@ -181,10 +182,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """One entry per placed server, in order, and the counts of hosts and filters.
+    """One entry per placed server, in order, with the counts of hosts and the removals by filter.
 
-    ``seen`` holds the generation at which each provider of the plan, pools included, had enough
-    capacity; a claim compares it.
+    ``seen`` has the generation at which each provider of the plan, pools included, had enough
+    capacity. A claim compares these generations.
     """
 
     entries: tuple[Entry, ...]

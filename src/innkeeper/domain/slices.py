@@ -1,4 +1,4 @@
-"""The settings in typed slices, one for each consumer.
+"""The settings in typed slices, one for each part of the service.
 
 ``innkeeper.settings`` reads them, and ``wiring`` passes each slice to the rooms that need it.
 
@@ -17,7 +17,7 @@ from innkeeper.domain.amounts import UNIT_MAX
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 YEAR_S = 366 * 24 * 3600
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
-"""At most a year: a longer time is a typo, and may overflow a datetime."""
+"""At most a year. A longer time is probably a typo, and may overflow a datetime."""
 Days = Annotated[int, msgspec.Meta(ge=0, le=100 * 366)]
 """How long rows are kept; 0 keeps them forever."""
 FEW_MAX = 1000
@@ -38,15 +38,15 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Each of the ``apis`` has a prefix; one of the prefixes may be empty. ``public_url`` replaces
     the URL of the request in links. ``tls_cert`` and ``tls_key`` enable TLS; ``tls_client_ca``
-    also requires a client certificate of that authority. ``X-Forwarded-For`` is accepted from the
-    networks in ``trusted_proxies`` only.
+    also requires client certificates signed by that CA. ``X-Forwarded-For`` is accepted only from
+    the networks in ``trusted_proxies``.
 
-    ``image_bytes_max`` limits uploads of images, which are measured and not stored;
+    ``image_bytes_max`` limits uploads of images, which are measured and not stored.
     ``body_bytes_max`` limits all other bodies. ``requests_max``, ``bodies_bytes_max`` and
-    ``connections_max`` apply to one process. ``client_timeout_s`` applies to the head of a
-    request, and to each read of its body. CORS is enabled for ``cors_allowed_origins``. With
-    several ``workers``, that many processes share the port; a process that makes no progress for
-    ``worker_timeout_s`` is killed and restarted.
+    ``connections_max`` apply to one process. ``client_timeout_s`` limits the time to receive the
+    head of a request, and each wait for more of its body. CORS is enabled for
+    ``cors_allowed_origins``. With several ``workers``, that many processes share the port. A
+    process that makes no progress for ``worker_timeout_s`` is killed and restarted.
     """
 
     host: str = "127.0.0.1"
@@ -101,10 +101,11 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The database and its timeouts.
 
-    By default the database is a SQLite file in ``data_dir``, and the encryption key another file
-    there. ``database_is_shared`` says whether other processes use the same database.
-    ``busy_timeout_s`` limits the wait for locks. The database server ends a transaction that is
-    idle for ``idle_timeout_s``. A start waits ``database_wait_s`` for a missing database.
+    By default, the database is a SQLite file in ``data_dir``, and the encryption key is another
+    file in that directory. ``database_is_shared`` says whether other processes use the same
+    database. ``busy_timeout_s`` limits the wait for locks. The database server ends a transaction
+    that is idle for ``idle_timeout_s``. On startup, the service waits up to ``database_wait_s``
+    for an unreachable database.
     """
 
     data_dir: str = "innkeeper-data"
@@ -125,11 +126,13 @@ class Authenticating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Authentication and policy.
 
     ``auth`` is ``none`` (the token itself names the caller), ``builtin`` (the Identity API of
-    this service) or ``keystone`` (a Keystone at ``keystone_url`` validates tokens, and this
-    service logs in there as ``keystone_user``). Without ``enforce_new_defaults`` the legacy
-    defaults of policy rules also grant access; without ``enforce_scope`` a system token does.
-    After ``login_failures_free`` failed logins in a row, each further attempt must wait, twice
-    as long every time, up to ``login_wait_max_s``.
+    this service) or ``keystone``. With ``keystone``, the Keystone at ``keystone_url`` validates
+    tokens, and this service logs in to it as ``keystone_user``.
+
+    Without ``enforce_new_defaults``, the legacy defaults of policy rules also grant access.
+    Without ``enforce_scope``, rules about projects also accept tokens for the whole system. After
+    ``login_failures_free`` failed logins in a row, each further attempt must wait. The wait
+    doubles every time, up to ``login_wait_max_s``.
     """
 
     auth: Literal["none", "builtin", "keystone"] = "builtin"
@@ -155,12 +158,12 @@ RecordWish = Literal["none", "failed", "all"]
 
 
 class Scheduling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scheduler; higher weights win.
+    """The scheduler. Higher weights win.
 
-    Drivers, filters, weighers and sets of weighers are given by their names in the catalogues;
-    plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
-    attempt. ``explain_decisions`` controls what is stored with servers, and ``record_decisions``
-    the files from which decisions can be replayed.
+    Drivers, filters, weighers and sets of weighers are given by their names in the catalogues.
+    Plugins are given as ``package.module:name``. ``build_attempts_max`` includes the first
+    attempt. ``explain_decisions`` controls how much of an explanation is stored with a server.
+    ``record_decisions`` controls which decisions are recorded in files, for replays.
     """
 
     scheduler_driver: str = "all_at_once"
@@ -242,7 +245,7 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of this zone, and the keys of its build plans.
 
-    The first ``build_plan_encryption_key`` seals entries, and all of them open entries. Without a
+    The first ``build_plan_encryption_key`` seals entries, and every key opens entries. Without a
     key, this zone makes no plans for other zones. Entries expire after ``build_plan_lifetime_s``.
     """
 
@@ -252,10 +255,10 @@ class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Search for allocation candidates, and retries; named as in OpenStack's Placement.
+    """Search for allocation candidates, and retries. The names are those of OpenStack's Placement.
 
     A search stops at ``max_allocation_candidates``. ``depth-first`` returns all candidates of one
-    tree before those of the next; ``breadth-first`` returns one of each tree in turn.
+    tree before those of the next. ``breadth-first`` returns one candidate of each tree in turn.
     ``allocation_conflict_retry_count`` includes the first attempt.
     """
 
@@ -283,7 +286,7 @@ class Settings(msgspec.Struct, frozen=True):
     def is_one_of_several(self) -> bool:
         """Whether other processes may write rows that this one caches.
 
-        By default, a database server is taken to be shared, and a file is not.
+        By default, a database server counts as shared, and a database file does not.
         """
         is_shared = self.storing.database_is_shared
         if is_shared is None:

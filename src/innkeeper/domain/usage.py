@@ -12,14 +12,17 @@ SECONDS_PER_HOUR = 3600
 def hours_between(
     began_at: datetime, ended_at: datetime | None, start: datetime, stop: datetime
 ) -> float:
-    """Hours of a run that lie between ``start`` and ``stop``. ``ended_at`` is None if it runs."""
+    """Return the hours of a run between ``start`` and ``stop``.
+
+    ``ended_at`` is ``None`` while the run lasts.
+    """
     end = stop if ended_at is None else min(ended_at, stop)
     return max(0.0, (end - max(began_at, start)).total_seconds() / SECONDS_PER_HOUR)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRun:
-    """What usage reports need of a server."""
+    """The facts about a server that usage reports need."""
 
     row: int
     uuid: str
@@ -34,7 +37,7 @@ class ServerRun:
     deleted_at: datetime | None
 
     def hours_in(self, start: datetime, stop: datetime) -> float:
-        """Hours between ``start`` and ``stop`` in which the server existed."""
+        """Return the hours between ``start`` and ``stop`` in which the server existed."""
         if self.launched_at is None:
             return 0.0
         return hours_between(self.launched_at, self.deleted_at, start, stop)
@@ -42,7 +45,7 @@ class ServerRun:
 
 @dataclass(frozen=True, slots=True)
 class ServerUsage:
-    """Hours of servers, and the same hours multiplied by their vcpus, memory and disk."""
+    """Server hours, also multiplied by the servers' vcpus, memory and disk."""
 
     hours: float = 0.0
     vcpu_hours: float = 0.0
@@ -51,7 +54,7 @@ class ServerUsage:
 
 
 def total(runs: Sequence[ServerRun], start: datetime, stop: datetime) -> ServerUsage:
-    """Add up the usage of these runs between two moments."""
+    """Add up the usage of these runs between ``start`` and ``stop``."""
     hours = [run.hours_in(start, stop) for run in runs]
     pairs = list(zip(runs, hours, strict=True))
     return ServerUsage(

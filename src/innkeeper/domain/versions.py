@@ -1,4 +1,4 @@
-"""Microversions of APIs, our own and those that are called."""
+"""Microversions of APIs: of this service, and of the services that it calls."""
 
 from __future__ import annotations
 

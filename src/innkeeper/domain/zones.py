@@ -1,4 +1,4 @@
-"""Types of the zones room: entries of build plans, and what they are bound to."""
+"""Types of the zones room: entries of build plans, and the scopes that they are bound to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from innkeeper.domain.ids import ServerId
 
 KEY_DIGITS = (32, 64)
-"""128 bits, as in the seed *Distributed Scheduler*, or 256."""
+"""The lengths of a key: 128 bits, as in the seed *Distributed Scheduler*, or 256 bits."""
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 
@@ -22,7 +22,7 @@ class Destination:
     """The server to create and its host. Only the zone that made the plan can read it.
 
     The server's id is part of the plan, so a second execution of the entry finds the server.
-    ``provider_uuid`` detects that the host's name was reused for another host.
+    ``provider_uuid`` shows whether the host's name was reused for another host.
     """
 
     server_id: ServerId
@@ -34,7 +34,7 @@ class Destination:
 class EntryScope:
     """The project and the request that an entry is valid for.
 
-    They are not part of the entry: the zone computes them from the request that brings it.
+    They are not part of the entry: the zone computes them from the request that contains it.
     """
 
     project_id: str
@@ -51,7 +51,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One server of a plan inside this zone; a higher weight is better."""
+    """One server of a plan inside this zone. A higher weight is better."""
 
     destination: Destination
     weight: float
@@ -66,13 +66,13 @@ class Offer:
 
 
 def digest(request: Mapping[str, Any]) -> str:
-    """A hash of a request; the order of keys does not matter."""
+    """Return a hash of a request. The order of keys does not matter."""
     text = json.dumps(request, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plan_key(text: str) -> bytes:
-    """Parse a key from the settings. The ``ValueError`` for an invalid key does not contain it."""
+    """Parse a key from the settings. The ``ValueError`` for an invalid key does not reveal it."""
     lengths = " or ".join(map(str, KEY_DIGITS))
     if len(text) not in KEY_DIGITS:
         raise ValueError(f"a key is {lengths} hexadecimal digits, and not {len(text)}")

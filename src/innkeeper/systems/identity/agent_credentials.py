@@ -1,11 +1,11 @@
 """Credentials of agents. Each belongs to one agent, and permits only what that agent does for its
 own hosts.
 
-A credential contains a random secret of 256 bits, of which the store has a plain SHA-256. Such a
-secret cannot be guessed, so a slow hash would only delay agents, which call every few seconds.
+A credential contains a random secret of 256 bits. The store has its plain SHA-256 hash. A random
+secret cannot be guessed, and a slow hash would only delay agents, which call every few seconds.
 
-Always true: an unknown, revoked or expired credential is refused with the same message. The text
-itself is shown once.
+Always true: unknown, revoked and expired credentials are refused with the same message. The secret
+is shown only once, when it is issued.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from innkeeper.store.transactions import Tx
 SECRET_BYTES = 32
 SEED_BITS = 63
 SEEDS = 5
-"""Draws that together have more random bits than a secret needs."""
+"""The number of random draws. Together they have more bits than a secret needs."""
 assert SEED_BITS * SEEDS >= 8 * SECRET_BYTES
 PER_AGENT_MAX = 8
-"""Credentials of one agent at a time: the present one, the next, and some leftovers."""
+"""The number of credentials per agent: the present one, the next one, and some old ones."""
 _TEXT = re.compile(r"agent\.([0-9a-f]{32})\.([A-Za-z0-9_-]{43})")
-"""Tokens have no dots in these places."""
+"""No token has this form."""
 REFUSED = "The agent's credential is not valid."
 
 
 def is_one(text: str) -> bool:
-    """Whether a text has the form of a credential, valid or not."""
+    """Return whether a text has the form of a credential, valid or not."""
     return _TEXT.fullmatch(text) is not None
 
 
@@ -50,9 +50,10 @@ def issue(
     ids: IdSource,
     now: datetime,
 ) -> tuple[AgentCredential, str]:
-    """Create a credential; return it and the text for the agent.
+    """Create a credential. Return the credential and the text for the agent.
 
-    Replacing revokes all others of that agent. Raises :class:`Conflict` if it has too many.
+    ``is_replacing`` revokes all other credentials of the agent. Without it, raises
+    :class:`Conflict` if the agent has too many credentials.
     """
     secret = _new_secret(ids)
     agent_credentials.prune(tx, now)
@@ -80,7 +81,7 @@ def issue(
 
 
 def holder(tx: Tx, text: str, now: datetime) -> AgentCredential:
-    """The credential of this text. Raises :class:`Unauthenticated` if it is not valid."""
+    """Return the credential of this text. Raises :class:`Unauthenticated` if it is not valid."""
     match = _TEXT.fullmatch(text)
     found = None if match is None else agent_credentials.by_id(tx, match[1])
     if match is None or found is None:
@@ -92,7 +93,7 @@ def holder(tx: Tx, text: str, now: datetime) -> AgentCredential:
 
 
 def get(tx: Tx, credential_id: str) -> AgentCredential:
-    """The credential with this id. Raises :class:`NotFound`."""
+    """Return the credential with this id. Raises :class:`NotFound`."""
     is_id = re.fullmatch(r"[0-9a-f]{32}", credential_id) is not None
     found = agent_credentials.by_id(tx, credential_id) if is_id else None
     if found is None:
@@ -101,12 +102,12 @@ def get(tx: Tx, credential_id: str) -> AgentCredential:
 
 
 def page(tx: Tx, after_id: str | None, limit: int) -> list[AgentCredential]:
-    """Credentials in a stable order, behind ``after_id``."""
+    """Return a page of credentials in a stable order, after ``after_id``."""
     return agent_credentials.page(tx, after_id, limit)
 
 
 def of_agent(tx: Tx, agent_name: str) -> list[AgentCredential]:
-    """The credentials of one agent, the oldest first."""
+    """Return the credentials of one agent, oldest first."""
     return agent_credentials.of_agent(tx, agent_name)
 
 
@@ -116,7 +117,7 @@ def revoke(tx: Tx, credential_id: str) -> None:
 
 
 def revoke_all(tx: Tx, agent_name: str) -> int:
-    """Revoke all credentials of an agent; return how many."""
+    """Revoke all credentials of an agent. Return their number."""
     revoked = agent_credentials.of_agent(tx, agent_name)
     for each in revoked:
         agent_credentials.remove(tx, each.id)

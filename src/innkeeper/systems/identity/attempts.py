@@ -1,11 +1,11 @@
 """Limit password guessing: after a few failures, each further attempt has to wait longer.
 
-Consecutive failures are counted by user name and source. So an attacker elsewhere does not delay
-the user, and one at the same source delays the user by no more than the longest wait.
+Consecutive failures are counted by user and source. An attacker at another source does not delay
+the user. An attacker at the same source delays the user by at most the longest wait.
 
-Always true: unknown names are counted and answered like known ones. There are at most
-:data:`ROWS_MAX` counts; beyond that, the ones quiet for longest are deleted. An attempt during a
-wait does not count.
+Always true: attempts with unknown names are counted and answered like attempts with known names.
+The number of counts is at most :data:`ROWS_MAX`. Above it, the counts whose last failure is oldest
+are deleted. An attempt during a wait does not count.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from innkeeper.store.queries.identity import login_failures
 from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 10_000
-"""To evict one count, an attacker has to fail as often under other names. At some 25 ms a password
-that takes longer than the wait."""
+"""To evict one count, an attacker has to fail that many times under other names. A password check
+takes about 25 ms, so this takes longer than the wait."""
 FORGET_S = 900.0
-"""A count expires after so long without a failure, or twice the longest wait if that is longer."""
+"""A count expires after this time without a failure, or twice the longest wait if it is longer."""
 DOUBLINGS_MAX = 30
 PREFIX_BITS = 64
-"""A client with one IPv6 address usually has the whole network of this prefix."""
+"""A client with one IPv6 address usually has the whole network with a prefix of this length."""
 TOO_MANY = "Too many attempts to log in have failed. Please wait before the next one."
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """How many failures are free, and how long the longest wait is."""
+    """The number of failures without a wait, and the longest wait."""
 
     free: int
     wait_max_s: float
 
     def wait_s(self, count: int) -> float:
-        """How long to wait after so many failures: 1 s, 2 s, 4 s and so on."""
+        """Return the wait after ``count`` failures: 0 while they are free, then 1 s, 2 s, 4 s..."""
         if count < self.free:
             return 0.0
         doubled: float = min(self.wait_max_s, 2.0 ** min(count - self.free, DOUBLINGS_MAX))
@@ -47,30 +47,30 @@ class AttemptLimits:
 
     @property
     def forgotten_after(self) -> timedelta:
-        """How long a count lasts."""
+        """The time without a failure after which a count expires."""
         return timedelta(seconds=max(FORGET_S, 2 * self.wait_max_s))
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A claimed user and a source, both as hashes."""
+    """The user that a client claims to be, and the source of the request, both as hashes."""
 
     subject: str
     source: str
 
 
 def attempt(name: str, address: str) -> Attempt:
-    """An attempt as the user of this id, or name if it is unknown, from an address."""
+    """Return an attempt from an address. ``name`` is the id of a known user, or else the name."""
     return Attempt(_hash("subject", name), _hash("source", _network(address)))
 
 
 def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
-    """Raise :class:`TooManyAttempts` during a wait; otherwise return the failures so far."""
+    """Return the number of failures so far. Raises :class:`TooManyAttempts` during a wait."""
     found = login_failures.of(tx, tried.subject, tried.source)
     if found is None:
         return 0
     count, last_at = found
-    # A clock that stepped back must not make a wait longer than it is.
+    # A clock that was set back must not extend the wait.
     passed = max(now - last_at, timedelta())
     if passed >= limits.forgotten_after:
         return 0
@@ -90,12 +90,12 @@ def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
 
 
 def succeed(tx: Tx, tried: Attempt) -> None:
-    """Forget the failures before the right password."""
+    """Delete the count of failures after a successful login."""
     login_failures.remove(tx, tried.subject, tried.source)
 
 
 def forgive(tx: Tx, name: str) -> None:
-    """Forget all failures of a user, whose password has changed."""
+    """Delete all counts of failures for a user whose password has changed."""
     login_failures.remove(tx, _hash("subject", name))
 
 

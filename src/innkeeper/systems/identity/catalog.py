@@ -1,6 +1,6 @@
-"""The service catalog: derived from the APIs that are served, never stored.
+"""The service catalog. It is derived from the APIs that are served, and never stored.
 
-Always true: ids depend on names alone, so all processes have the same ones.
+Always true: ids depend only on names, so they are the same in all processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def service(name: str, service_type: str, path: str) -> CatalogService:
 
 
 def endpoints(services: Iterable[CatalogService], origin: str) -> list[Endpoint]:
-    """All endpoints of these services on ``origin`` (scheme, host and port)."""
+    """Return all endpoints of these services on ``origin`` (scheme, host and port)."""
     return [
         Endpoint(_id("endpoint", each.name, interface), each.id, interface, origin + each.path)
         for each in services
@@ -33,7 +33,7 @@ def endpoints(services: Iterable[CatalogService], origin: str) -> list[Endpoint]
 
 
 def get_service(services: Iterable[CatalogService], service_id: str) -> CatalogService:
-    """The service with this id. Raises :class:`NotFound`."""
+    """Return the service with this id. Raises :class:`NotFound`."""
     for each in services:
         if each.id == service_id:
             return each
@@ -41,7 +41,7 @@ def get_service(services: Iterable[CatalogService], service_id: str) -> CatalogS
 
 
 def get_endpoint(services: Iterable[CatalogService], origin: str, endpoint_id: str) -> Endpoint:
-    """The endpoint with this id. Raises :class:`NotFound`."""
+    """Return the endpoint with this id. Raises :class:`NotFound`."""
     for each in endpoints(services, origin):
         if each.id == endpoint_id:
             return each

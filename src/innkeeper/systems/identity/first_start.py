@@ -1,7 +1,7 @@
 """The first start: roles, the administrator, and the service's own user.
 
-Always true: all of it is written in one transaction, with a mark. So a start that died leaves
-nothing behind, and later starts write nothing, whatever an administrator has changed since.
+Always true: all rows are written in one transaction, together with a mark. A start that is killed
+leaves nothing behind. Later starts write nothing, whatever an administrator has changed since.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def is_done(tx: Tx) -> bool:
 
 
 def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
-    """Write the initial users, projects and roles; return whether that was needed.
+    """Write the initial users, projects and roles. Return whether they were missing.
 
-    The hashes are of new random passwords. The agents' password is never used: tokens for them are
-    minted, see :func:`innkeeper.systems.identity.tokens.mint`.
+    The hashes are of new random passwords. The agents' password is never used, because
+    :func:`innkeeper.systems.identity.tokens.mint` creates their tokens.
     """
     if is_done(tx):
         return False
@@ -41,7 +41,7 @@ def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: date
 
 
 def reset_administrator(tx: Tx, *, admin_hash: str, ids: IdSource, now: datetime) -> None:
-    """Set the administrator's password, and restore the project and roles that it needs."""
+    """Set the administrator's password, and restore the user, its project and its roles."""
     user = _administrator(tx, admin_hash, ids, now)
     identity.update_user(tx, user.id, {"password_hash": admin_hash, "is_enabled": True})
     identity.void_tokens(tx, [user.id], now)

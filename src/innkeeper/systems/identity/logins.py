@@ -1,7 +1,7 @@
 """Log in: find the user and the project that a client names.
 
-Always true: an unknown user, a wrong password, a disabled account and an unknown or forbidden
-project all give the same error.
+Always true: an unknown user, a wrong password, a disabled user and an unknown or forbidden project
+all lead to the same error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REFUSED = "The request you have made requires authentication."
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """A user or a project as the client names it: by id, or by name in a domain."""
+    """A user or a project that a client names by its id, or by its name in a domain."""
 
     id: str | None = None
     name: str | None = None
@@ -34,7 +34,7 @@ class NamedEntity:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it could exist here: there is one domain, and malformed text names nothing."""
+        """Whether the user or project could exist: its text is valid, and its domain exists."""
         texts = [text for text in (self.id, self.name) if text is not None]
         in_domain = self.id is not None or (
             self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME
@@ -44,7 +44,7 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The requested scope: a project, none, or (neither) the user's default project."""
+    """The requested scope: a project, unscoped, or (if neither is set) the default project."""
 
     project: NamedEntity | None = None
     is_unscoped: bool = False
@@ -59,9 +59,9 @@ def user_named(tx: Tx, claimed: NamedEntity) -> User | None:
 
 
 def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
-    """What a token of this scope stands for, after the password was checked.
+    """Return the owner of a token of this scope, after the password was checked.
 
-    Raises :class:`Unauthenticated` if there can be no such token.
+    Raises :class:`Unauthenticated` if the user may not have a token of this scope.
     """
     if not user.is_enabled:
         raise Unauthenticated(REFUSED)
@@ -74,7 +74,7 @@ def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
         return found
     default = user.default_project_id
     project = None if default is None else identity.project(tx, default)
-    # An unusable default does not prevent the login.
+    # If the default project cannot be used, the token is unscoped.
     return _on(tx, user, project) or TokenOwner(user)
 
 

@@ -1,4 +1,4 @@
-"""Which text can be an id or a name."""
+"""The rule for text that can be an id or a name."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _UNSTORABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def could_be_stored(text: str) -> bool:
-    """Whether every database could hold ``text`` as an id or a name.
+    """Return whether every database could store ``text`` as an id or a name.
 
-    Databases differ in what they do with other text, so they are not queried for it.
+    Databases treat other text differently, so it is never used in a query.
     """
     return 0 < len(text) <= TEXT_LENGTH_MAX and _UNSTORABLE.search(text) is None

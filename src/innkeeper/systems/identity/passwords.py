@@ -1,8 +1,7 @@
 """Passwords as argon2 hashes.
 
-Always true: checking takes the same time without a hash, so that timing does not reveal which users
-exist. Both functions are slow on purpose: call them neither on the event loop nor inside a
-transaction.
+Always true: a check without a hash takes the same time, so that timing does not reveal which users
+exist. Both functions are slow on purpose. Call them neither on the event loop nor in a transaction.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import argon2
 
 _HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-"""Two passes over 19 MiB in one thread, a usual minimum. The stock clients log in once per command,
-and the memory of concurrent logins must fit into a small machine."""
+"""Two passes over 19 MiB in one thread are a common minimum. The stock clients log in for each
+command, and the memory of concurrent logins must fit into a small machine."""
 
 _NOBODYS_HASH = _HASHER.hash("nobody")
 
@@ -22,10 +21,13 @@ def hash_of(password: str) -> str:
 
 
 def verify(password_hash: str | None, password: str) -> bool:
-    """Whether a password matches a hash; without a hash it never does, after the same time."""
+    """Return whether a password matches a hash.
+
+    Without a hash, the result is False, and takes the same time.
+    """
     try:
         _HASHER.verify(password_hash or _NOBODYS_HASH, password)
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
-    # A user without a password has an empty hash, which nothing matches.
+    # A user without a password has an empty hash, which no password matches.
     return bool(password_hash)

@@ -1,7 +1,7 @@
-"""Projects: create, find, change and delete them.
+"""Create, find, change and delete projects.
 
-Always true: names are unique. Tokens of a disabled or deleted project are not valid, because
-checking a token reads its project.
+Always true: names are unique. Tokens of a disabled or deleted project are not valid, because each
+check of a token reads its project.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from innkeeper.systems.identity.names import could_be_stored
 
 
 def create(tx: Tx, project: Project) -> Project:
-    """Add a project. Raises :class:`AlreadyExists` for a name in use."""
+    """Add a project. Raises :class:`AlreadyExists` if the name is in use."""
     identity.add_project(tx, project)
     return project
 
 
 def get(tx: Tx, project_id: str) -> Project:
-    """The project with this id. Raises :class:`NotFound`."""
+    """Return the project with this id. Raises :class:`NotFound`."""
     found = identity.project(tx, project_id) if could_be_stored(project_id) else None
     if found is None:
         raise NotFound(f"Could not find project: {project_id}.")
@@ -31,25 +31,25 @@ def get(tx: Tx, project_id: str) -> Project:
 
 
 def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[Project]:
-    """The matching projects, by name."""
+    """Return the matching projects, sorted by name."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_projects(tx, name=name, is_enabled=is_enabled)
 
 
 def of_user(tx: Tx, user_id: str) -> list[Project]:
-    """The projects on which a user has any role."""
+    """Return the projects on which a user has any role."""
     return identity.projects_of_user(tx, user_id) if could_be_stored(user_id) else []
 
 
 def update(tx: Tx, project_id: str, changes: Mapping[str, Any]) -> Project:
-    """Change the fields of :class:`Project` that ``changes`` names."""
+    """Change the fields of a :class:`Project` that ``changes`` names."""
     get(tx, project_id)
     identity.update_project(tx, project_id, changes)
     return get(tx, project_id)
 
 
 def delete(tx: Tx, project_id: str) -> None:
-    """Delete a project and the roles on it, but nothing that it owns elsewhere."""
+    """Delete a project and the roles on it, but no resources that it owns."""
     get(tx, project_id)
     identity.delete_project(tx, project_id)

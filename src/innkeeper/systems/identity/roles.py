@@ -1,7 +1,7 @@
 """Roles, their assignments, and the roles that they imply.
 
-Always true: the roles of the first start keep their names and stay, because policies name them.
-Removing a role from a user voids the user's tokens.
+Always true: the roles of the first start cannot be renamed or deleted, because policies name them.
+Removing a role from a user revokes the user's tokens.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from innkeeper.systems.identity import projects, users
 from innkeeper.systems.identity.names import could_be_stored
 
 IMPLIED: Mapping[str, tuple[str, ...]] = {"admin": ("member", "reader"), "member": ("reader",)}
-"""The first role implies the others."""
+"""The roles that each role implies."""
 
 
 def names_with_implied(names: Iterable[str]) -> frozenset[str]:
-    """These roles' names and those of all roles that they imply."""
+    """Return these names, and the names of all roles that these roles imply."""
     given = frozenset(names)
     return given.union(*(IMPLIED.get(name, ()) for name in given))
 
 
 def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
-    """These roles and all that they imply, by name."""
+    """Return these roles and the existing roles that they imply."""
     roles = tuple(given)
     names = {role.name for role in roles}
     missing = names_with_implied(names) - names
@@ -40,13 +40,13 @@ def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
 
 
 def create(tx: Tx, role: Role, *, now: datetime) -> Role:
-    """Add a role. Raises :class:`AlreadyExists` for a name in use."""
+    """Add a role. Raises :class:`AlreadyExists` if the name is in use."""
     identity.add_role(tx, role, now)
     return role
 
 
 def get(tx: Tx, role_id: str) -> Role:
-    """The role with this id. Raises :class:`NotFound`."""
+    """Return the role with this id. Raises :class:`NotFound`."""
     found = identity.role(tx, role_id) if could_be_stored(role_id) else None
     if found is None:
         raise NotFound(f"Could not find role: {role_id}.")
@@ -54,14 +54,14 @@ def get(tx: Tx, role_id: str) -> Role:
 
 
 def find(tx: Tx, *, name: str | None = None) -> list[Role]:
-    """All roles, or the one with this name."""
+    """Return all roles, or the role with this name."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_roles(tx, names=None if name is None else [name])
 
 
 def update(tx: Tx, role_id: str, changes: Mapping[str, Any]) -> Role:
-    """Change a role. Raises :class:`Forbidden` for renaming a standard role."""
+    """Change a role. Raises :class:`Forbidden` if a standard role would be renamed."""
     role = get(tx, role_id)
     if role.name in ROLES and changes.get("name", role.name) != role.name:
         raise Forbidden(f"The role {role.name!r} cannot be renamed: policies name it.")
@@ -80,7 +80,7 @@ def delete(tx: Tx, role_id: str, *, now: datetime) -> None:
 
 
 def of_user(tx: Tx, user_id: str, project_id: str) -> list[Role]:
-    """A user's roles on a project. Raises :class:`NotFound` for an unknown user or project."""
+    """Return a user's roles on a project. Raises :class:`NotFound` if either is unknown."""
     users.get(tx, user_id)
     projects.get(tx, project_id)
     return identity.roles_of(tx, user_id, project_id)
@@ -92,13 +92,13 @@ def is_granted(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
 
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
-    """Give a user a role on a project, if the user does not have it."""
+    """Assign a role on a project to a user, unless the user has it."""
     if not is_granted(tx, user_id, project_id, role_id):
         identity.grant(tx, user_id, project_id, role_id)
 
 
 def withdraw(tx: Tx, user_id: str, project_id: str, role_id: str, *, now: datetime) -> None:
-    """Remove a role from a user, and void the user's tokens."""
+    """Remove a user's role on a project, and revoke the user's tokens."""
     if not is_granted(tx, user_id, project_id, role_id):
         raise NotFound(
             f"Could not find role assignment with role: {role_id}, user: {user_id}, "
@@ -116,7 +116,7 @@ def assignments(
     role_id: str | None = None,
     is_effective: bool = False,
 ) -> list[Assignment]:
-    """Assignments of roles; with ``is_effective``, implied roles as well."""
+    """Return assignments of roles. With ``is_effective``, include implied roles."""
     ids = [text for text in (user_id, project_id, role_id) if text is not None]
     if not all(could_be_stored(text) for text in ids):
         return []

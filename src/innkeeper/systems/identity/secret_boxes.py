@@ -1,11 +1,11 @@
 """Secrets at rest, sealed with keys that are not in the database.
 
 These are secrets that the service must read again, such as the key that signs tokens. Passwords are
-not among them: they are kept as hashes.
+not among them, because only their hashes are stored.
 
-Always true: a sealed text is AES-256-GCM under a random nonce, bound to the name of the secret.
-Without the key it can be neither read nor changed nor moved to another name. The first key of a box
-seals; all of them open.
+Always true: a sealed text is AES-256-GCM with a random nonce, bound to the name of the secret.
+Without the key, it cannot be read or changed, or used under another name. The first key of a box
+seals, and every key opens.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from innkeeper.store.queries.identity import identity
 from innkeeper.store.transactions import Tx
 
 FORM = "sealed.1."
-"""How sealed texts begin; the number is that of their format."""
+"""The prefix of sealed texts. The number is the version of their format."""
 _PURPOSE = b"innkeeper secret 1\x00"
 _NAMING = b"innkeeper encryption key id\x00"
 
 Draw = Callable[[int], bytes]
-"""Returns so many unpredictable bytes."""
+"""Returns the requested number of unpredictable bytes."""
 
 
 class NoSuchKey(Conflict):
@@ -40,14 +40,14 @@ class NoSuchKey(Conflict):
 
 
 class Spoilt(Conflict):
-    """A sealed text is not as it was written."""
+    """A sealed text was modified, or belongs to another name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"The secret {name!r} was modified, or belongs to another name.")
 
 
 def key_id(key: bytes) -> str:
-    """The id of a key; it reveals nothing about the key."""
+    """Return the id of a key. The id reveals nothing about the key."""
     return key_rings.key_id(key, _NAMING)
 
 
@@ -58,7 +58,6 @@ class SecretBox:
         self._draw = draw
 
     def seal(self, name: str, secret: bytes) -> str:
-        """Seal the secret of this name."""
         box = self._ring.seal(secret, self._draw(NONCE_BYTES), _PURPOSE + name.encode())
         return f"{FORM}{self._ring.first_id}.{key_rings.text_of(box)}"
 
@@ -75,12 +74,11 @@ class SecretBox:
 
 
 def is_sealed(text: str) -> bool:
-    """Whether the text of a secret is sealed."""
     return text.startswith(FORM)
 
 
 def used_keys(tx: Tx) -> dict[str, list[str]]:
-    """The names of sealed secrets, by key id."""
+    """Return the names of the sealed secrets by key id."""
     found: dict[str, list[str]] = {}
     for name, text in _sealed(tx).items():
         found.setdefault(text.removeprefix(FORM).partition(".")[0], []).append(name)
@@ -92,13 +90,13 @@ def _sealed(tx: Tx) -> dict[str, str]:
 
 
 def keep(tx: Tx, secret_box: SecretBox, name: str, secret: bytes, now: datetime) -> None:
-    """Store a secret, replacing one of the same name."""
+    """Seal and store a secret. A secret of the same name is replaced."""
     identity.remove_secret(tx, name)
     identity.add_secret(tx, name, secret_box.seal(name, secret), now)
 
 
 def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
-    """Seal all secrets again with the first key; return how many. Raises what ``open`` does."""
+    """Seal all secrets again with the first key. Return their number. Raises what ``open`` does."""
     sealed = _sealed(tx)
     for name, text in sealed.items():
         keep(tx, secret_box, name, secret_box.open(name, text), now)
@@ -106,7 +104,7 @@ def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
 
 
 def forget_lost(tx: Tx, secret_box: SecretBox) -> list[str]:
-    """Delete the secrets that no key of this box opens; return their names."""
+    """Delete the secrets that no key of this box opens. Return their names."""
     lost = []
     for name, text in _sealed(tx).items():
         try:

@@ -1,11 +1,11 @@
-"""Tokens: signed, expiring and revocable; they contain nothing secret.
+"""Issue, check and revoke signed tokens. Tokens expire, and contain nothing secret.
 
-A token is a few claims and their HMAC-SHA256 under a key that all processes of one database share.
-Without the key, no token can be made or altered.
+A token consists of claims and their HMAC-SHA256. All processes of one database share the key.
+Without the key, no token can be created or altered.
 
-Always true: the claims alone grant nothing. ``holder`` compares them with the store: the user and
-the project are enabled, and the user has a role there. The token's stamp is the user's present one,
-and neither the token nor one that it was derived from is revoked.
+Always true: the claims alone grant nothing. ``holder`` compares them with the store. The user and
+the project must be enabled, and the user must have a role on the project. The token's stamp must
+be the user's present one. Neither the token nor a token that it was derived from may be revoked.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import SecretBox
 
 TOKEN_LENGTH_MAX = 1024
-"""Longer text is refused unread. Our tokens have some 250 characters, and some 50 more for
-every token that they were derived from."""
+"""Longer text is refused without decoding. A token has about 250 characters, and about 50 more for
+every token that it was derived from."""
 CHAIN_MAX = 12
-"""Tokens in a row, each derived from the one before, so that a token fits into a header."""
+"""The longest chain of tokens, each derived from the one before. The last must fit in a header."""
 SKEW_US = 300_000_000
-"""How much the clocks of two machines may differ without invalidating tokens."""
+"""The largest difference between the clocks of two machines that does not invalidate tokens."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
-"""Part of what is signed: the key's signatures for anything else are no tokens."""
+"""Part of the signed data, so that no other signature made with the key is a valid token."""
 _MAC_BYTES = hashlib.sha256().digest_size
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
 _US = timedelta(microseconds=1)
@@ -50,8 +50,8 @@ WRONG_TOKEN = "The token is not valid."  # noqa: S105 - a message
 class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The content of a token. Times are microseconds since 1970.
 
-    ``audit_ids`` are the token's own id, then those of the tokens that it was derived from, back to
-    the one that was issued for a password.
+    ``audit_ids`` are the token's own id, then the ids of the tokens that it was derived from, back
+    to the token that was issued for a password.
     """
 
     audit_ids: tuple[str, ...]
@@ -88,7 +88,7 @@ def claims_for(
     lifetime_s: float,
     parent: Claims | None = None,
 ) -> Claims:
-    """The claims of a new token. A derived token expires with its parent.
+    """Return the claims of a new token. A derived token expires no later than its parent.
 
     Raises :class:`Unauthenticated` if the chain of parents is too long.
     """
@@ -122,9 +122,9 @@ class Signer:
         return key_rings.unpadded_text_of(self._sealed(payload) + payload)
 
     def issue(self, make: Callable[[], Claims]) -> tuple[Claims, str]:
-        """Issue a token to a client; ``make`` returns claims with a new id each time.
+        """Issue a token to a client. ``make`` returns claims with a new id each time.
 
-        No token begins with a hyphen: commands would take it for an option.
+        No token begins with a hyphen, because commands would take it for an option.
         """
         claims = make()
         while (token := self.sign(claims)).startswith("-"):
@@ -132,11 +132,10 @@ class Signer:
         return claims, token
 
     def open(self, token: str, now: datetime) -> Claims:
-        """Return a token's claims. Raises :class:`Unauthenticated` unless it was signed with this
-        key.
+        """Return a token's claims. Raises :class:`Unauthenticated` unless this key signed it.
 
-        An expired token is refused as well, and one issued further in the future than its lifetime.
-        Whether the claims still hold is for :func:`holder` to say.
+        It is also raised for an expired token, and for a token that was issued further in the
+        future than its lifetime. :func:`holder` checks whether the claims are still valid.
         """
         if len(token) > TOKEN_LENGTH_MAX:
             raise Unauthenticated(WRONG_TOKEN)
@@ -150,10 +149,10 @@ class Signer:
         try:
             claims = self._decoder.decode(payload)
         except msgspec.DecodeError as error:
-            # Signed by a release with another format.
+            # The token was signed by a release with another format.
             raise Unauthenticated(WRONG_TOKEN) from error
         now_us = microseconds(now)
-        # Issued by a clock that was ahead: the token would live for that much longer.
+        # The clock that issued the token was ahead, so the token would last too long.
         lasts_us = claims.expires_us - claims.issued_us
         is_of_the_future = claims.issued_us - now_us > lasts_us + SKEW_US
         if claims.expires_us <= now_us or is_of_the_future:
@@ -167,7 +166,7 @@ class Signer:
 
 
 def holder(tx: Tx, claims: Claims) -> TokenOwner:
-    """The present owner of a token. Raises :class:`Unauthenticated` if it is void."""
+    """Return the present owner of a token. Raises :class:`Unauthenticated` if it is not valid."""
     user = identity.user_of_token(tx, claims.user_id, claims.audit_ids)
     if user is None or not user.is_enabled:
         raise Unauthenticated(WRONG_TOKEN)
@@ -183,7 +182,7 @@ def holder(tx: Tx, claims: Claims) -> TokenOwner:
 
 
 def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
-    """Revoke a token and all that are derived from it; repeating this is harmless."""
+    """Revoke a token and all tokens that are derived from it. This is idempotent."""
     identity.prune_revoked_tokens(tx, now)
     identity.revoke_token(tx, claims.audit_ids[0], claims.expires_at)
 
@@ -191,10 +190,10 @@ def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
 def signing_key(
     tx: Tx, secret_box: Callable[[], SecretBox], *, draw: Callable[[int], bytes], now: datetime
 ) -> bytes:
-    """The key that all processes of this database share; created and sealed by the first call.
+    """Return the key that all processes of this database share. The first call creates it, sealed.
 
-    A key that an older release left unsealed is used as it is, since processes of that release may
-    be running; :func:`seal_signing_key` is for later.
+    A key that an older release stored unsealed stays unsealed, because processes of that release
+    may be running. :func:`seal_signing_key` seals it later.
     """
     text = identity.secret(tx, KEY_NAME)
     if text is None:
@@ -207,13 +206,13 @@ def signing_key(
 
 
 def is_signing_key_open(tx: Tx) -> bool:
-    """Whether the key is unsealed in the database, as an older release left it."""
+    """Return whether the key is stored unsealed, as by an older release."""
     text = identity.secret(tx, KEY_NAME)
     return text is not None and not secret_boxes.is_sealed(text)
 
 
 def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
-    """Seal the key if it is not sealed; return whether that was needed."""
+    """Seal the key unless it is sealed. Return whether it was unsealed."""
     text = identity.secret(tx, KEY_NAME)
     if text is None or secret_boxes.is_sealed(text):
         return False
@@ -224,7 +223,8 @@ def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
 def mint(tx: Tx, signer: Signer, user_name: str, project_name: str, **more: Any) -> str:
     """Create a token for one of this service's own users, without a password.
 
-    ``more`` goes to :func:`claims_for`. Raises :class:`Unauthenticated` where a login would.
+    ``more`` is passed to :func:`claims_for`. Raises :class:`Unauthenticated` if the user or the
+    project is missing or disabled, or the user has no role on the project.
     """
     users = identity.find_users(tx, name=user_name, is_enabled=True)
     projects = identity.find_projects(tx, name=project_name, is_enabled=True)

@@ -1,7 +1,8 @@
-"""Users: create, find, change and delete them.
+"""Create, find, change and delete users.
 
-Always true: passwords come in as hashes, made before the transaction, because hashing is slow on
-purpose. A new password, disabling and deleting void the user's tokens.
+Always true: these functions get hashes of passwords. Callers hash before the transaction, because
+hashing is slow on purpose. A user's tokens are revoked when the password is changed, and when the
+user is disabled or deleted.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from innkeeper.systems.identity.names import could_be_stored
 
 
 def create(tx: Tx, user: User) -> User:
-    """Add a user. Raises :class:`AlreadyExists` for a name in use."""
+    """Add a user. Raises :class:`AlreadyExists` if the name is in use."""
     identity.add_user(tx, user)
     return user
 
 
 def get(tx: Tx, user_id: str) -> User:
-    """The user with this id. Raises :class:`NotFound`."""
+    """Return the user with this id. Raises :class:`NotFound`."""
     found = identity.user(tx, user_id) if could_be_stored(user_id) else None
     if found is None:
         raise NotFound(f"Could not find user: {user_id}.")
@@ -33,14 +34,14 @@ def get(tx: Tx, user_id: str) -> User:
 
 
 def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> list[User]:
-    """The matching users, by name."""
+    """Return the matching users, sorted by name."""
     if name is not None and not could_be_stored(name):
         return []
     return identity.find_users(tx, name=name, is_enabled=is_enabled)
 
 
 def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -> User:
-    """Change fields of :class:`User`. A new password or disabling voids the user's tokens."""
+    """Change fields of a :class:`User`. Changing the password or disabling revokes all tokens."""
     get(tx, user_id)
     identity.update_user(tx, user_id, changes)
     if "password_hash" in changes or changes.get("is_enabled") is False:
@@ -53,7 +54,8 @@ def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -
 def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime) -> None:
     """Change the password if its hash is still ``old_hash``.
 
-    Raises :class:`Unauthenticated` otherwise: the old password was checked against a former hash.
+    Otherwise raises :class:`Unauthenticated`, because the old password was checked against an
+    earlier hash.
     """
     if get(tx, user_id).password_hash != old_hash:
         raise Unauthenticated("The password was changed in the meantime.")
@@ -61,6 +63,6 @@ def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: 
 
 
 def delete(tx: Tx, user_id: str) -> None:
-    """Delete a user and the user's roles, but nothing that the user created elsewhere."""
+    """Delete a user and the user's roles, but no resources that the user created."""
     get(tx, user_id)
     identity.delete_user(tx, user_id)

@@ -1,6 +1,7 @@
 """The leases room's invariants, checked against the store.
 
-The database's keys ensure that a host is in the freepool once, and held only from there.
+Unique and foreign keys ensure that a host is in the freepool at most once, and that only hosts of
+the freepool are held.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def _meant(
     each: FreepoolRow, holders: Mapping[int, Sequence[HostHolder]]
 ) -> tuple[str | None, str | None]:
-    """The dedication that a host's row should have; of several possible ones, the present one."""
+    """Return the dedication that a host's row should have.
+
+    If several are possible, the present dedication is preferred.
+    """
     if not each.is_in_freepool:
         return (None, None)
     host_holders = holders.get(each.host_id, ())
@@ -80,7 +84,7 @@ def _meant(
     if running:
         is_known = each.dedicated_to in running
         return (Dedication.LEASED, each.dedicated_to if is_known else running[0])
-    # An ended reservation may still be draining the host, or has returned it.
+    # An ended reservation may still be draining the host, or may have returned it already.
     if any(one.is_over and one.reservation == each.dedicated_to for one in host_holders):
         return (Dedication.ENDED, each.dedicated_to)
     return (Dedication.FREEPOOL, None)
@@ -103,7 +107,7 @@ def _overlaps(tx: Tx) -> Iterator[Finding]:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write to hosts' rows the dedication that the freepool and leases say."""
+    """Write the dedications that follow from the freepool and the leases to the hosts' rows."""
     holders = audit.holders(tx)
     done = []
     for each in audit.kept(tx, keys):

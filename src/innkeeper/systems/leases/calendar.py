@@ -1,6 +1,6 @@
-"""The calendar: which of the hosts that are free in a window a lease gets. Pure.
+"""The calendar chooses hosts for a lease from the hosts that are free in its window.
 
-The holds are in ``store/queries/leases/holds.py``.
+Its functions are pure. ``store/queries/leases/holds.py`` reads and writes the holds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ def deal(
     requests: Sequence[HostReservationRequest],
     seed: int,
 ) -> list[list[AvailableHost]] | None:
-    """Draw distinct hosts for each request; ``None`` if there are too few.
+    """Draw distinct hosts for each request. Return ``None`` if too few hosts are free.
 
-    ``held`` are the rows of hosts with holds in the window. Hosts without a present reservation go
-    first, so that a lease which begins at once need not wait. Only as many hosts are drawn as are
-    needed.
+    ``held`` are the rows of hosts with holds in the window. Hosts without a present reservation are
+    preferred, so that a lease that begins at once need not wait. Only as many hosts are drawn as
+    are needed.
     """
     free = [each for each in available if each.host_id not in held]
     sizes = _sizes(len(free), requests)
@@ -42,7 +42,7 @@ def deal(
 
 
 def _sizes(count: int, requests: Sequence[HostReservationRequest]) -> list[int] | None:
-    """How many hosts each request gets: the minimum, then more for the first ones."""
+    """Return the number of hosts for each request: its minimum, plus spare hosts for the first."""
     spare = count - sum(each.hosts_min for each in requests)
     if spare < 0:
         return None
@@ -55,7 +55,7 @@ def _sizes(count: int, requests: Sequence[HostReservationRequest]) -> list[int] 
 
 
 def _drawn(hosts: list[AvailableHost], count: int, seed: int, turn: int) -> list[AvailableHost]:
-    """Draw up to ``count`` of these hosts without shuffling the others."""
+    """Draw up to ``count`` of these hosts with a partial shuffle of the list."""
     count = min(count, len(hosts))
     for place in range(count):
         at = place + draw(seed, turn + place, len(hosts) - place)

@@ -1,4 +1,4 @@
-"""What functions of this room need to know of the service and the caller."""
+"""What functions of this room need to know about the service and the caller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.domain.moves import Initiator
 
 @dataclass(frozen=True, slots=True)
 class LeaseContext:
-    """The agents' down time, the caller, the present moment, and the seed of random choices."""
+    """The time after which an agent is down, the caller, the present time, and the random seed."""
 
     service_down_time_s: float
     initiator: Initiator
@@ -19,5 +19,5 @@ class LeaseContext:
 
     @property
     def seen_since(self) -> datetime:
-        """An agent that was heard since then counts as up."""
+        """An agent that was last seen at this time or later counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

@@ -1,8 +1,8 @@
-"""Starts and ends of leases: find those that are due, and carry them out.
+"""Find the starts and ends of leases that are due, and carry them out.
 
-Always true: a compare-and-update takes an event in the same transaction as its effects. An event
-that cannot be completed yet has begun, and is retried at every turn until it is done, by any
-process. Ends go before starts, so that a lease may follow another one on the same host.
+Always true: the state of an event is changed by compare-and-update, in the same transaction as its
+effects. An event that cannot be completed yet stays ``BEGUN``, and any process retries it in every
+turn. Ends are carried out before starts, so that one lease may follow another on the same host.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from innkeeper.systems.leases import freepool
 from innkeeper.systems.leases.context import LeaseContext
 
 EVENTS_AT_ONCE = 1000
-"""Events of each kind in one turn; the others are still due at the next."""
+"""The number of events of each kind in one turn. Further events are still due in the next turn."""
 DELETED_AT_ONCE = 100
-"""Servers that are deleted in one transaction, for which all other writers wait."""
+"""The number of servers that are deleted in one transaction, which blocks all other writers."""
 
 
 def due(tx: Tx, now: datetime) -> list[str]:
-    """The leases with due events: those that end, then those that start."""
+    """Return the leases with due events: first ending leases, then starting leases."""
     ends = leases.due(tx, LeaseEventKind.END, now, EVENTS_AT_ONCE)
     starts = leases.due(tx, LeaseEventKind.START, now, EVENTS_AT_ONCE)
     return list(dict.fromkeys((*ends, *starts)))
 
 
 def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
-    """Carry out a lease's due event as far as possible; return how much was done.
+    """Carry out as much as possible of a lease's due event. Return how much was done.
 
     A lease that is gone, or has no due event, is left alone.
     """
@@ -58,7 +58,10 @@ def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
 
 
 def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """Give a lease its hosts, all at once; or wait while another lease's servers are there."""
+    """Give a lease all of its hosts at once. Wait while any of them has servers of another lease.
+
+    Returns the number of hosts.
+    """
     held = holds.of_lease(tx, lease.id)
     found = [(uuid, freepool.member(tx, host_id)) for uuid, host_id in held]
     are_free = [freepool.take_back(tx, host, context.now) for _, host in found]
@@ -76,8 +79,8 @@ def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
     """Close a lease's hosts, delete their servers, and return the empty hosts to the freepool.
 
-    Returns how many servers and hosts that was. The first call ends the lease, and the event is
-    done when the lease holds nothing.
+    Returns the number of deleted servers and returned hosts. The first call ends the lease. The
+    event is done when the lease holds no more hosts.
     """
     if not _moved(tx, lease, LeaseEventKind.END, LeaseEventState.BEGUN, context.now):
         return 0
@@ -104,9 +107,10 @@ def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
 
 
 def _closed(tx: Tx, reservation: str, host: Host, context: LeaseContext) -> Host | None:
-    """A host after its reservation's end; ``None`` if the reservation does not have it.
+    """Close a host when its reservation ends, and return it.
 
-    That is so before it begins, and after the host went to the next reservation.
+    Returns ``None`` if the host is not dedicated to the reservation: before the reservation's
+    start, and after the host was returned or went to the next reservation.
     """
     if host.dedicated_to != reservation:
         return None

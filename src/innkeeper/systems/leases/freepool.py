@@ -1,8 +1,8 @@
 """The freepool: hosts that are kept for leases.
 
-Always true: a host joins empty and with no other dedication; it leaves when no lease holds it, now
-or later. Its row has its :class:`innkeeper.domain.hosts.Dedication`, and only servers of the
-running reservation come to it.
+Always true: a host joins only if it is empty and has no other dedication. It leaves only if no
+lease holds it, now or later. The host's row has its :class:`innkeeper.domain.hosts.Dedication`.
+Only servers of the running reservation are placed on the host.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import cleanup
 
 SHOWN_MAX = 255
-"""Characters of an unknown name that the error message repeats."""
+"""The number of characters of an unknown name that the error message repeats."""
 
 
 def page(tx: Tx, *, after: int = 0, limit: int) -> list[FreepoolHost]:
-    """Hosts of the freepool in the order of their ids."""
+    """Return a page of the freepool's hosts, in the order of their ids."""
     return _with_amounts(tx, freepool.page(tx, after=after, limit=limit))
 
 
 def get(tx: Tx, host_id: int) -> FreepoolHost:
-    """A host of the freepool. Raises :class:`NotFound`."""
+    """Return a host of the freepool. Raises :class:`NotFound`."""
     found = freepool.by_host(tx, host_id)
     if found is None:
         raise NotFound(f"Host '{host_id}' not found!")
@@ -46,8 +46,8 @@ def _with_amounts(tx: Tx, found: Sequence[FreepoolHost]) -> list[FreepoolHost]:
 def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
     """Add a host to the freepool.
 
-    Raises :class:`NotFound` for an unknown host, and :class:`Conflict` for one that has another
-    dedication, is declared down, or is not empty.
+    Raises :class:`NotFound` for an unknown host. Raises :class:`Conflict` if the host has another
+    dedication, is forced down, or is not empty.
     """
     host = hosts.by_name_or_none(tx, name)
     if host is None:
@@ -65,11 +65,11 @@ def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
 
 
 def remove(tx: Tx, host_id: int, now: datetime) -> None:
-    """Remove a host from the freepool; any server may come to it from now on.
+    """Remove a host from the freepool. It is for general use from now on.
 
-    Raises :class:`NotFound` unless it is in, and :class:`Conflict` while a lease holds it, now or
-    later. The hold of an ended lease does not count for a host that is declared down and has no
-    servers: its agent may never report that it is empty.
+    Raises :class:`NotFound` if the host is not in the freepool, and :class:`Conflict` while a lease
+    holds the host, now or later. The hold of an ended lease is ignored if the host is forced down
+    and has no servers. Its agent may never report that the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)
@@ -78,21 +78,24 @@ def remove(tx: Tx, host_id: int, now: datetime) -> None:
     )
     if not is_free or holds.is_held(tx, host_id):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
-    # Ended leases that have not released it yet.
+    # The holds of ended leases that have not released the host yet.
     holds.remove_all(tx, host_id)
     freepool.remove(tx, host_id)
     dedications.dedicate(tx, host, None, None, now)
 
 
 def member(tx: Tx, host_id: int) -> Host:
-    """The host in a row of the freepool."""
+    """Return a host that is in the freepool."""
     host = hosts.by_row(tx, host_id)
     assert host is not None, "a host in the freepool is not forgotten"
     return host
 
 
 def take_back(tx: Tx, host: Host, now: datetime) -> bool:
-    """Return an ended reservation's host to the freepool if it is empty; say if it is there."""
+    """Move an ended reservation's host back to the freepool if it is empty.
+
+    Returns whether the host is now free.
+    """
     if host.dedication == Dedication.ENDED and dedications.why_not_empty(tx, host) is None:
         dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
         return True

@@ -1,11 +1,11 @@
-"""Leases: create, rename and end them.
+"""Create, rename and end leases.
 
-Source: the seed about reservations; so far those of whole hosts alone.
+Source: the seed about reservations. Only reservations of whole hosts are implemented.
 
 Always true: a lease, its reservations, holds and events are written in one transaction. No two
-leases hold one host at the same moment: writers take turns, and each hold advances the generation
-of its host's provider before the check for other holds. A lease that begins at once has begun when
-its client gets the response.
+leases hold the same host at the same time. To ensure this, writers take turns, and each hold
+advances the generation of its host's provider before the check for other holds. A lease that is due
+at once is started before the client gets the response.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from innkeeper.systems.leases.context import LeaseContext
 from innkeeper.systems.placement import ratios
 
 NOT_ENOUGH = "Not enough hosts available"
-"""Clients match on these words."""
+"""Clients recognize the error by these words."""
 NO_FREE_HOST = "no_free_host"
 
 
 def page(tx: Tx, *, project_id: str | None, after: str | None = None, limit: int) -> list[Lease]:
-    """Leases of a project, or of all, the newest first; behind the one with the id ``after``.
+    """Return a page of leases of one project or of all, newest first, after the lease ``after``.
 
-    Raises :class:`Invalid` if ``after`` is not one of them.
+    Raises :class:`Invalid` if ``after`` is not the id of one of these leases.
     """
     before = None
     if after is not None:
@@ -40,7 +40,7 @@ def page(tx: Tx, *, project_id: str | None, after: str | None = None, limit: int
 
 
 def get(tx: Tx, uuid: str) -> Lease:
-    """The lease with this id. Raises :class:`NotFound`, also if it was deleted."""
+    """Return the lease with this id. Raises :class:`NotFound` also for a deleted lease."""
     found = leases.by_uuid(tx, uuid)
     if found is None or found.is_deleted:
         raise unknown(uuid)
@@ -48,12 +48,15 @@ def get(tx: Tx, uuid: str) -> Lease:
 
 
 def unknown(uuid: str) -> NotFound:
-    """The error for a lease that does not exist, or that the caller may not see."""
+    """Return the error for a lease that does not exist, or that the caller may not see."""
     return NotFound(f"Object with {{'lease_id': '{uuid[:36]}'}} not found")
 
 
 def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
-    """Create a lease with its holds, and start it if it is due. Raises what :func:`chosen` does."""
+    """Create a lease with its holds, and start it if it is due.
+
+    Raises what :func:`chosen` and :func:`take` raise.
+    """
     found = chosen(tx, request, context)
     take(tx, [each for hosts in found for each in hosts], request.window, context)
     made = leases.add(tx, request, context.now)
@@ -65,7 +68,7 @@ def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
 
 
 def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[AvailableHost]]:
-    """Distinct hosts for each reservation. Raises :class:`Conflict` if there are too few."""
+    """Choose distinct hosts for each reservation. Raises :class:`Conflict` if too few are free."""
     present = freepool.available(tx, context.seen_since)
     held = holds.held_in(tx, request.window)
     found = calendar.deal(present, held, request.reservations, context.seed)
@@ -77,9 +80,9 @@ def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[Av
 def take(tx: Tx, hosts: Sequence[AvailableHost], window: Window, context: LeaseContext) -> None:
     """Advance the generations of chosen hosts, and check that no other lease holds them.
 
-    Raises :class:`Overtaken` if one does. That stops a writer that wrongly believes to have the
-    turn: both advance the generation before they check, so the second one waits for the first and
-    then sees its hold.
+    Raises :class:`Overtaken` if another lease holds a host. This stops a writer that wrongly
+    assumes that it is its turn. Both writers advance the generation before they check, so the
+    second writer waits for the first and then sees its hold.
     """
     for each in sorted(hosts, key=lambda one: one.host_id):
         ratios.advance(tx, each.provider_uuid, context.now)
@@ -88,14 +91,14 @@ def take(tx: Tx, hosts: Sequence[AvailableHost], window: Window, context: LeaseC
 
 
 def rename(tx: Tx, lease: Lease, name: str, context: LeaseContext) -> Lease:
-    """Rename a lease, whatever its state."""
+    """Rename a lease in any state."""
     if name != lease.name:
         leases.change(tx, lease.id, context.now, name=name)
     return get(tx, lease.uuid)
 
 
 def delete(tx: Tx, lease: Lease, context: LeaseContext) -> None:
-    """End a lease now and hide it. Hosts with its servers are free when these are gone."""
+    """End a lease now and hide it. Hosts with servers become free once the servers are gone."""
     leases.change(tx, lease.id, context.now, is_deleted=True)
     leases.bring_forward(tx, lease.events[LeaseEventKind.END], context.now)
     again = leases.by_uuid(tx, lease.uuid)

@@ -1,9 +1,9 @@
-"""Names of this room's aggregates, and which project ids their metadata can hold.
+"""Names of this room's aggregates, and the project ids that their metadata can contain.
 
-Source: the seed *Whole Host Allocation*, its tables of keys. The API translates the keys.
+Source: the tables of keys in the seed *Whole Host Allocation*. The API translates the keys.
 
-Always true: a pcloud accepts only valid project ids whose key has no other meaning; with ``auth =
-"builtin"``, only existing projects.
+Always true: a pcloud accepts only valid project ids whose key has no other meaning. With ``auth =
+"builtin"``, it accepts only existing projects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DESCRIPTION, UNITS = "pcloud:description", "pcloud:units"
 ID, NAME, OWNER = "pcloud:id", "pcloud:name", "pcloud:owner"
 HOST, HOST_STATE = "pcloud:host:", "pcloud:host_state:"
 KEY_MAX = 255
-"""Characters of a key, and of a value."""
+"""The largest number of characters of a key, and of a value."""
 NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
 
 
@@ -33,14 +33,14 @@ def pcloud_name(uuid: str) -> str:
 
 
 def project_of(key: str) -> str | None:
-    """The project that a key lets in; ``None`` for keys with another meaning."""
+    """Return the project that a key admits, or ``None`` for a key with another meaning."""
     is_other = key in NAMES or key.startswith((HOST, HOST_STATE)) or key == PREFIX
     return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
 
 
 def demand_project(project_id: str) -> None:
-    """Raise :class:`Invalid` for a malformed project id, and for one whose key is reserved."""
-    # In a path, dots alone are a direction. Undecodable text became a replacement character.
+    """Raise :class:`Invalid` for a project id that is malformed, or whose key is reserved."""
+    # "." and ".." have a meaning in paths. Text that could not be decoded contains U+FFFD.
     is_plain = project_id.strip() == project_id and project_id.isprintable()
     if (
         not is_plain
@@ -59,7 +59,7 @@ def demand_project(project_id: str) -> None:
 def demand_known(tx: Tx, project_id: str, context: PcloudContext) -> None:
     """Raise :class:`Invalid` for an unknown project, if this database has all projects.
 
-    With an external Keystone, or without identity, any id is accepted.
+    With an external Keystone, or without authentication, any id is accepted.
     """
     if not context.knows_projects:
         return

@@ -1,8 +1,8 @@
 """The pclouds room's invariants, checked against the store.
 
-The database's keys ensure that a host is in one pool and one pcloud at most, and in a pcloud only
-from a pool. A quota may be lowered below what is held, and a flavor's units may change, so neither
-is checked here.
+Unique and foreign keys ensure that a host is in at most one pool and one pcloud. They also ensure
+that a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may be
+lowered below its usage, and a flavor's units may change.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _described(paid: Paid) -> str:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write to hosts' rows the dedication that pools and pclouds say."""
+    """Write the dedications that follow from pools and pclouds to the hosts' rows."""
     done = []
     for each in audit.dedicated(tx, keys):
         expected = _meant(each)
@@ -175,7 +175,9 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put hosts into the aggregates of their pools and pclouds, and out of others of this room."""
+    """Add hosts to the aggregates of their pools and pclouds, and remove them from this room's
+    other aggregates.
+    """
     expected, present, mirrored = audit.memberships(tx)
     done = []
     for name, row in sorted(expected - present):
@@ -201,8 +203,8 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Apply pclouds' ratios to their hosts, and their own ratios to other hosts."""
-    # Each host once, even with several findings.
+    """Apply the ratios of pclouds to their hosts, and restore other hosts' own ratios."""
+    # Each host is repaired once, even if it has several findings.
     names = dict.fromkeys(finding.key for finding in _of_ratios(tx, keys))
     for name in names:
         host = hosts.by_name(tx, name)
@@ -213,9 +215,9 @@ def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Let each host of a pcloud have one right billing period from now on, and others none.
+    """End wrong billing periods of hosts, and begin right ones for hosts of pclouds.
 
-    Past periods stay as written, since the right values are not known here.
+    Past periods are not changed, because their right values are unknown.
     """
     periods, due = audit.open_periods(tx)
     done = []
@@ -239,4 +241,4 @@ REPAIRS = {
     WRONG_RUN.kind: pay_right,
 }
 AT_ONCE = {WRONG_RATIO.kind: ROLLED_OUT_AT_ONCE}
-"""Most findings that are repaired in one transaction, where a repair takes long."""
+"""The number of findings that are repaired in one transaction, for repairs that take long."""

@@ -1,7 +1,7 @@
-"""What projects pay for: the time of whole hosts, used or not.
+"""Billing periods: projects pay for the time of whole hosts, used or not.
 
-Always true: a host costs its pcloud's owner the units that it was allocated with, from its
-allocation to its release, whatever servers it has.
+Always true: the owner of a pcloud pays for a host from its allocation to its release, in the units
+that it was allocated with, whatever servers it has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(slots=True)
 class PcloudUsage:
-    """What one project paid for within a period, in hours of hosts and of units."""
+    """The billing periods of one project, and their sums in host hours and unit hours."""
 
     project_id: str
     periods: list[BillingPeriod] = field(default_factory=list)
@@ -28,14 +28,14 @@ class PcloudUsage:
 def page(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """The billing periods of hosts within a period, of one project or of all."""
+    """Return a page of billing periods between two times, of one project or of all."""
     return pcloud_hosts.periods(tx, start, stop, project_id=project_id, after=after, limit=limit)
 
 
 def by_project(
     periods: Iterable[BillingPeriod], start: datetime, stop: datetime
 ) -> list[PcloudUsage]:
-    """The totals of each project, in the order in which the projects appear."""
+    """Return the totals of each project, in the order in which the projects appear."""
     found: dict[str, PcloudUsage] = {}
     for each in periods:
         usage = found.setdefault(each.project_id, PcloudUsage(each.project_id))

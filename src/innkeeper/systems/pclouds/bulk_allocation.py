@@ -1,9 +1,9 @@
 """Allocate several hosts in one request, some in each transaction.
 
 Always true: a step allocates each of its hosts entirely or not at all. With a client token, every
-step writes what was allocated so far: a client that repeats the request continues with the rest,
-and two clients with one token take turns. Failures are not kept, since a repeated request may find
-room.
+step stores what has been allocated so far. A client that repeats the request continues with the
+remaining hosts, and two clients with one token take turns. Failures are not stored, because a
+repeated request may find room.
 
 May be false: that an aborted request without a token allocated nothing.
 """
@@ -23,14 +23,14 @@ from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 
 TAKEN_AT_ONCE = 10
-"""Hosts that are allocated in one transaction, for which all other writers wait."""
+"""The number of hosts that are allocated in one transaction, which blocks all other writers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Hosts with distinct names, and how results are shown to the client.
+    """A request for hosts with distinct names, and functions that show results to the client.
 
-    ``digest`` is equal for equal requests; ``token`` is the client's name for the request.
+    ``digest`` is the same for equal requests. ``token`` is the client's name for the request.
     """
 
     host_requests: Sequence[HostRequest]
@@ -42,9 +42,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What has been allocated and what has failed, as shown to the client, by host name.
+    """The allocated hosts and the failures so far, by host name, as shown to the client.
 
-    ``refusal`` is the reason of the first failure.
+    ``refusal`` is the first failure.
     """
 
     allocated: Mapping[str, Any] = field(default_factory=dict)
@@ -52,12 +52,12 @@ class Progress:
     refusal: Refusal | None = None
 
     def remaining(self, request: Request) -> list[HostRequest]:
-        """The hosts that have not been tried, in the order of the request."""
+        """Return the hosts that have not been tried, in the order of the request."""
         tried = self.allocated.keys() | self.failed.keys()
         return [each for each in request.host_requests if each.name not in tried]
 
     def as_answer(self, request: Request) -> dict[str, Any]:
-        """The response, in the order of the request."""
+        """Return the response, in the order of the request."""
         names = [each.name for each in request.host_requests]
         return {
             "hosts": [self.allocated[name] for name in names if name in self.allocated],
@@ -71,10 +71,10 @@ BEGINNING = Progress()
 def go_on(
     tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, context: PcloudContext
 ) -> Progress:
-    """Try some of the remaining hosts and return the progress.
+    """Try to allocate some of the remaining hosts, and return the progress.
 
-    ``so_far`` is the result of the last step. Raises :class:`Conflict` if the token was used for
-    another request.
+    ``so_far`` is the result of the previous step. Raises :class:`Conflict` if the token was used
+    for another request.
     """
     kept = _kept(tx, pcloud, request)
     before = so_far if kept is None else _with(so_far, kept)
@@ -91,7 +91,7 @@ def go_on(
         before.refusal or (failures[0][1] if failures else None),
     )
     if request.token is not None and shown:
-        # Processes of an older release expect the failures, although none are kept.
+        # Processes of an older release expect the key "failures", although none are stored.
         done = after.allocated
         answer = {"names": [*done], "hosts": [*done.values()], "failures": []}
         if kept is None:
@@ -102,16 +102,17 @@ def go_on(
 
 
 def give_up(request: Request, so_far: Progress, refusal: Refusal) -> Progress:
-    """Report all remaining hosts as failed, since no more steps are possible.
+    """Report all remaining hosts as failed, because no more steps are possible.
 
-    ``refusal`` says why: the pcloud has a new owner or is gone, or the database does not answer.
+    ``refusal`` is the reason: the pcloud has a new owner or is gone, or the database does not
+    answer.
     """
     failed = {each.name: request.show_failure(each, refusal) for each in so_far.remaining(request)}
     return replace(so_far, failed={**so_far.failed, **failed})
 
 
 def _with(so_far: Progress, kept: Mapping[str, Any]) -> Progress:
-    """Add what another request with the same token has allocated meanwhile."""
+    """Add the hosts that another request with the same token has allocated in the meantime."""
     failed = {name: shown for name, shown in so_far.failed.items() if name not in kept}
     return replace(so_far, allocated={**so_far.allocated, **kept}, failed=failed)
 
@@ -122,6 +123,6 @@ def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Mapping[str, Any] | None:
     answer = requests.answered(tx, pcloud, request.token, request.digest)
     if answer is None:
         return None
-    # An older release kept no names beside the hosts, which contain them.
+    # An older release stored only the hosts, which contain the names.
     names = answer.get("names") or [each["name"] for each in answer["hosts"]]
     return dict(zip(names, answer["hosts"], strict=True))

@@ -1,4 +1,4 @@
-"""What functions of this room need to know of the service and the caller."""
+"""What functions of this room need to know about the service and the caller."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from innkeeper.domain.slices import Dedicating
 
 @dataclass(frozen=True, slots=True)
 class PcloudContext:
-    """The settings, the present moment, the caller, and the seed of random choices.
+    """The settings, the caller, the present time, and the seed of random choices.
 
-    ``knows_projects`` says that this database has all projects.
+    ``knows_projects`` tells whether this database has all projects.
     """
 
     settings: Dedicating
@@ -25,5 +25,5 @@ class PcloudContext:
 
     @property
     def seen_since(self) -> datetime:
-        """An agent that was heard since then counts as up."""
+        """An agent that was last seen at this time or later counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

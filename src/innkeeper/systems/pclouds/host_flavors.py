@@ -2,8 +2,9 @@
 
 Source: the seed *Whole Host Allocation*, "Host Flavors".
 
-Always true: a host joins a pool empty and disabled, and is then enabled; servers reach it only
-through a pcloud. It leaves the pool when no pcloud has it, and is disabled again.
+Always true: a host joins a pool only while it is empty and disabled, and is then enabled. Servers
+are placed on it only through a pcloud. It leaves the pool only while no pcloud has it, and is then
+disabled again.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ LEFT_POOL = "It left the pool of host flavor {}."
 
 
 def page(tx: Tx, *, after: str | None, limit: int) -> list[HostFlavor]:
-    """Host flavors in the order of their ids."""
+    """Return a page of host flavors, in the order of their ids."""
     if after is not None:
         paging.marked(after, lambda: get(tx, after))
     return host_flavors.page(tx, after=after, limit=limit)
 
 
 def get(tx: Tx, flavor_id: str) -> HostFlavor:
-    """The host flavor with this id. Raises :class:`NotFound`."""
+    """Return the host flavor with this id. Raises :class:`NotFound`."""
     found = host_flavors.by_flavor_id(tx, flavor_id)
     if found is None:
         raise NotFound(f"Host flavor {flavor_id} could not be found.")
@@ -42,14 +43,14 @@ def get(tx: Tx, flavor_id: str) -> HostFlavor:
 
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
-    """Host flavors by the rows of their aggregates."""
+    """Return host flavors by the row ids of their aggregates."""
     return host_flavors.by_aggregates(tx, rows)
 
 
 def free_counts(
     tx: Tx, flavors: Sequence[HostFlavor], context: PcloudContext
 ) -> dict[int, dict[str, int]]:
-    """How many hosts can be allocated now, by flavor and availability zone."""
+    """Return the number of hosts that can be allocated now, by flavor and availability zone."""
     return host_flavors.free_counts(tx, [each.id for each in flavors], context.seen_since)
 
 
@@ -70,7 +71,7 @@ def create(
 def update(
     tx: Tx, flavor_id: str, description: str | None, units: int | None, now: datetime
 ) -> HostFlavor:
-    """Change a host flavor; hosts keep the units that they were allocated with."""
+    """Change a host flavor. Hosts keep the units that they were allocated with."""
     found = get(tx, flavor_id)
     host_flavors.change(
         tx,
@@ -100,7 +101,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
 def pool(
     tx: Tx, flavor: HostFlavor, *, after: str | None = None, limit: int | None = None
 ) -> list[PoolHost]:
-    """The hosts in a pool, free or not, behind the host ``after``."""
+    """Return a page of the hosts in a pool, free or not, after the host ``after``."""
     row = 0
     if after is not None:
         row = paging.marked(after, lambda: pooled(tx, flavor, after)).host_id
@@ -108,12 +109,12 @@ def pool(
 
 
 def counts(tx: Tx, flavor: HostFlavor) -> tuple[int, int]:
-    """How many hosts a pool has, and how many of them are in pclouds."""
+    """Return the number of hosts in a pool, and how many of them are in pclouds."""
     return host_flavors.counts(tx, flavor.id)
 
 
 def pooled(tx: Tx, flavor: HostFlavor, hostname: str) -> PoolHost:
-    """A host of a pool. Raises :class:`NotFound`."""
+    """Return a host of a pool. Raises :class:`NotFound`."""
     host = hosts.by_name_or_none(tx, hostname)
     found = None if host is None else host_flavors.pooled(tx, [host.id]).get(host.id)
     if found is None or found.flavor_id != flavor.flavor_id:
@@ -124,8 +125,8 @@ def pooled(tx: Tx, flavor: HostFlavor, hostname: str) -> PoolHost:
 def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHost:
     """Add a host to a pool, and enable it.
 
-    Raises :class:`NotFound` for an unknown host, and :class:`Conflict` for one that is in a pool,
-    enabled, declared down, or not empty.
+    Raises :class:`NotFound` for an unknown host. Raises :class:`Conflict` if the host has another
+    dedication, is enabled, is forced down, or is not empty.
     """
     host = hosts.by_name_or_none(tx, hostname)
     if host is None:
@@ -151,7 +152,11 @@ def add_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> PoolHo
 
 
 def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> None:
-    """Remove a free host from a pool, and disable it. Raises :class:`NotFound` if it is not in."""
+    """Remove a free host from a pool, and disable it.
+
+    Raises :class:`NotFound` if the host is not in the pool. Raises :class:`Conflict` if it is in a
+    pcloud, or not empty.
+    """
     pooled_host = pooled(tx, flavor, hostname)
     cannot = f"Host {hostname} cannot be taken out of the pool of host flavor"
     if pooled_host.pcloud_uuid is not None:
@@ -172,7 +177,10 @@ def remove_host(tx: Tx, flavor: HostFlavor, hostname: str, now: datetime) -> Non
 def set_maintenance(
     tx: Tx, flavor: HostFlavor, hostname: str, reason: str | None, context: PcloudContext
 ) -> PoolHost:
-    """Let no new servers come to a host, and give its pcloud the reason; ``None`` ends that."""
+    """Put a host into maintenance for a reason that its pcloud's owner can read.
+
+    A host in maintenance takes no new servers. A ``reason`` of ``None`` ends the maintenance.
+    """
     pooled_host = pooled(tx, flavor, hostname)
     if pooled_host.maintenance != reason:
         host_flavors.set_maintenance(tx, pooled_host.host_id, reason)

@@ -1,12 +1,12 @@
-"""Hosts of pclouds: allocate, enable, disable, replace and release them.
+"""Allocate, enable, disable, replace and release hosts of pclouds.
 
-Source: the seed *Whole Host Allocation*, "Host Operations". The seed adds the host, looks for
-another owner, and takes it out again. Here a host's row can be in one pcloud only, and all is one
-transaction.
+Source: the seed *Whole Host Allocation*, "Host Operations". In the seed, a host is added, then
+checked for another owner, and removed again if it has one. In this module, a constraint lets a host
+be in only one pcloud, and everything is one transaction.
 
 Always true: a refusal has written nothing, except :class:`Overtaken`, after which the caller rolls
-back. A host joins disabled unless its owner requests otherwise; it leaves disabled and empty. No
-function here shows a user the name of a machine.
+back. A host joins disabled unless its owner requests otherwise. It is disabled and empty when it
+leaves. No function of this module shows the name of a machine to a user.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ LOG = structlog.get_logger("innkeeper.pclouds")
 NO_FREE_HOST = "no_free_host"
 RETIRED_MARK = "~"
 NAME_KEPT = 230
-"""Characters of a name that are kept when a number is appended."""
+"""The number of characters of a name that are kept when a number is appended."""
 SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
-"""What flavors request; other inventories of a machine are for its operator alone."""
+"""The classes that flavors request. Other inventories of a machine are shown only to operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """A requested host: its name, its flavor, and where."""
+    """A requested host: its name, its flavor, and its availability zone (``None`` for any)."""
 
     name: str
     host_flavor: str
@@ -70,14 +70,14 @@ class HostRequest:
 def page(
     tx: Tx, pcloud: Pcloud, *, after: str | None = None, limit: int | None = None
 ) -> list[PcloudHost]:
-    """The hosts of a pcloud by name."""
+    """Return a page of the hosts of a pcloud, sorted by name."""
     if after is not None:
         paging.marked(after, lambda: get(tx, pcloud, after))
     return pcloud_hosts.of_pcloud(tx, pcloud.id, after=after, limit=limit)
 
 
 def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
-    """The host of this name. Raises :class:`NotFound`."""
+    """Return the host with this name. Raises :class:`NotFound`."""
     found = pcloud_hosts.by_name(tx, pcloud.id, name)
     if found is None:
         raise NotFound(f"Pcloud {pcloud.uuid} has no host {name}.")
@@ -85,18 +85,18 @@ def get(tx: Tx, pcloud: Pcloud, name: str) -> PcloudHost:
 
 
 def by_row(tx: Tx, host_id: int) -> PcloudHost | None:
-    """The pcloud host in this machine's row, if there is one."""
+    """Return the pcloud host on the machine with this row id, if any."""
     return pcloud_hosts.by_host(tx, host_id)
 
 
 def by_machine(tx: Tx, hostname: str) -> PcloudHost | None:
-    """The pcloud host on a machine of this name, if there is one; for administrators."""
+    """Return the pcloud host on the machine with this name, if any; for administrators."""
     machine = compute_hosts.by_name_or_none(tx, hostname)
     return None if machine is None else by_row(tx, machine.id)
 
 
 def of_pclouds(tx: Tx, found: Sequence[Pcloud]) -> dict[int, list[PcloudHost]]:
-    """The hosts of several pclouds, by the pclouds' rows."""
+    """Return the hosts of several pclouds, by the pclouds' row ids."""
     hosts: dict[int, list[PcloudHost]] = {}
     for each in pcloud_hosts.of_pclouds(tx, [pcloud.id for pcloud in found]):
         hosts.setdefault(each.pcloud_id, []).append(each)
@@ -104,7 +104,7 @@ def of_pclouds(tx: Tx, found: Sequence[Pcloud]) -> dict[int, list[PcloudHost]]:
 
 
 def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
-    """The servers on these hosts, by the names of the machines."""
+    """Return the servers on these hosts, by the names of the machines."""
     return {
         hostname: [Resident(uuid, project_id) for uuid, project_id in there]
         for hostname, there in compute_hosts.residents(tx, [e.hostname for e in found]).items()
@@ -112,22 +112,22 @@ def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
 
 
 def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figures]]:
-    """The capacity and usage of these hosts, by row and class."""
+    """Return the capacity and usage of these hosts, by row id and class."""
     has = free_capacity.of_classes(tx, [each.provider_id for each in found], SHOWN_CLASSES)
     return {each.host_id: has.get(each.provider_id, {}) for each in found}
 
 
-# -- in ----------------------------------------------------------------------------------------
+# -- allocation --------------------------------------------------------------------------------
 
 
 def allocate(
     tx: Tx, pcloud: Pcloud, host_request: HostRequest, context: PcloudContext, turn: int = 0
 ) -> PcloudHost:
-    """Allocate any free host of a flavor to a pcloud; ``turn`` varies the draw.
+    """Allocate any free host of a flavor to a pcloud. ``turn`` varies the random choice.
 
-    Raises :class:`NotFound` for an unknown flavor, :class:`AlreadyExists` for a name in use,
-    :class:`QuotaExceeded`, :class:`Conflict` (``no_free_host``) if none is left, and
-    :class:`Unavailable` if none that was tried is empty.
+    Raises :class:`NotFound` for an unknown flavor, :class:`AlreadyExists` for a name in use, and
+    :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is free, and
+    :class:`Unavailable` if none of the hosts that were tried is empty.
     """
     _demand_name(tx, pcloud, host_request.name)
     flavor = host_flavors.get(tx, host_request.host_flavor)
@@ -148,9 +148,10 @@ def allocate_many(
     context: PcloudContext,
     first_turn: int = 0,
 ) -> tuple[list[PcloudHost], list[tuple[HostRequest, Refusal]]]:
-    """Allocate as many of these hosts as possible; return them, and the failures.
+    """Allocate as many of these hosts as possible. Return the hosts and the failures.
 
-    Once a flavor has no free host left in a zone, no other is looked for there.
+    Once a flavor has no free host left in a zone, all further requests for this flavor and zone
+    fail without another search.
     """
     allocated: list[PcloudHost] = []
     failures: list[tuple[HostRequest, Refusal]] = []
@@ -163,7 +164,7 @@ def allocate_many(
         try:
             allocated.append(allocate(tx, pcloud, host_request, context, turn))
         except Overtaken:
-            # Some of it is written: roll back and retry the whole transaction.
+            # Some rows are already written, so the caller must retry the whole transaction.
             raise
         except Refusal as refusal:
             failures.append((host_request, refusal))
@@ -173,10 +174,10 @@ def allocate_many(
 
 
 def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext) -> PcloudHost:
-    """Allocate one certain host under a generated name; for administrators.
+    """Allocate a specific host under a generated name; for administrators.
 
-    Raises :class:`Conflict` for a host that is in no pool, is in a pcloud, is declared down, or is
-    not empty.
+    Raises :class:`QuotaExceeded`. Raises :class:`Conflict` if the host is in no pool, is in a
+    pcloud, is forced down, or is not empty.
     """
     there = host_flavor_rows.pooled(tx, [machine.id]).get(machine.id)
     cannot = f"Host {machine.name} cannot be put into pcloud {pcloud.uuid}"
@@ -205,7 +206,7 @@ def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
 def _free_one(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int = 0
 ) -> Host:
-    """Draw among the free hosts until one is empty."""
+    """Try free hosts in a random order until one is empty, and return it."""
     was_any_tried = False
     for each in _drawn(tx, flavor, zone, context, turn):
         host = compute_hosts.by_row(tx, each.host_id)
@@ -214,10 +215,10 @@ def _free_one(
         if reason is None:
             return host
         was_any_tried = True
-        # A free host should be empty, but administrators can put servers on it.
+        # A free host should be empty, but administrators can place servers on it.
         LOG.warning("free_host_not_empty", host=host.name, reason=reason)
     if was_any_tried:
-        # Do not say how many: that could reveal the size of a small pool.
+        # The message does not say how many, because that could reveal the size of a small pool.
         raise Unavailable(
             f"None of the hosts of host flavor {flavor.flavor_id} that were tried could be "
             "taken; others may be free."
@@ -231,10 +232,10 @@ def _free_one(
 def _drawn(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int
 ) -> Iterator[PoolHost]:
-    """Free hosts from a drawn row on, then from the first; no more than may be tried.
+    """Yield free hosts from a random row on, then from the first row, up to the allowed number.
 
-    Drawing a row costs the same in any pool. From there the query skips all hosts that are not
-    free, so a nearly full pool is scanned.
+    The choice of the row costs the same in any pool. The query skips all hosts that are not free,
+    so it scans a nearly full pool.
     """
     bounds = host_flavor_rows.bounds(tx, flavor.id)
     if bounds is None:
@@ -253,13 +254,13 @@ def _drawn(
             return
 
 
-# -- changed -----------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------
 
 
 def set_state(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext, *, is_enabled: bool
 ) -> PcloudHost:
-    """Let servers come to a host or not; present servers stay."""
+    """Enable or disable a host for new servers. Present servers stay."""
     if member.is_replaced and is_enabled:
         raise Conflict(f"Host {member.name} was replaced, and is released when it is empty.")
     if member.is_enabled != is_enabled:
@@ -273,7 +274,7 @@ def set_state(
 def rename(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
 ) -> PcloudHost:
-    """Rename a host; the name must be free in its pcloud."""
+    """Rename a host. Raises :class:`AlreadyExists` for a name in use in its pcloud."""
     if name == member.name:
         return member
     _demand_name(tx, pcloud, name)
@@ -291,12 +292,12 @@ def _reloaded(tx: Tx, member: PcloudHost) -> PcloudHost:
 
 
 def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> PcloudHost:
-    """Let another free host of the same flavor and zone take a broken host's place and name.
+    """Replace a broken host with a free host of the same flavor and zone, under the same name.
 
-    The old host is closed, and costs nothing until it works again, see
-    :mod:`innkeeper.systems.pclouds.replaced`. It returns to its pool as soon as it is empty. Raises
-    :class:`Conflict` for a host that works, unless it is closed and empty, and whatever
-    :func:`allocate` raises.
+    The old host is closed, and is not billed until it works again (see
+    :mod:`innkeeper.systems.pclouds.replaced`). It returns to its pool as soon as it is empty.
+    Raises :class:`Conflict` for a host that works, unless it is disabled and empty. Raises also
+    what :func:`allocate` raises.
     """
     old = get(tx, pcloud, name)
     if old.is_replaced:
@@ -320,7 +321,7 @@ def _demand_broken(tx: Tx, old: PcloudHost, context: PcloudContext) -> None:
         raise Conflict(f"Host {old.name} works and is enabled. Disable it first.")
     reason = members.why_not_empty(tx, members.host_of(tx, old.host_id))
     if reason is not None:
-        # Its servers would go on running there without being paid for.
+        # Its servers would go on running on a host that nobody pays for.
         raise Conflict(f"Host {old.name} works, and is not empty: {reason}.")
 
 
@@ -341,18 +342,18 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """Generate a host name that no host of the pcloud has, and no machine."""
+    """Generate a host name that neither a host of the pcloud nor a machine has."""
     return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
-# -- out ---------------------------------------------------------------------------------------
+# -- release -----------------------------------------------------------------------------------
 
 
 def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) -> None:
     """Return a host to its pool.
 
-    Raises :class:`Conflict` unless it is disabled and empty. Its new generation refuses claims that
-    were decided before.
+    Raises :class:`Conflict` unless the host is disabled and empty. Its provider's generation
+    advances, so claims from earlier decisions are refused.
     """
     if member.is_enabled:
         raise Conflict(f"Host {member.name} is enabled. Disable it first.")

@@ -1,7 +1,7 @@
-"""What all ways into and out of a pcloud have in common for one host.
+"""The parts that are common to all ways of adding a host to a pcloud, or removing it.
 
-Always true: the dedication and the ratios in the host's own row, which decisions read, change in
-the same transaction as its pcloud.
+Always true: the dedication and the ratios in the host's own row change in the same transaction as
+its pcloud. Decisions read the host's own row.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from innkeeper.systems.pclouds.context import PcloudContext
 
 
 def host_of(tx: Tx, host_id: int) -> Host:
-    """The machine behind a pcloud's host."""
+    """Return the machine of a pcloud's host."""
     found = hosts.by_row(tx, host_id)
     assert found is not None, "a host in a pool is not forgotten"
     return found
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """See :func:`cleanup.why_not_empty`: the agent must have reported that the host is empty."""
+    """Return why a host does not count as empty, see :func:`cleanup.why_not_empty`."""
     return cleanup.why_not_empty(tx, host)
 
 
@@ -39,7 +39,7 @@ def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
 
 
 def dedicate(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Write a pcloud host's present dedication to the machine's row."""
+    """Write the present dedication of a pcloud's host to the machine's row."""
     present = pcloud_hosts.by_host(tx, member.host_id)
     assert present is not None, "it is in the pcloud"
     state = Dedication.OPEN if present.is_open else Dedication.CLOSED
@@ -79,7 +79,7 @@ def join(
 
 
 def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
-    """Let a pcloud's owner pay for some of its hosts from now on."""
+    """Begin billing periods for some hosts of a pcloud. Its owner pays for them."""
     rows = [
         {
             "pcloud_uuid": pcloud.uuid,
@@ -96,7 +96,7 @@ def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: date
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Remove an empty host from a pcloud: it is free again, with its own ratios."""
+    """Remove an empty host from a pcloud. The host is free again, and has its own ratios."""
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)

@@ -1,7 +1,7 @@
 """Markers of pages.
 
-Always true: a marker that does not exist and one that the caller may not see give the same error,
-in the words of the Compute API.
+Always true: the error is the same for a marker that does not exist and for a marker that the caller
+may not see. Its text is that of the Compute API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def marked(marker: str, find: Callable[[], T]) -> T:
-    """The object that a marker names. Raises :class:`Invalid` if ``find`` does not find it."""
+    """Return the object that a marker names. Raises :class:`Invalid` if it is not found."""
     try:
         return find()
     except NotFound as error:

@@ -1,12 +1,12 @@
 """Pclouds, and the projects that may use them.
 
-Source: the seed *Whole Host Allocation*, "Pclouds" and what follows it.
+Source: the seed *Whole Host Allocation*, from "Pclouds" on.
 
-Always true: another project's pcloud looks like one that does not exist. The owner may use a new
-pcloud, and may give that up without losing it. A change of the projects that may use a pcloud, or
-of the requests that it accepts, adds change rows for its hosts: the host table has these facts. A
-project's consent to automatic placement ends with the owner that it was given to, and with the
-project's right to use the pcloud.
+Always true: another project's pcloud looks as if it did not exist. The owner may use a new pcloud.
+An owner that gives up this right still owns the pcloud. The host table contains the projects that
+may use a pcloud and the requests that it accepts. Changing either adds change rows for its hosts. A
+project's consent to automatic placement ends when the pcloud gets another owner, and when the
+project may no longer use the pcloud.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 """The fields of a pcloud that its owner may set."""
 LISTED_MAX = 5
-"""Servers of the caller's own project that an error message lists."""
+"""The number of servers of the caller's own project that an error message lists."""
 OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
-"""In force after a change of owner: other values would admit servers and hosts at the new owner's
-expense, without its consent."""
+"""The values after a change of owner. Other values would admit servers or add hosts without the new
+owner's consent, and at its expense."""
 
 
 def unknown(uuid: str) -> NotFound:
-    """The error for a pcloud that does not exist, or that the caller may not see."""
+    """Return the error for a pcloud that does not exist, or that the caller may not see."""
     return NotFound(f"Pcloud {uuid} could not be found.")
 
 
 def get(tx: Tx, uuid: str) -> Pcloud:
-    """The pcloud with this id. Raises :class:`NotFound`."""
+    """Return the pcloud with this id. Raises :class:`NotFound`."""
     found = get_or_none(tx, uuid)
     if found is None:
         raise unknown(uuid)
@@ -75,10 +75,10 @@ def page(
     project_id: str | None = None,
     name: str | None = None,
 ) -> list[Pcloud]:
-    """Pclouds in the order of creation, behind ``after``.
+    """Return a page of pclouds in the order of creation, after ``after``.
 
-    ``viewer`` is the calling project, which sees pclouds that it owns or may use; ``None`` sees
-    all.
+    ``viewer`` is the calling project, which sees the pclouds that it owns or may use. A viewer of
+    ``None`` sees all pclouds.
     """
     row = 0
     if after is not None:
@@ -97,12 +97,12 @@ def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
 
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
-    """Pclouds by the rows of their aggregates."""
+    """Return pclouds by the row ids of their aggregates."""
     return pclouds.by_aggregates(tx, rows)
 
 
 def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
-    """How many hosts these pclouds have, by their rows."""
+    """Return the number of hosts of each of these pclouds, by the pclouds' row ids."""
     return pcloud_hosts.counts(tx, [each.id for each in found])
 
 
@@ -111,8 +111,8 @@ def create(
 ) -> Pcloud:
     """Create a pcloud without hosts, which its owner may use.
 
-    Raises :class:`Invalid` for a project that cannot be let in, :class:`NotFound` for an unknown
-    host flavor in its policy, and :class:`QuotaExceeded`.
+    Raises :class:`Invalid` for an invalid project, :class:`NotFound` for an unknown host flavor in
+    its size policy, and :class:`QuotaExceeded`.
     """
     _demand_owner(tx, project_id, context)
     _demand_size(tx, facts)
@@ -152,9 +152,9 @@ def update(
 ) -> Pcloud:
     """Change fields of a pcloud.
 
-    New ratios apply to ``at_once`` hosts in this transaction; :func:`ratio_rollout.go_on` applies
-    them to the others, some in each. After a lower ratio a host may be over capacity: its servers
-    stay, and no new ones come.
+    New ratios apply to ``at_once`` hosts in this transaction. :func:`ratio_rollout.go_on` applies
+    them to the other hosts, some in each transaction. A lower ratio may leave a host over capacity.
+    Its servers stay, and it takes no new ones.
     """
     assert facts.keys() <= FACTS, "an owner sets no other fields"
     changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
@@ -173,20 +173,20 @@ def update(
 
 
 def _add_changes(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
-    # For all hosts: a single one might leave before other processes read the change.
+    # For all hosts, because a single host might leave before other processes read the change.
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
 def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = False) -> None:
-    """Delete a pcloud; its actions and billing periods remain on record.
+    """Delete a pcloud. Its actions and billing periods remain on record.
 
-    Raises :class:`InUse` while it has hosts. Raises it also while shelved servers could not be
-    unshelved without it, unless ``is_forced``: they keep their hint, and cannot be unshelved before
-    their project changes it.
+    Raises :class:`InUse` while the pcloud has hosts. Raises it also while there are shelved servers
+    that could not be unshelved without the pcloud. With ``is_forced`` the pcloud is deleted anyway:
+    the servers keep their hint, and cannot be unshelved until their project changes the hint.
 
-    A server that names the pcloud at the same moment is counted, or finds the pcloud gone: writers
-    take turns, and its transaction looks for the pcloud. For the exceptions see
-    :func:`dedicated_hosts.stranded_by`.
+    Writers take turns. If a server is about to name the pcloud, either this function counts the
+    server, or the server's transaction finds that the pcloud is gone. See
+    :func:`dedicated_hosts.stranded_by` for the exceptions.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
     if count:
@@ -201,7 +201,7 @@ def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = 
 
 
 def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | None) -> str:
-    # Of other projects' servers, show the number alone.
+    # For other projects' servers, only the number is shown.
     own_servers = [each.uuid for each in stranded if each.project_id == project_id]
     listed = ", ".join(
         [*own_servers[:LISTED_MAX], *(["..."] if len(own_servers) > LISTED_MAX else [])]
@@ -217,11 +217,11 @@ def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | No
 
 
 def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Pcloud:
-    """Give a pcloud to another project, which pays for its hosts from now on.
+    """Transfer a pcloud to another project, which pays for its hosts from now on.
 
-    Raises :class:`QuotaExceeded` if that project's quota has no room for them. The projects that
-    may use it stay, but have to accept automatic placement again. :data:`OWN_CHOICES` and kept
-    responses of the former owner end.
+    Raises :class:`QuotaExceeded` if that project's quota has no room for the pcloud or its hosts.
+    The projects that may use the pcloud stay, but must accept automatic placement again. The
+    settings in :data:`OWN_CHOICES` are reset, and stored responses of idempotent requests deleted.
     """
     if project_id == pcloud.project_id:
         return pcloud
@@ -243,16 +243,19 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
     return after
 
 
-# -- who may use it ----------------------------------------------------------------------------
+# -- projects that may use a pcloud ------------------------------------------------------------
 
 
 def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
-    """The projects that may use these pclouds, by row; true if they accept automatic placement."""
+    """Return the projects that may use these pclouds, by row id.
+
+    The value of a project is true if the project accepts automatic placement.
+    """
     return pclouds.projects(tx, [each.id for each in found])
 
 
 def may_use(tx: Tx, pcloud: Pcloud, project_id: str | None) -> bool:
-    """Whether a project's servers may come to a pcloud's hosts."""
+    """Return whether a project's servers may be placed on a pcloud's hosts."""
     return project_id in _projects(tx, pcloud)
 
 
@@ -261,7 +264,7 @@ def _projects(tx: Tx, pcloud: Pcloud) -> dict[str, bool]:
 
 
 def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let a project use a pcloud, if it may not yet."""
+    """Allow a project to use a pcloud. This is idempotent."""
     there = _projects(tx, pcloud)
     if project_id in there:
         return
@@ -275,17 +278,17 @@ def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -
 
 
 def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let no new server of a project come; present servers stay."""
+    """Withdraw a project's right to use a pcloud. Its present servers stay."""
     if pclouds.remove_project(tx, pcloud.id, project_id):
         _add_changes(tx, pcloud, context.now)
         members.record(tx, pcloud, "drop", context, detail=project_id)
 
 
 def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let plain requests of a project come to a pcloud while that is automatic.
+    """Let a project's requests that name no pcloud use this pcloud while it is automatic.
 
-    Raises :class:`NotFound` for a project that may not use it. The owner consents by making the
-    pcloud automatic.
+    Raises :class:`NotFound` for a project that may not use the pcloud. The owner consents by making
+    the pcloud automatic.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id not in consenting(pcloud.project_id, there):
@@ -293,10 +296,10 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> N
 
 
 def decline(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let no new plain requests of a project come; present servers stay.
+    """Withdraw a project's consent to automatic placement. Its present servers stay.
 
-    Raises :class:`NotFound` for a project that may not use it, and :class:`Conflict` for its owner,
-    whose requests would come anyway.
+    Raises :class:`NotFound` for a project that may not use the pcloud. Raises :class:`Conflict` for
+    the owner, whose consent does not depend on this.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id == pcloud.project_id:
@@ -326,19 +329,19 @@ def _set_accepted(
 def actions(
     tx: Tx, uuid: str, *, before: int | None = None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """The actions on a pcloud, the newest first; with ``owner_id``, those under that owner."""
+    """Return the actions on a pcloud, newest first. ``owner_id`` selects actions of one owner."""
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 
 def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
-    """The last action on a pcloud; of a deleted pcloud, its deletion."""
+    """Return the last action on a pcloud. For a deleted pcloud, this is its deletion."""
     canonical = canonical_uuid(uuid)
     found = [] if canonical is None else actions(tx, canonical, limit=1)
     return found[0] if found else None
 
 
 def forget_old_actions(tx: Tx, context: PcloudContext) -> int:
-    """Delete some of the expired actions; return how many. Billing periods are kept for good."""
+    """Delete some of the expired actions. Return their number. Billing periods are kept forever."""
     days = context.settings.pcloud_actions_kept_days
     if not days:
         return 0

@@ -1,7 +1,7 @@
-"""The quota of units: how many units of whole hosts a project may hold.
+"""The quota of units of whole hosts.
 
-Always true: units are counted in the transaction that adds to them, after everything committed
-before. A limit below what a project holds refuses more, and takes nothing away.
+Always true: the usage is counted in the transaction that increases it, and includes all earlier
+commits. If a limit is below a project's usage, the project keeps its units but gets no more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def reset(tx: Tx, project_id: str) -> None:
 
 
 def demand_room(tx: Tx, project_id: str, more: int, context: PcloudContext) -> None:
-    """Raise :class:`QuotaExceeded` unless a project may hold this many more units."""
+    """Raise :class:`QuotaExceeded` unless a project may use this many more units."""
     units = of_project(tx, project_id, context.settings)
     if more > 0 and units.limit != UNLIMITED and units.in_use + more > units.limit:
         raise QuotaExceeded(

@@ -1,9 +1,8 @@
-"""Apply a pcloud's ratios to its hosts in steps, since other writers wait for each transaction.
+"""Apply a pcloud's ratios to its hosts in steps, because each transaction blocks other writers.
 
-Always true: during a rollout the hosts up to the row that it has reached have the pcloud's ratios,
-and otherwise all hosts have them. A host that joins gets them at once, and one that leaves loses
-them. The ratios are written before the first step, so each step, also after a crash, applies the
-latest ones.
+Always true: during a rollout, the hosts up to the row that it has reached have the pcloud's ratios.
+Otherwise, all hosts have them. A host gets them when it joins, and loses them when it leaves. The
+ratios are stored before the first step. Each step applies the stored ratios, even after a crash.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from innkeeper.systems.pclouds import members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 ROLLED_OUT_AT_ONCE = 20
-"""Hosts that change ratios in one transaction, for which all other writers wait."""
+"""The number of hosts whose ratios one transaction changes, which blocks all other writers."""
 BEGINNING = 0
-"""Before every row."""
+"""A position before all rows."""
 
 
 def begin(
     tx: Tx, pcloud: Pcloud, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE
 ) -> None:
-    """Take the first step to new ratios, and restart a rollout that is under way."""
+    """Take the first step towards new ratios. A rollout in progress is restarted."""
     pclouds.roll_out(tx, pcloud.id, BEGINNING)
     go_on(tx, pcloud.uuid, context, at_once)
 
 
 def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE) -> int:
-    """Apply the ratios to some more hosts of a pcloud; return how many remain."""
+    """Apply the ratios to some more hosts of a pcloud. Return the number of remaining hosts."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.rolled_out_to is None:
         return 0
@@ -47,10 +46,13 @@ def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_A
 
 
 def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
-    """How many hosts still have former ratios, by the rows of pclouds that have such hosts."""
+    """Return the number of hosts that still have previous ratios, by pcloud row id.
+
+    Pclouds that have none of these hosts are omitted.
+    """
     return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_rolling_out])
 
 
 def due(tx: Tx) -> list[str]:
-    """The pclouds with a rollout under way."""
+    """Return the ids of the pclouds with a rollout in progress."""
     return [each.uuid for each in pclouds.rolling_out(tx)]

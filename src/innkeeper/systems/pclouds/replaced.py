@@ -1,10 +1,11 @@
-"""Replaced hosts: released once they are empty, and paid for again if they come back.
+"""Release replaced hosts once they are empty, and bill them again if they return to service.
 
-A project that replaces a broken host pays for one. Without these charges, a project could have
-hosts replaced during maintenance and keep the old ones with their servers for nothing.
+A project that replaces a broken host pays only for the new one. If old hosts were never billed
+again, a project could replace hosts during maintenance, and keep the old hosts and their servers
+for nothing.
 
-May be false: that a project holds no more units than its quota. A host that comes back is charged
-regardless, and new allocations fail until there is room.
+May be false: that a project uses no more units than its quota. A host that returns to service is
+billed regardless, and new allocations fail until the quota has room.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from innkeeper.systems.pclouds import host_flavors, members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 LOOKED_AT_ONCE = 20
-"""Hosts of each kind that are checked in one transaction, for which all other writers wait."""
+"""The number of hosts of each kind that one transaction checks, which blocks all other writers."""
 
 
 def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
-    """Release some hosts that are empty, and charge for some that work again; return how many."""
+    """Release some empty hosts, and bill some hosts that work again. Return their total number."""
     found = pcloud_hosts.replaced(tx)
     bare = dedications.without_servers(tx, [each.hostname for each in found])
     left = [each for each in found if each.hostname in bare]
@@ -39,7 +40,7 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 
 
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    """Check a drawn part, so that hosts waiting for their agents do not hold up others."""
+    """Release some hosts from a random start, so that hosts waiting for agents block no others."""
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0
     for member in [*bare[first:], *bare[:first]][:at_once]:
@@ -52,7 +53,7 @@ def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once
 
 
 def _charge(tx: Tx, back: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    # The flavor's present units: those of the allocation went to the replacement.
+    # The flavor's present units, because the units of the allocation went to the replacement.
     units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     some = [each for each in back if units[each.flavor_id]][:at_once]
     for member in some:

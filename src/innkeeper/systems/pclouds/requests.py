@@ -1,7 +1,8 @@
-"""Idempotent requests: repeating one with the same client token does nothing twice.
+"""Idempotent requests: a repetition with the same client token changes nothing.
 
-Always true: the response is written together with what the request did, and repeated for a day to
-the same request with the same token. Another request with that token is refused.
+Always true: the response is stored in the same transaction as the changes of the request. For a
+day, the same request with the same token gets this response. Another request with the same token is
+refused.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(days=1)
-"""Clients retry within minutes, not after a day."""
+"""Clients retry within minutes, so a day is enough."""
 
 
 def once(
     tx: Tx, pcloud: Pcloud, token: str, digest: str, act: Callable[[], Any], now: datetime
 ) -> Any:
-    """Carry out a request, or return the response of the first time.
+    """Carry out a request, or return its stored response.
 
-    ``digest`` is equal for equal requests. Raises :class:`Conflict` if the token was used for
-    another request. A refusal is not kept, so the request may be retried.
+    ``digest`` is the same for equal requests. Raises :class:`Conflict` if the token was used for
+    another request. A refusal is not stored, so the request may be retried.
     """
     answer = answered(tx, pcloud, token, digest)
     if answer is None:
@@ -35,7 +36,7 @@ def once(
 
 
 def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
-    """The response kept for a token, if any. Raises :class:`Conflict` for another request."""
+    """Return the stored response for a token, if any. Raises :class:`Conflict` as ``once`` does."""
     found = pclouds.answered(tx, pcloud.id, token)
     if found is None:
         return None
@@ -46,10 +47,10 @@ def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
 
 
 def begin(tx: Tx, pcloud: Pcloud, token: str, digest: str, answer: Any, now: datetime) -> None:
-    """Keep the response for a new token, complete or so far."""
+    """Store the response for a new token, complete or partial."""
     pclouds.remember(tx, pcloud.id, token, digest, answer, now)
 
 
 def forget_old(tx: Tx, now: datetime) -> int:
-    """Delete expired responses; return how many."""
+    """Delete expired responses. Return their number."""
     return pclouds.forget_before(tx, now - KEPT)

@@ -1,12 +1,12 @@
-"""Pclouds that size themselves: they grow when full and shrink when idle.
+"""Automatic sizes of pclouds: they grow when full and shrink when idle.
 
-Always true: a pcloud changes by one host at a time, in a transaction of its own, so one that cannot
-grow delays no other. A released host is empty, and has been for as long as the policy says. Growing
-and shrinking use the same test of whether a host is full. A new host is empty, so it is not full,
-and a host is released only if another one is not full: neither undoes the other.
+Always true: each change adds or releases one host of one pcloud in its own transaction, so a pcloud
+that cannot grow delays no other. A released host is empty, and has been empty for as long as the
+policy says. Growing and shrinking do not undo each other, because both use the same test for full
+hosts: a new host is empty, so it is not full, and a host is released only if another is not full.
 
-May be false: that a pcloud has as many hosts as its policy says. The free hosts or the units may be
-used up; that is recorded once, and retried.
+May be false: that a pcloud has as many hosts as its policy says. There may be no more free hosts or
+units. This failure is recorded once, and growing is retried.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ CANNOT_GROW = "cannot-grow"
 
 
 def due(tx: Tx) -> list[str]:
-    """The pclouds with a policy."""
+    """Return the ids of the pclouds with a policy."""
     return [each.uuid for each in pclouds.with_size(tx)]
 
 
 def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
-    """Bring one pcloud a host nearer to its policy; return the number of changed hosts."""
+    """Add or release a host if the policy requires it. Return the number of changed hosts."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
         return 0
@@ -54,13 +54,13 @@ def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
 
 
 def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
-    """Whether servers can come to a host whose agent may be silent for so long."""
+    """Return whether a host takes servers, if its agent was last seen within ``patience_s``."""
     is_up = member.is_up(context.now, patience_s)
     return member.is_open and is_up and not member.is_disabled
 
 
 def _full(tx: Tx, current: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
-    """The rows of full hosts among ``current``. ``there`` are all hosts, also replaced ones."""
+    """Return the row ids of full hosts in ``current``. ``there`` also has the replaced hosts."""
     tight = free_capacity.without_room(
         tx,
         [each.provider_id for each in current],
@@ -76,7 +76,7 @@ def _grow(tx: Tx, pcloud: Pcloud, size: SizePolicy, context: PcloudContext) -> i
     try:
         hosts.allocate(tx, pcloud, host_request, context)
     except Overtaken:
-        # Some of it is written: roll back and retry the whole transaction.
+        # Some rows are already written, so the caller must retry the whole transaction.
         raise
     except Refusal as refusal:
         newest = pcloud_actions.page(tx, pcloud.uuid, before=None, limit=1)
@@ -101,7 +101,7 @@ def _shrink(
     roomy = {each.host_id for each in current if _is_usable(each, context, patience_s)} - full
     for member in _idle(tx, current, before):
         if not roomy - {member.host_id}:
-            # The others are full: without this host another one would be added at once.
+            # All others are full, so the release would add another host at once.
             continue
         machine = members.host_of(tx, member.host_id)
         if dedications.why_not_empty(tx, machine) is not None:
@@ -113,7 +113,10 @@ def _shrink(
 
 
 def _idle(tx: Tx, current: list[PcloudHost], before: datetime) -> list[PcloudHost]:
-    """The hosts without servers since a moment, the youngest first; few queries for any number."""
+    """Return the hosts without servers since ``before``, sorted by allocation, newest first.
+
+    The number of queries does not depend on the number of hosts.
+    """
     old = [each for each in current if each.allocated_at <= before]
     bare = dedications.without_servers(tx, [each.hostname for each in old])
     left = dedications.left_at(tx, bare)

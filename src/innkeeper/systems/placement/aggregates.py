@@ -1,4 +1,4 @@
-"""The aggregates of providers, which the Placement API knows by uuid alone."""
+"""The aggregates of providers. The Placement API knows an aggregate only by its uuid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ProviderAggregates(NamedTuple):
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
-    """The aggregates of a provider, in the order in which it joined them."""
+    """Return the aggregates of a provider, in the order in which it joined them."""
     provider = providers.get(tx, uuid)
     return ProviderAggregates(
         provider.generation, [*provider_details.aggregates_of(tx, provider.id)]
@@ -32,10 +32,11 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAggregates:
 def replace(
     tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderAggregates:
-    """Make ``requested`` all the aggregates of a provider, and return them in that order.
+    """Replace the aggregates of a provider with ``requested``, and return them in that order.
 
-    The provider stays where it was in the aggregates that it keeps. The generation advances even if
-    nothing changes, except where ``seen`` is ``None``: older clients send no generation.
+    The provider keeps its position in aggregates that it does not leave. The generation advances
+    even if nothing changes. It does not advance if ``seen`` is ``None``, because older clients send
+    no generation.
     """
     provider = providers.get(tx, uuid)
     after = dict.fromkeys(canonical_uuid(each) or each for each in requested)
@@ -54,7 +55,7 @@ def replace(
 
 
 def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
-    """Add a provider to an aggregate and advance its generation, unless it is in already."""
+    """Add a provider to an aggregate and advance its generation, unless it is a member."""
     provider = providers.get(tx, uuid)
     before = provider_details.aggregates_of(tx, provider.id)
     if aggregate not in before:
@@ -64,7 +65,7 @@ def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
 
 
 def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
-    """Remove a provider from an aggregate and advance its generation, if it is in."""
+    """Remove a provider from an aggregate and advance its generation, if it is a member."""
     provider = providers.get(tx, uuid)
     if aggregate in provider_details.aggregates_of(tx, provider.id):
         providers.advance(tx, provider, now)
@@ -72,6 +73,6 @@ def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
 
 
 def _after(before: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
-    """Positions for new aggregates, behind those that the provider had."""
+    """Return positions for new aggregates, after the positions of the present aggregates."""
     first = max(before.values(), default=0) + 1
     return {uuid: position for position, uuid in enumerate(joined, first)}

@@ -1,4 +1,4 @@
-"""Allocations by consumer and by provider, and writes from the Placement API.
+"""Read allocations by consumer and by provider, and write them for the Placement API.
 
 Always true: writes go through :mod:`innkeeper.systems.placement.claims`, which checks capacity and
 advances generations.
@@ -28,17 +28,17 @@ from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-"""Project and user of consumers whose client speaks a version without them."""
+"""The project and user of a consumer whose client uses a microversion without projects."""
 CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationUpdate:
-    """All that a client wants a consumer to hold: amounts by class, by provider.
+    """All requested allocations of a consumer: amounts by provider and class.
 
-    ``seen`` is the consumer's generation that the client knows, ``None`` for a new consumer; a
-    client with ``asks_no_generation`` accepts any. A project, user or type of ``None`` stays as it
-    is.
+    ``seen`` is the generation of the consumer that the client knows, or ``None`` for a new
+    consumer. With ``asks_no_generation``, any generation is accepted. A project, user or type of
+    ``None`` is left unchanged.
     """
 
     consumer: str
@@ -51,14 +51,14 @@ class AllocationUpdate:
 
 
 class ConsumerAllocations(NamedTuple):
-    """What one consumer holds; no consumer if it holds nothing."""
+    """A consumer and its allocations. The consumer is ``None`` if it has no allocations."""
 
     consumer: Consumer | None
     allocations: list[Allocation]
 
 
 class ProviderAllocations(NamedTuple):
-    """The allocations of one provider, and their consumers."""
+    """The allocations of one provider and their consumers, at one generation."""
 
     generation: Generation
     consumers: Mapping[ConsumerUuid, Consumer]
@@ -66,7 +66,7 @@ class ProviderAllocations(NamedTuple):
 
 
 def of_consumer(tx: Tx, uuid: str) -> ConsumerAllocations:
-    """What a consumer holds; an unknown consumer holds nothing."""
+    """Return a consumer and its allocations. An unknown consumer has no allocations."""
     canonical = canonical_uuid(uuid)
     if canonical is None:
         return ConsumerAllocations(None, [])
@@ -76,7 +76,7 @@ def of_consumer(tx: Tx, uuid: str) -> ConsumerAllocations:
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderAllocations:
-    """The allocations of a provider. Raises :class:`NotFound`."""
+    """Return the allocations of a provider. Raises :class:`NotFound`."""
     provider = provider_rules.get(tx, uuid)
     return ProviderAllocations(
         provider.generation,
@@ -86,7 +86,7 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAllocations:
 
 
 class AllocationUpdates(NamedTuple):
-    """What one client requests at one moment: all of it is written, or none."""
+    """The updates that one client requests at one time. All of them are written, or none."""
 
     all: Sequence[AllocationUpdate]
     now: datetime
@@ -96,7 +96,7 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
     """Write all updates, or none.
 
     Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
-    consumer at another generation, and whatever :func:`claims.replace` raises.
+    consumer at another generation, and what :func:`claims.replace` raises.
     """
     (refusal,) = write_together(tx, [AllocationUpdates(updates, now)])
     if refusal is not None:
@@ -104,9 +104,10 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
 
 
 def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    """Write the updates of many clients, each all or nothing.
+    """Write the updates of many clients. All updates of one client are written, or none.
 
-    The result has for each ``None``, or what :func:`write` would raise after those before it.
+    The result has one item per client: ``None``, or the error that :func:`write` would raise after
+    the earlier clients' updates.
     """
     outcomes: list[Refusal | None] = [None] * len(requests)
     start = 0
@@ -118,10 +119,10 @@ def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusa
 
 
 def _end_of_turn(requests: Sequence[AllocationUpdates], start: int) -> int:
-    """Find where a turn ends: at the first client that names a consumer of an earlier one.
+    """Return the end of a turn: the first request that names a consumer of an earlier request.
 
-    What that consumer holds, and its generation, depend on whether the earlier request succeeds.
-    Later clients wait as well, since their capacity depends on both.
+    The allocations and generation of that consumer depend on whether the earlier request succeeds.
+    Later requests must wait as well, because the capacity left for them depends on both requests.
     """
     named: set[str | None] = set()
     for index in range(start, len(requests)):
@@ -150,7 +151,7 @@ def _write_turn(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal |
 
 
 class _Known(NamedTuple):
-    """What the store knows of the names in some updates."""
+    """The consumers, providers and classes that some updates name."""
 
     consumers: Mapping[ConsumerUuid, Consumer]
     provider_ids: Mapping[ProviderUuid, ProviderId]
@@ -169,7 +170,7 @@ def _look_up(tx: Tx, updates: Sequence[AllocationUpdate]) -> _Known:
 
 
 def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[ConsumerClaim]:
-    """The updates as claims that name rows and generations."""
+    """Convert updates into claims, which contain row ids and generations."""
     uuids = [consumer_uuid(update.consumer) for update in updates]
     if len(set(uuids)) < len(uuids):
         raise Invalid("The same consumer is named twice.")
@@ -184,7 +185,7 @@ def _claims(known: _Known, updates: Sequence[AllocationUpdate]) -> list[Consumer
 
 
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
-    """Release all that a consumer holds. Raises :class:`NotFound` if that is nothing."""
+    """Delete all allocations of a consumer. Raises :class:`NotFound` if it has none."""
     canonical = canonical_uuid(uuid)
     freed = canonical is not None and claims.release(tx, [ConsumerUuid(canonical)], now)
     if not freed:
@@ -192,7 +193,7 @@ def delete(tx: Tx, uuid: str, now: datetime) -> None:
 
 
 def consumer_uuid(text: str) -> ConsumerUuid:
-    """A consumer's canonical uuid. Raises :class:`Invalid` for other text."""
+    """Return a consumer's uuid in canonical form. Raises :class:`Invalid` for other text."""
     canonical = canonical_uuid(text)
     if canonical is None:
         raise Invalid(f"Malformed consumer_uuid: {text}")
@@ -213,7 +214,7 @@ def _compare(uuid: ConsumerUuid, present: Consumer | None, update: AllocationUpd
 
 
 def _provider_ids(known: _Known, updates: Iterable[AllocationUpdate]) -> dict[str, ProviderId]:
-    """Row ids by the text that names a provider."""
+    """Return row ids by the text that names a provider."""
     canonical: dict[str, ProviderUuid] = {}
     for update in updates:
         for text in update.resources:

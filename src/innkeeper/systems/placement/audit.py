@@ -81,7 +81,7 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """All findings about providers, consumers and allocations."""
+    """Return all findings about providers, consumers and allocations."""
     yield from _of_allocations(tx)
     yield from _of_providers(tx)
 

@@ -1,4 +1,4 @@
-"""Allocation candidates: keep all providers in columns, and search them.
+"""Search for allocation candidates in a table of all providers.
 
 Always true: a search sees every write that was acknowledged before it began.
 
@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Tx
 
 
 class CandidateSearcher:
-    """Used by one thread, with transactions that only read."""
+    """Finds allocation candidates. Only one thread uses it, with read-only transactions."""
 
     def __init__(self, placing: Placing) -> None:
         self._placing = placing
@@ -31,10 +31,10 @@ class CandidateSearcher:
         self._follower.catch_up(tx)
 
     def follow(self, tx: Tx, query: CandidateQuery) -> ProviderTable:
-        """Return the table as ``tx`` sees it, to be searched; valid until the next call.
+        """Return the provider table as ``tx`` sees it. The table is valid until the next call.
 
-        Raises :class:`Invalid` for an unknown class or trait. An unknown aggregate or tree is no
-        error: no provider is in it.
+        Raises :class:`Invalid` for an unknown class or trait. An unknown aggregate or tree is not
+        an error, and contains no provider.
         """
         _must_be_known(tx, query)
         return self._follower.catch_up(tx)
@@ -42,9 +42,10 @@ class CandidateSearcher:
     def find(
         self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
     ) -> FoundCandidates:
-        """Search while ``goes_on`` allows it; ``seed`` shuffles the result if settings say so.
+        """Search the table while ``goes_on`` allows it.
 
-        Needs no transaction: the table does not change meanwhile.
+        If the settings enable it, ``seed`` shuffles the result. No transaction is needed, because
+        the table does not change during the search.
         """
         shuffle = Shuffler(seed) if self._placing.randomize_allocation_candidates else None
         return finding.find(table, query, self._placing, shuffle, goes_on)

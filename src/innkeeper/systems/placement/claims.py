@@ -1,13 +1,13 @@
-"""Check, then commit: allocations change here and nowhere else.
+"""Check and commit claims. No other module changes allocations.
 
-There are two ways in. A caller that has a :class:`ProviderView` (a row of the host table) checks
-there and hands finished claims to :func:`commit_together`. Any other caller uses :func:`replace`,
-or :func:`replace_together` for many clients at once, which read, check and commit. Generations
-prove the check: a provider that has advanced refuses the claim. The caller then retries: with a
-host table in the same transaction, otherwise in another one.
+A caller that has a :class:`ProviderView` (a row of the host table) checks the capacity itself and
+passes finished claims to :func:`commit_together`. Any other caller uses :func:`replace`, or
+:func:`replace_together` for many clients at once. These read, check and commit. Generations protect
+the check: if a provider has advanced since, the claim is refused. The caller then retries. A caller
+with a host table retries in the same transaction, any other caller in a new one.
 
 Always true after every commit: the allocations of each provider and class add up to at most its
-capacity, unless an operator shrank the inventory below what was held already.
+capacity, unless an operator shrank the inventory below the existing allocations.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from innkeeper.store.transactions import Tx
 def commit_together(
     tx: Tx, ready: Sequence[Claim], now: datetime, given_back: Sequence[Freed] = ()
 ) -> list[Refusal | None]:
-    """Commit claims that were checked at the generations that they name."""
+    """Commit claims whose capacity was checked at the generations that the claims contain."""
     return claims.commit_together(tx, ready, now, given_back=given_back)
 
 
 def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
-    """Release all that these consumers hold; consumers without allocations are skipped."""
+    """Delete all allocations of these consumers. Consumers without allocations are skipped."""
     return claims.release(tx, consumers, now)
 
 
 def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
-    """Replace the allocations of several consumers: all of them, or none.
+    """Replace the allocations of all these consumers, or of none.
 
     Sums are checked without the present allocations of these consumers, so amounts can move between
     them. Raises :class:`CapacityExceeded` for amounts that do not fit, and
     :class:`ConcurrentUpdate` for a consumer at another generation. Raises :class:`Overtaken` if
-    another writer was faster; the caller rolls back and retries in another transaction.
+    another writer was faster. The caller then rolls back and retries in a new transaction.
     """
     (refusal,) = _replace_together(tx, [requested], now, are_read_here=False)
     if refusal is not None:
@@ -54,11 +54,11 @@ def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
 def replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime
 ) -> list[Refusal | None]:
-    """Replace the allocations of many groups of consumers; each group succeeds or fails alone.
+    """Replace the allocations of many groups of consumers. Each group succeeds or fails on its own.
 
-    The result has for each group ``None``, or what :func:`replace` would raise after the accepted
-    groups before it. No consumer is in two groups, and the caller has read all their generations in
-    this transaction.
+    The result has one item per group: ``None``, or the error that :func:`replace` would raise after
+    the earlier accepted groups. A consumer must not be in two groups. The caller must have read all
+    consumers' generations in this transaction.
     """
     return _replace_together(tx, groups, now, are_read_here=True)
 
@@ -66,7 +66,7 @@ def replace_together(
 def _replace_together(
     tx: Tx, groups: Sequence[Sequence[ConsumerClaim]], now: datetime, *, are_read_here: bool
 ) -> list[Refusal | None]:
-    # A new consumer holds nothing; if that is wrong, the commit fails.
+    # A new consumer should have no allocations. If it has some, the commit fails.
     held = _held(tx, [each.uuid for group in groups for each in group if each.seen is not None])
     touched = [_touched(group, held) for group in groups]
     state = _ProviderState(capacity.views(tx, {pid for each in touched for pid in each}))
@@ -81,8 +81,8 @@ def _replace_together(
         ready[index] = Claim(tuple(group), state.generations(touched[index]))
         state.take(group, released, touched[index])
     refusals = claims.commit_together(tx, list(ready.values()), now, are_read_here=are_read_here)
-    # No retry here: writers take turns, so this transaction would read the same again. After a
-    # fail-over a provider may have changed all the same; the caller then retries in another one.
+    # Retrying in this transaction is useless: writers take turns, so it would read the same values.
+    # After a failover, a provider may have changed anyway. The caller retries in a new transaction.
     for index, refusal in zip(ready, refusals, strict=True):
         outcomes[index] = refusal
     return outcomes
@@ -112,7 +112,7 @@ def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) 
 
 
 class _ProviderState:
-    """Providers as they will be once all accepted groups are written."""
+    """The state of providers after all accepted groups are written."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
         self._used = {pid: dict(view.used) for pid, view in views.items()}
@@ -123,7 +123,7 @@ class _ProviderState:
         }
 
     def generations(self, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
-        """The providers' next generations: each accepted group advances a provider by one."""
+        """Return the providers' generations for the next claim. Each group advances them by one."""
         return {
             pid: Generation(self.views[pid].generation + self._moves.get(pid, 0)) for pid in ids
         }
@@ -131,7 +131,6 @@ class _ProviderState:
     def take(
         self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
-        """Apply an accepted group."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
         for (provider_id, class_id), freed in released.items():
@@ -148,7 +147,7 @@ NO_INVENTORY = "The resource provider has no inventory of that class."
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """An amount that does not fit a provider, and why."""
+    """An amount that does not fit on a provider, and the reason."""
 
     view: ProviderView
     class_id: ClassId
@@ -158,10 +157,10 @@ class Misfit:
 def find_misfit(
     views: Mapping[ProviderId, ProviderView], requested: Sequence[ConsumerClaim], held: Sums
 ) -> Misfit | None:
-    """Find the first amount that does not fit, if any; all of them must fit together.
+    """Find the first amount that does not fit, if any. All amounts must fit together.
 
-    ``held`` is what the same consumers release in the same write. A provider that is over capacity
-    already (its inventory shrank) still accepts a write that does not make it worse.
+    ``held`` are the amounts that the same consumers release in the same write. A provider whose
+    inventory shrank may be over capacity. It still accepts writes that do not increase its usage.
     """
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for each in requested:
@@ -202,7 +201,7 @@ def _unit_violation(view: ProviderView, class_id: ClassId, amount: int) -> str |
 
 
 def _message(tx: Tx, misfit: Misfit) -> str:
-    # The name is looked up only here: most claims fit.
+    # The name is looked up only for the message, because most claims fit.
     name = names.name_of(tx, NameKind.CLASS, misfit.class_id)
     subject = f"'{name}' on resource provider '{misfit.view.uuid}'"
     if misfit.reason == NO_INVENTORY:

@@ -1,7 +1,7 @@
-"""Resource classes: standard and custom ones.
+"""Standard and custom resource classes.
 
-Always true: a custom class is named ``CUSTOM_`` and capital letters, digits or underscores.
-Standard classes come from their library and cannot be changed.
+Always true: the name of a custom class is ``CUSTOM_`` followed by capital letters, digits or
+underscores. Standard classes come from OpenStack's library and cannot be changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def create(tx: Tx, name: str, now: datetime) -> None:
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> bool:
-    """Create a custom class unless it exists; return whether it was created."""
+    """Create a custom class unless it exists. Return whether it was created."""
     _must_be_custom(name)
     if names.by_name(tx, NameKind.CLASS, name) is not None:
         return False
@@ -52,7 +52,7 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
     if new_name != name and names.by_name(tx, NameKind.CLASS, new_name) is not None:
         raise Conflict(f"Resource class already exists: {new_name}")
     names.rename(tx, NameKind.CLASS, found.id, new_name, now)
-    # What a provider has is known by its name, and now has another one.
+    # Processes know the classes of a provider by name, so they must read the new name.
     changes.add_always_read(tx, names.users(tx, NameKind.CLASS, found.id), now)
     return get(tx, new_name)
 

@@ -1,4 +1,4 @@
-"""How much capacity providers have, and how much of it is used and free."""
+"""The capacity, usage and free capacity of providers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.store.transactions import Tx
 
 
 class Figures(NamedTuple):
-    """What a provider has of a class beside what it reserves, its capacity, and what is used."""
+    """The unreserved total, the capacity and the usage of one class of a provider."""
 
     total: int
     capacity: int
@@ -27,7 +27,7 @@ class Figures(NamedTuple):
 def of_classes(
     tx: Tx, providers: Collection[ProviderId], class_names: Collection[str]
 ) -> dict[ProviderId, dict[str, Figures]]:
-    """The figures of each provider for each of these classes that it has.
+    """Return the figures of each provider by class. Classes that a provider lacks are omitted.
 
     The number of queries does not depend on the number of providers.
     """
@@ -52,11 +52,11 @@ def without_room(
     least: Mapping[str, int],
     neighbours: Collection[ProviderId] = (),
 ) -> set[ProviderId]:
-    """Those of ``providers`` that could not take one more server of each kind on any of them.
+    """Return the subset of ``providers`` without room for another server.
 
-    Such a provider has less left of some class than the largest server on ``providers`` or
-    ``neighbours`` holds, or less than ``least`` says. Only classes in its own inventory count, not
-    loans from pools. A provider without allocations has room, however large the servers are.
+    A provider has no room if it has less left of some class than the largest server on
+    ``providers`` or ``neighbours`` uses, or less than ``least`` demands. Only classes in its own
+    inventory count, not loans from pools. A provider without allocations always has room.
 
     The number of queries does not depend on the number of providers or servers.
     """

@@ -1,8 +1,8 @@
-"""What providers have, class by class.
+"""The inventories of providers, by resource class.
 
 Always true: every write advances the provider's generation, even if it changes nothing. A class
-with allocations is never removed, but may shrink below what is held. No write breaks a ratio that a
-pcloud set on a host: it raises :class:`Conflict` instead.
+with allocations is never removed, but its inventory may shrink below its usage. A write that would
+break a ratio that a pcloud set on a host raises :class:`Conflict`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def listing(tx: Tx, uuid: str) -> ProviderInventories:
 
 
 def get(tx: Tx, uuid: str, class_name: str) -> ProviderInventories:
-    """The inventory of one class, as the only line. Raises :class:`NotFound`."""
+    """Return the inventory of one class, as the only line. Raises :class:`NotFound`."""
     whole = listing(tx, uuid)
     for line in whole.lines:
         if line.class_name == class_name:
@@ -58,9 +58,10 @@ def add(
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Add a class that the provider does not have yet, at any generation.
+    """Add a class that the provider does not have, whatever its generation.
 
-    ``leaves_some``, here and below, rejects an inventory without any capacity.
+    With ``leaves_some``, an inventory with a capacity of less than one unit is rejected. This also
+    applies to :func:`change` and :func:`replace`.
     """
     provider = providers.get(tx, uuid)
     prefix = f"Unable to create inventory for resource provider {provider.uuid}"
@@ -89,9 +90,10 @@ def change(
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Replace what a provider has of a class.
+    """Replace a provider's inventory of a class.
 
-    Raises :class:`Invalid` if it has none, and :class:`NotFound` for an unknown class.
+    Raises :class:`Invalid` if the provider has no inventory of the class, and :class:`NotFound` for
+    an unknown class.
     """
     provider = providers.get(tx, uuid)
     providers.demand_generation(provider, seen)
@@ -121,7 +123,7 @@ def replace(
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Make ``requested`` all that a provider has.
+    """Replace all inventories of a provider with ``requested``.
 
     Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown class
     or a negative capacity, and :class:`InUse` if a class with allocations would be removed.
@@ -152,7 +154,7 @@ def replace(
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
-    """Remove a class from a provider. Raises :class:`InUse` while any of it is held."""
+    """Remove a class from a provider. Raises :class:`InUse` while it has allocations."""
     provider = providers.get(tx, uuid)
     found = [line for line in _lines(tx, provider) if line.class_name == class_name]
     if not found:
@@ -162,7 +164,7 @@ def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
 
 
 def remove_all(tx: Tx, uuid: str, now: datetime) -> None:
-    """Remove all inventories of a provider. Raises :class:`InUse` while any of them is held."""
+    """Remove all inventories of a provider. Raises :class:`InUse` while any has allocations."""
     provider = providers.get(tx, uuid)
     _remove(tx, provider, _lines(tx, provider), now, IN_USE, "")
 
@@ -185,8 +187,8 @@ def _without(lines: Iterable[InventoryLine]) -> Edit:
 
 
 def _keep_ratios(tx: Tx, provider: Provider, edit: Edit) -> None:
-    # Looked up after the generation was read: if a pcloud sets a ratio in between, the
-    # generation changes and this write fails.
+    # The ratios are read after the generation. If a pcloud sets a ratio in between, the
+    # generation advances and this write fails.
     if provider.can_host:
         kept = provider_rows.kept_ratios(tx, [provider.id]).get(provider.id, {})
         ratios.demand_kept(provider.uuid, kept, edit)
@@ -207,7 +209,10 @@ def must_have_capacity(
     *,
     leaves_some: bool = False,
 ) -> None:
-    """Raise :class:`Invalid` for a negative capacity or, with ``leaves_some``, for none."""
+    """Raise :class:`Invalid` for a negative capacity.
+
+    With ``leaves_some``, raise it for less than one unit.
+    """
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
     for name, inventory in requested.items():
@@ -234,7 +239,7 @@ def held(
     code: str = IN_USE,
     prefix: str = UPDATE_CONFLICT,
 ) -> InUse:
-    """The error for removing classes that have allocations."""
+    """Return the error for removing classes that have allocations."""
     return InUse(
         f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' in use.",
         code=code,

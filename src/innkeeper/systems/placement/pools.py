@@ -1,7 +1,7 @@
-"""Which pools serve a host, and which pools hosts depend on.
+"""Find the pools that serve a host, and the pools that hosts depend on.
 
-Source: the seed *Resource Providers*, whose first example is a shared storage pool. The rules are
-those of :mod:`innkeeper.domain.placement`.
+Source: the seed *Resource Providers*, whose first example is a shared storage pool. See
+:mod:`innkeeper.domain.placement` for the rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from innkeeper.store.transactions import Tx
 
 
 def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[ProviderId]]:
-    """The pools that serve each of these hosts; hosts without pools are left out."""
+    """Return the pools that serve each of these hosts. Hosts without pools are omitted."""
     all_pools = pools.uuids(tx) if hosts else {}
     if not all_pools:
         return {}
@@ -35,5 +35,5 @@ def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[Prov
 
 
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """The pools that serve a host which has nothing of this class itself."""
+    """Return the pools that serve any host which has no capacity of this class itself."""
     return pools.depended_on(tx, class_id)

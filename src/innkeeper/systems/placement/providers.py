@@ -1,7 +1,8 @@
-"""Resource providers: find, create, rename, move and delete them.
+"""Find, create, rename, move and delete resource providers.
 
-Always true: providers form trees without cycles, and each knows its root. A name or a parent is no
-capacity: changing it advances no generation, but adds a change to the feed.
+Always true: providers form trees without cycles, and each knows its root. Changing a provider's
+name or parent does not affect its capacity. It advances no generation, but adds a change to the
+feed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from innkeeper.store.transactions import Tx
 
 
 def get(tx: Tx, uuid: str) -> Provider:
-    """The provider with this uuid. Raises :class:`NotFound`, also for text that is no uuid."""
+    """Return the provider with this uuid. Raises :class:`NotFound`, also for an invalid uuid."""
     canonical = canonical_uuid(uuid)
     found = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))
     if found is None:
@@ -46,13 +47,13 @@ def demand_generation(provider: Provider, seen: int, message: str | None = None)
 def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
     """Advance the generation that was read in this transaction, and return the new one.
 
-    Raises :class:`Overtaken` if another writer has advanced it since. The caller must then roll
-    back everything else that this transaction wrote.
+    Raises :class:`Overtaken` if another writer has advanced the generation since. The caller must
+    then roll back everything that this transaction wrote.
     """
     try:
         moved = claims.advance(tx, {provider.id: provider.generation}, now)
     except ProviderChanged as error:
-        # The owner of a pcloud may read this about its host, and must not see a provider's uuid.
+        # The owner of a pcloud may read this message about its host, but must not see the uuid.
         raise Overtaken(
             "resource provider generation conflict: the provider was concurrently updated"
         ) from error
@@ -60,9 +61,9 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
 
 
 def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
-    """All providers that match. Raises :class:`Invalid` for an unknown class or trait.
+    """Return all providers that match. Raises :class:`Invalid` for an unknown class or trait.
 
-    An unknown aggregate or tree is no error: no provider is in it.
+    An unknown aggregate or tree is not an error, and contains no provider.
     """
     class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:
@@ -83,7 +84,7 @@ def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
 def create(
     tx: Tx, uuid: str, name: str, parent_uuid: str | None, *, can_host: bool = False, now: datetime
 ) -> Provider:
-    """Create a provider without inventories; servers land on it only if it ``can_host``.
+    """Create a provider without inventories. It can hold servers only with ``can_host``.
 
     Raises :class:`AlreadyExists` for a uuid or name in use, and :class:`Invalid` for an unknown
     parent.
@@ -114,7 +115,7 @@ def _parent(tx: Tx, uuid: str, prefix: str) -> Provider:
     try:
         return get(tx, uuid)
     except NotFound:
-        # The original says "create" for an update as well, and clients match on it.
+        # OpenStack's Placement says "create" for an update as well, and clients match on it.
         raise Invalid(
             f"{prefix}: Object action create failed because: parent provider UUID does not exist."
         ) from None
@@ -146,8 +147,8 @@ def hang(
 ) -> Provider:
     """Move a provider and its subtree below another parent, or make it a root.
 
-    ``only_roots`` refuses to move a provider that has a parent. Raises :class:`Invalid` for that,
-    for an unknown parent, and for one within the subtree.
+    Raises :class:`Invalid` for an unknown parent, and for a parent within the subtree. With
+    ``only_roots``, raises it also for a provider that has a parent.
     """
     provider = get(tx, uuid)
     prefix = f"Unable to save resource provider {provider.uuid}"
@@ -163,7 +164,7 @@ def hang(
     if parent is not None and parent.id in subtree:
         raise Invalid(f"{refusal}: creating loop in the provider tree is not allowed.")
     parent_id, root_id = (None, None) if parent is None else (parent.id, _root_id(tx, parent))
-    # The former tree changes as well: every provider of a tree has the aggregates of all.
+    # The former tree changes as well, because the providers of a tree share their aggregates.
     changed = {*subtree, _root_id(tx, provider)}
     providers.move(tx, subtree, parent_id, root_id, now)
     changes.add_always_read(tx, sorted(changed), now)
@@ -182,10 +183,10 @@ def _below(top: ProviderId, family: dict[ProviderId, ProviderId | None]) -> list
 
 
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
-    """Delete a provider with its inventories, traits and memberships of aggregates.
+    """Delete a provider with its inventories, its traits and its memberships in aggregates.
 
-    Raises :class:`InUse` while it has children or allocations, or a host or a server is bound to
-    it.
+    Raises :class:`InUse` while the provider has children or allocations, or a host or a server is
+    bound to it.
     """
     canonical = canonical_uuid(uuid)
     provider = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))

@@ -1,7 +1,7 @@
 """Allocation ratios that a pcloud sets on its hosts.
 
-Always true: a write that changes something advances the provider's generation. No client of the
-Placement API changes a ratio that a pcloud has set on a host.
+Always true: a write that changes something advances the provider's generation. Clients of the
+Placement API cannot change a ratio that a pcloud has set on a host.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from innkeeper.systems.placement import providers
 
 
 class Ratio(NamedTuple):
-    """The ratio of one class, and the largest single amount."""
+    """The allocation ratio and the ``max_unit`` of one class."""
 
     ratio: float
     max_unit: int
 
 
 def advance(tx: Tx, uuid: str, now: datetime) -> None:
-    """Advance a provider's generation, since what others have seen of it is no longer true."""
+    """Advance a provider's generation, to invalidate what other writers have read."""
     providers.advance(tx, providers.get(tx, uuid), now)
 
 
@@ -38,7 +38,7 @@ def inventories(tx: Tx, provider_id: ProviderId) -> dict[str, Inventory]:
 
 
 def write(tx: Tx, uuid: str, requested: Mapping[str, Ratio], now: datetime) -> None:
-    """Set ratios and largest amounts; classes that the provider lacks are skipped."""
+    """Set ratios and ``max_unit`` by class. Classes that the provider lacks are skipped."""
     provider = providers.get(tx, uuid)
     changed = []
     for line in provider_details.inventory_lines(tx, provider.id):
@@ -53,13 +53,13 @@ def write(tx: Tx, uuid: str, requested: Mapping[str, Ratio], now: datetime) -> N
 
 
 Edit = Mapping[str, Inventory | None]
-"""A client's change of a provider's inventories, by class; ``None`` removes a class."""
+"""A client's change to a provider's inventories, by class. ``None`` removes a class."""
 
 
 def demand_kept(uuid: ProviderUuid, kept_by_class: Mapping[str, KeptRatio], edit: Edit) -> None:
     """Raise :class:`Conflict` for an edit that breaks one of the ratios set on a provider.
 
-    The ratio stays as it is, one server gets no more than the total, and the class stays.
+    An edit must not change the ratio, set ``max_unit`` above the total, or remove the class.
     """
     for name in sorted(kept_by_class.keys() & edit.keys()):
         reason = _broken(kept_by_class[name].in_force, edit[name])
@@ -80,5 +80,5 @@ def _broken(ratio: float, after: Inventory | None) -> str | None:
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:
-    """Whether a consumer other than these holds anything of a provider or its tree."""
+    """Return whether consumers other than ``but_by`` have allocations in the provider's tree."""
     return allocations.is_tree_held(tx, provider_id, but_by)

@@ -1,7 +1,7 @@
-"""Register hosts' providers as their agents report them, many at a time.
+"""Create and update the providers of hosts from the reports of agents, many at a time.
 
-Always true: a report without news writes nothing and advances no generation; a provider that
-changes advances by one generation, however much of it changed.
+Always true: a report that changes nothing writes nothing, and advances no generation. A provider
+that changes advances by exactly one generation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from innkeeper.store.queries.placement.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-"""Names that operators and agents may define; 255 characters in all fit the column."""
+"""Names that operators and agents may define. The column has room for 255 characters in all."""
 
 
 def register(
@@ -33,11 +33,11 @@ def register(
     ids: IdSource,
     now: datetime,
 ) -> dict[str, Registered]:
-    """Create and change providers until they match the reports, and return them by name.
+    """Create and change providers so that they match the reports. Return the providers by name.
 
-    Custom classes and traits are created with their first report. Raises :class:`Invalid` for an
-    unknown standard name, and :class:`Conflict` if a provider's name and uuid do not belong
-    together.
+    Custom classes and traits are created when they are first reported. Raises :class:`Invalid` for
+    an unknown standard name, and :class:`Conflict` if a reported name and uuid belong to different
+    providers.
     """
     classes, traits = _names(tx, reports, now)
     found = _find_or_create(tx, reports, ids, now)
@@ -123,7 +123,7 @@ def _find_or_create(
 
 
 def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
-    """Let servers land on providers that an operator created for hosts before the agents came."""
+    """Let servers be placed on providers that operators created before the agents reported them."""
     sharing = pools.uuids(tx, ids)
     if sharing:
         raise Conflict(
@@ -134,12 +134,12 @@ def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
 
 
 def retire(tx: Tx, provider_id: ProviderId) -> None:
-    """Let no more servers land on a provider that outlives its host."""
+    """Let no more servers be placed on a provider whose host is deleted."""
     registration.set_hosting(tx, [provider_id], can_host=False)
 
 
 def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
-    """Raise :class:`Conflict` if the provider of this name or id is not that of the uuid."""
+    """Raise :class:`Conflict` if the report's name or id and its uuid name different providers."""
     uuid = report.provider_uuid
     if uuid is None:
         return
@@ -189,6 +189,6 @@ def _compare_inventories(
         if not view.used.get(class_id):
             changing.removed.append((view.id, class_id))
         elif gone.reserved != gone.total:
-            # Its allocations remain, and no new ones fit.
+            # The present allocations are kept, and no new ones fit.
             closed = replace(gone, reserved=gone.total)
             changing.changed.append((view.id, class_id, closed))

@@ -1,8 +1,8 @@
-"""Repairs of what an audit of this room has found.
+"""Repairs for the findings of this room's audit.
 
-Always true: each function is given what findings are about, checks again in its own transaction,
-repairs what is still broken, and reports what it did. It leaves doubtful cases alone, and takes
-away nothing that a consumer holds.
+Always true: each function gets the keys of findings, checks them again in its own transaction,
+repairs what is still broken, and reports what it did. It leaves doubtful cases alone, and deletes
+no allocations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from innkeeper.systems.placement.transfers import TransferSide
 def adopt(
     tx: Tx, keys: Sequence[str], owners: Mapping[str, TransferSide], now: datetime
 ) -> list[str]:
-    """Create the missing consumers of allocations, from ``owners`` or else with no project."""
+    """Create the missing consumers of allocations, from ``owners`` or else without a project."""
     done = []
     for uuid, count in audit.without_consumer(tx, keys):
         side = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
@@ -33,7 +33,7 @@ def adopt(
             with step(tx):
                 _claim_again(tx, side, now)
         except Refusal:
-            # Another writer was faster, or the provider has shrunk below what is held of it.
+            # Another writer was faster, or the inventory has shrunk below its usage.
             continue
         done.append(f"{uuid} has its {count} allocations, of project {side.project_id}")
     return done
@@ -53,14 +53,14 @@ def _claim_again(tx: Tx, side: TransferSide, now: datetime) -> None:
 
 
 def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Remove consumers that hold nothing."""
+    """Remove consumers that have no allocations."""
     idle = [ConsumerUuid(uuid) for (uuid,) in audit.idle_consumers(tx, keys)]
     claims.release(tx, idle, now)
     return [f"{uuid} is removed" for uuid in idle]
 
 
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the root that a provider's parents lead to, if they lead to one."""
+    """Write the root that follows from a provider's parents, unless they form a cycle."""
     done = []
     wrong = [uuid for (uuid,) in audit.wrong_roots(tx, keys)]
     for uuid, provider_id in sorted(providers.ids_by_uuid(tx, wrong).items()):
@@ -74,7 +74,7 @@ def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
-    """The topmost ancestor; ``None`` if the parents form a cycle."""
+    """Return the topmost ancestor, or ``None`` if the parents form a cycle."""
     passed: set[ProviderId] = set()
     here = provider_id
     while here not in passed:
@@ -89,11 +89,11 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Add the present generations of providers to the change feed."""
     found = audit.missing_changes(tx, keys)
-    # Both: the generation was missing, and a process that knows it has to read again as well.
+    # Both are needed: the generation was missing, and even a process that knows it must read again.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)
     return [f"provider {row[0]} is in the feed at generation {row[2]}" for row in found]
 
 
 REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}
-"""Beside :func:`adopt`, whose caller has to know the consumers' owners."""
+"""All repairs except :func:`adopt`, whose caller has to know the consumers' owners."""

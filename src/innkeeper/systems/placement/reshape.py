@@ -1,11 +1,12 @@
 """Change inventories and allocations together.
 
-So amounts can move from a parent to its children while servers hold them. No sequence of single
-writes can do that: a class with allocations cannot be removed, and a missing one cannot be claimed.
+With it, inventory that is in use can move from a parent to its children. No sequence of single
+writes can do this, because a class with allocations cannot be removed, and a missing class cannot
+be claimed.
 
-Always true: all of it is written or nothing (the caller rolls back on a refusal), and allocations
-are checked against the new inventories. A provider advances one generation for its new inventories,
-one for allocations and one for removals, as with Placement: clients may count.
+Always true: all changes are written, or none (the caller rolls back on a refusal). Allocations are
+checked against the new inventories. A provider advances by one generation for new inventories, one
+for allocations and one for removals, as in OpenStack's Placement, because clients may rely on it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PROVIDER_NOT_FOUND = "resource_provider.not_found"
 
 @dataclass(frozen=True, slots=True)
 class ProviderShape:
-    """All that a provider is to have, by class, and the generation that the client has seen."""
+    """The new inventories of a provider by class, and the generation that the client has seen."""
 
     seen: int
     inventories: Mapping[str, Inventory]
@@ -41,11 +42,11 @@ def replace(
 ) -> None:
     """Write the providers' inventories and the consumers' allocations.
 
-    ``shapes`` are by provider uuid; other providers keep what they have. Raises :class:`Invalid`
-    for an unknown provider or class, and :class:`ConcurrentUpdate` for a provider or consumer at
-    another generation. Raises :class:`InUse` for allocations of a removed class, and
-    :class:`Conflict` for a ratio that a pcloud has set. Raises also what :func:`allocations.write`
-    does.
+    ``shapes`` are keyed by provider uuid. Other providers keep their inventories. Raises
+    :class:`Invalid` for an unknown provider or class, and :class:`ConcurrentUpdate` for a provider
+    or consumer at another generation. Raises :class:`InUse` if a removed class has allocations, and
+    :class:`Conflict` for a change to a ratio that a pcloud has set. Raises also what
+    :func:`allocations.write` raises.
     """
     ids = _provider_ids(tx, shapes)
     before = capacity.views(tx, ids.values())
@@ -63,7 +64,7 @@ def replace(
 
 
 def _provider_ids(tx: Tx, shapes: Mapping[str, ProviderShape]) -> dict[str, ProviderId]:
-    """Row ids by the text that names a provider."""
+    """Return row ids by the text that names a provider."""
     canonical = {text: ProviderUuid(canonical_uuid(text) or text) for text in shapes}
     if len(set(canonical.values())) < len(canonical):
         raise Invalid("The same resource provider is named twice.")
@@ -95,7 +96,7 @@ def _class_ids(
     found = names.class_ids(tx, named)
     missing = named - found.keys()
     if missing:
-        # One name is enough: a body may have thousands of unknown ones.
+        # Only one name is shown, because a body may have thousands of unknown names.
         raise Invalid(f"malformed reshaper data: No such resource class {min(missing)}.")
     return found
 
@@ -106,7 +107,7 @@ def _keep_ratios(
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
     kept = providers.kept_ratios(tx, requested.keys())
-    # Without hosts of pclouds there is nothing to look up.
+    # This looks up no names if no provider is a host of a pcloud.
     class_ids = names.class_ids(
         tx, {name for kept_by_class in kept.values() for name in kept_by_class}
     )
@@ -126,8 +127,8 @@ Shapes = Mapping[ProviderId, Mapping[ClassId, Inventory]]
 def _give(
     tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
 ) -> None:
-    """Write the new inventories, beside those that are removed later."""
-    # A provider that ends up without inventories is given none, so it does not advance here.
+    """Write the new inventories, before the others are removed."""
+    # A provider whose inventories are all removed does not advance at this step.
     seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [
@@ -141,8 +142,8 @@ def _give(
 
 
 def _take(tx: Tx, requested: Shapes, now: datetime) -> None:
-    """Remove inventories that the shapes do not have. Raises :class:`InUse` if they are held."""
-    # Read again, since this transaction has just changed what is held.
+    """Remove inventories that are not in the shapes. Raises :class:`InUse` if any is in use."""
+    # Usage is read again, because this transaction has just changed allocations.
     present = capacity.views(tx, requested.keys())
     gone: list[tuple[ProviderId, ClassId]] = []
     for provider_id, shape in requested.items():

@@ -1,4 +1,4 @@
-"""Traits, and which providers have them.
+"""Traits, and the providers that have them.
 
 Always true: a provider's generation advances when its set of traits changes, and only then.
 """
@@ -37,7 +37,7 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """All traits, or those with one of these names, this prefix, or this use."""
+    """Return traits, filtered by names, by a prefix, or by whether a provider has them."""
     return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 
 
@@ -49,7 +49,7 @@ def get(tx: Tx, name: str) -> NamedThing:
 
 
 def ensure(tx: Tx, name: str, now: datetime) -> tuple[NamedThing, bool]:
-    """Create a custom trait unless it exists; return it, and whether it was created."""
+    """Create a custom trait unless it exists. Return the trait, and whether it was created."""
     if CUSTOM_NAME.fullmatch(name) is None:
         raise Invalid(
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
@@ -80,9 +80,10 @@ def of_provider(tx: Tx, uuid: str) -> ProviderTraits:
 def replace(
     tx: Tx, uuid: str, seen: int | None, requested: Collection[str], now: datetime
 ) -> ProviderTraits:
-    """Make ``requested`` all the traits of a provider. ``None`` for ``seen`` skips the comparison.
+    """Replace the traits of a provider with ``requested``.
 
-    Raises :class:`Invalid` for an unknown trait.
+    A ``seen`` of ``None`` skips the check of the generation. Raises :class:`Invalid` for an unknown
+    trait.
     """
     provider = providers.get(tx, uuid)
     if seen is not None:

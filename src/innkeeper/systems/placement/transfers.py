@@ -1,8 +1,8 @@
-"""Move allocations: from one consumer to another, or from one provider to another.
+"""Move allocations from one consumer to another, or from one provider to another.
 
-Always true: a transfer between consumers leaves the total of each provider and class as it was, or
-lowers it. So no capacity is checked: allocations move even if a host has since become too small or
-its unit rules have changed. A relocation is checked like any claim.
+Always true: a transfer between consumers never increases the usage of a provider. For this reason,
+capacity is not checked: allocations move even if a host has since become too small, or its unit
+rules have changed. A relocation is checked like any claim.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from innkeeper.systems.placement import claims
 
 @dataclass(frozen=True, slots=True)
 class TransferSide:
-    """A consumer that gives or takes."""
+    """One of the two consumers of a transfer."""
 
     uuid: ConsumerUuid
     project_id: str
@@ -42,7 +42,7 @@ class TransferSide:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A consumer that moves from one provider to another."""
+    """A consumer whose allocations move from one provider to another."""
 
     uuid: ConsumerUuid
     source: ProviderId
@@ -50,36 +50,39 @@ class Relocation:
 
 
 def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
-    """What a consumer holds."""
+    """Return the allocations of a consumer."""
     return _look(tx, [uuid]).amounts[uuid]
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Give the taker exactly what the giver held. Raises :class:`Overtaken`; so does ``swap``."""
+    """Move all of the giver's allocations to the taker, in place of the taker's own.
+
+    Raises :class:`Overtaken` if another writer was faster. So does :func:`swap`.
+    """
     seen = _look(tx, [giver.uuid, taker.uuid])
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)
 
 
 def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
-    """Exchange what two consumers hold."""
+    """Exchange the allocations of two consumers."""
     seen = _look(tx, [one.uuid, other.uuid])
     amounts_by_side = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
     _write(tx, seen, amounts_by_side, now)
 
 
 def claim_beside(tx: Tx, side: TransferSide, amounts: Amounts, now: datetime) -> None:
-    """Claim for a consumer that holds nothing; raises what :func:`claims.replace` does."""
+    """Claim for a consumer without allocations. Raises what :func:`claims.replace` raises."""
     claims.replace(tx, [side.claim(amounts, None)], now)
 
 
 def relocate_together(
     tx: Tx, relocations: Sequence[Relocation], now: datetime
 ) -> list[Refusal | None]:
-    """Claim on the destinations what consumers hold on their sources.
+    """Move allocations of consumers from their sources to their destinations.
 
-    Each relocation is checked like any claim and succeeds or fails alone: the result has ``None``
-    or the reason for each. A consumer with allocations of other providers, such as a loan from a
-    pool, is refused: the destination may not be served by that pool.
+    Each relocation is checked like any claim, and succeeds or fails on its own. The result has
+    ``None`` or the error for each. A consumer that also has allocations of other providers is
+    refused. For example, a pool that lends to the source may not serve the destination.
     """
     seen = _look(tx, [each.uuid for each in relocations])
     outcomes: list[Refusal | None] = [None] * len(relocations)

@@ -1,4 +1,4 @@
-"""How much is held: of a provider, and by a project."""
+"""Usages of providers and of projects."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import providers
 
 ALL = "all"
-"""Stands for consumers of all types together."""
+"""Selects consumers of all types, added up."""
 UNTYPED = "unknown"
-"""Stands for consumers without a type."""
+"""Selects consumers without a type."""
 
 
 class ProviderUsage(NamedTuple):
-    """What is held of a provider by class, at one generation."""
+    """The usage of a provider by class, at one generation."""
 
     generation: Generation
     used: Mapping[str, int]
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderUsage:
-    """What is held of a provider, for every class it has."""
+    """Return the usage of every class that a provider has."""
     provider = providers.get(tx, uuid)
     return ProviderUsage(provider.generation, usages.of_provider(tx, provider.id))
 
@@ -34,9 +34,9 @@ def of_provider(tx: Tx, uuid: str) -> ProviderUsage:
 def of_project(
     tx: Tx, project_id: str, user_id: str | None, consumer_type: str | None
 ) -> dict[str, TypeUsage]:
-    """What a project holds, by consumer type; types without consumers are left out.
+    """Return a project's usage by consumer type. Types without consumers are omitted.
 
-    ``consumer_type`` selects one type or :data:`UNTYPED`; :data:`ALL` adds all of them up.
+    ``consumer_type`` selects one type or :data:`UNTYPED`. :data:`ALL` adds up all types.
     """
     found = {
         UNTYPED if kind is None else kind: usage

@@ -1,11 +1,11 @@
-"""Seal the entries of build plans: clients carry them, and only this zone can read them.
+"""Seal the entries of build plans. Clients pass entries on, and only this zone can read them.
 
-Always true: an entry opens only with the key that sealed it, in the zone of that name, for the same
-project and request; any changed bit makes it fail. No two entries are alike. The first key seals;
-all of them open.
+Always true: an entry opens only with the key that sealed it, in the zone with the same name, for
+the same project and request. A modified entry does not open. No two entries are the same. The first
+key seals, and every key opens.
 
-May be false: that the entry has not expired, and that its host still has room. An entry reserves
-nothing, so a boot checks everything again.
+May be false: that an opened entry has not expired, and that its host still has room. An entry
+reserves no capacity, so a boot checks everything again.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zones import Destination, EntryScope, Offer, Opened, Planned, plan_key
 
 FORM = b"\x01"
-"""How a sealed entry begins: the number of its format."""
+"""The first byte of a sealed entry: the version of its format."""
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
 PADDED_TO_BYTES = 256
-"""Entries are padded to a multiple of this, which hides the length of host names. All but the
-longest names fit into one."""
+"""Entries are padded to a multiple of this, which hides the length of host names. Only with the
+longest names is an entry longer than this."""
 _SEALING = b"innkeeper build plan entry 1"
 _NAMING = b"innkeeper build plan key id"
 
 
 class NotOurs(Invalid):
-    """The text does not open here, or not for this project and this request.
+    """The text does not open in this zone, or not for this project and this request.
 
-    The message does not say which, so that a client with another project's entry learns nothing.
+    The message does not tell which, so that a client with another project's entry learns nothing.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,6 @@ class NotOurs(Invalid):
 
 
 class _Content(msgspec.Struct, frozen=True, array_like=True):
-    """The content of an entry."""
-
     server_id: str
     host: str
     provider_uuid: str
@@ -66,7 +64,7 @@ class Sealer:
         self._lifetime = timedelta(seconds=lifetime_s)
 
     def seal(self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime) -> str:
-        """Seal one entry. ``nonce`` is random and unique."""
+        """Seal one entry. ``nonce`` must be random and used only once."""
         expires_at = now + self._lifetime
         content = msgspec.json.encode(
             _Content(destination.server_id, destination.host, destination.provider_uuid, expires_at)
@@ -87,18 +85,18 @@ class Sealer:
             content = self._ring.open(used_id, box, self._bound(head, scope))
             found = msgspec.json.decode(content, type=_Content)
         except (NotOpened, ValueError) as error:
-            # Content of another format is a ValueError.
+            # Content of another format raises a ValueError.
             raise NotOurs from error
         server_id = ServerId(found.server_id)
         return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
 
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
-        # As a JSON list, in which no text runs into the next one.
+        # A JSON list keeps the texts apart.
         return head + msgspec.json.encode([self._zone_name, scope.project_id, scope.request_digest])
 
 
 def sealer_of(settings: Zoning) -> Sealer | None:
-    """The sealer that the settings describe; ``None`` without keys."""
+    """Return the sealer that the settings describe, or ``None`` without keys."""
     keys = [plan_key(text) for text in settings.build_plan_encryption_key]
     if not keys:
         return None
@@ -106,12 +104,12 @@ def sealer_of(settings: Zoning) -> Sealer | None:
 
 
 def key_id(key: bytes) -> bytes:
-    """The id of a key in entries; it reveals nothing about the key."""
+    """Return the id of a key in entries. The id reveals nothing about the key."""
     return bytes.fromhex(key_rings.key_id(key, _NAMING))
 
 
 def _derived(key: bytes) -> bytes:
-    # Extends a key of 128 bits to the cipher's length, and separates this use of it from others.
+    # Extends a 128-bit key to the length that the cipher needs, and separates the key's uses.
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 
@@ -122,10 +120,12 @@ def offers(
     draw: Callable[[], bytes],
     now: datetime,
 ) -> list[Offer]:
-    """Seal each planned server; the best offer comes first, equal ones in the order of the plan.
+    """Seal each planned server. The best offer comes first; offers of equal weight keep the plan's
+    order.
 
     ``draw`` returns an unpredictable nonce. Nothing is written or claimed, and no host name leaves
-    the zone. There are no child zones yet: their offers will be merged here, sealed again.
+    the zone. There are no child zones yet. This function will seal their offers again, and merge
+    them.
     """
     sealed = [
         Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
