@@ -203,7 +203,9 @@ def consumer_uuid(text: str) -> ConsumerUuid:
 def _compare(uuid: ConsumerUuid, present: Consumer | None, update: AllocationUpdate) -> None:
     kind = update.consumer_type
     if kind is not None and CONSUMER_TYPE.fullmatch(kind) is None:
-        raise Invalid(f"The consumer type {kind!r} is not of capitals, digits and underscores.")
+        raise Invalid(
+            f"Invalid consumer type {kind!r}: expected capital letters, digits and underscores."
+        )
     actual = None if present is None else present.generation
     if not update.asks_no_generation and update.seen != actual:
         expected = "null" if actual is None else actual

@@ -31,7 +31,7 @@ NO_CONSUMER = Invariant(
 IDLE_CONSUMER = Invariant(
     ROOM,
     "idle-consumer",
-    "every consumer holds something",
+    "every consumer has allocations",
     "Delete the consumer's allocations, although there are none.",
     "removes the consumer",
 )
@@ -109,7 +109,9 @@ def _of_allocations(tx: Tx) -> Iterator[Finding]:
 
 def _of_providers(tx: Tx) -> Iterator[Finding]:
     for uuid, name in audit.invalid_inventories(tx):
-        yield STRANGE_INVENTORY.broken(uuid, f"the inventory of {name} of provider {uuid} is not")
+        yield STRANGE_INVENTORY.broken(
+            uuid, f"the inventory of {name} of provider {uuid} is out of bounds"
+        )
     for (uuid,) in audit.wrong_roots(tx):
         yield WRONG_ROOT.broken(uuid, f"provider {uuid} names another root")
     for (uuid,) in audit.parent_cycles(tx):

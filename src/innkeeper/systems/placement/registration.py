@@ -87,7 +87,8 @@ def _must_be_custom(unknown: Iterable[str], noun: str) -> None:
     for name in sorted(unknown):
         if CUSTOM_NAME.fullmatch(name) is None:
             raise Invalid(
-                f"There is no {noun} {name!r}, and only names of the form CUSTOM_... are made."
+                f"There is no {noun} {name!r}; only names of the form CUSTOM_... are created "
+                "automatically."
             )
 
 

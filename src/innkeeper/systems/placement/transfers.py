@@ -90,7 +90,9 @@ def relocate_together(
     for index, each in enumerate(relocations):
         consumer, amounts = seen.consumers.get(each.uuid), seen.amounts[each.uuid]
         if consumer is None or amounts.keys() != {each.source}:
-            outcomes[index] = CapacityExceeded("It holds more than its host can give.")
+            outcomes[index] = CapacityExceeded(
+                "It has allocations on other providers than its host."
+            )
             continue
         side = TransferSide(
             each.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type

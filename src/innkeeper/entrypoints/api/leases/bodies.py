@@ -97,7 +97,7 @@ def _hosts(given: Mapping[str, Any], uuid: str) -> HostReservationRequest:
         )
     unknown = sorted(given.keys() - HOST_WORDS)
     if unknown:
-        raise Invalid(f"Unknown parameter {unknown[0][:SHOWN_MAX]}")
+        raise Invalid(f"Malformed parameter {unknown[0][:SHOWN_MAX]}: there is no such parameter")
     for name in PROPERTIES:
         if given.get(name) not in (None, ""):
             raise Invalid(f"The parameter {name} is not supported yet.")

@@ -79,7 +79,7 @@ async def act(call: Call) -> Answer:
     """Add a host to an aggregate, remove a host, or set metadata."""
     ((action, arguments),) = call.body.items()
     if action not in ACTIONS:
-        raise Invalid(f"Unknown action: {action[:60]}")
+        raise Invalid(f"There is no such action: {action[:60]}")
     call.demand(f"{RULE}:{action}", project_id=call.context.project_id)
     row, owners = _row(call), _owners(call)
     carry_out, argument = ACTIONS[action]

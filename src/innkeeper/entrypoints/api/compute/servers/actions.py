@@ -121,7 +121,7 @@ async def act(call: Call) -> Answer:
         raise Invalid(f"The action {name} is not supported.")
     action = ACTIONS.get(name)
     if action is None:
-        raise Invalid(f"Unknown action: {name[:60]}")
+        raise Invalid(f"There is no such action: {name[:60]}")
     acting = Acting(call, server, arguments)
     call.demand(action.rule, **acting.owner)
     try:
