@@ -1,8 +1,8 @@
-"""A service of one process or several on one database of any kind, with hosts of a test's own.
+"""A service of one or several processes on a database of any kind, with hosts of the test.
 
-Whoever asks opens a connection of his own, so that whichever worker gets it answers, and takes
-the processes by turns where they have addresses of their own. Processes can be killed, with all
-that they have started, and started again.
+Each request opens a new connection, so that any worker may answer. Requests go to the
+processes in turn where these have addresses of their own. A process can be killed, with all its
+children, and started again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FLAVOR = {"id": "v1", "name": "v1", "ram": 64, "vcpus": 1, "disk": 1}
 
 
 class Kind(NamedTuple):
-    """How a service is run on one kind of database."""
+    """How the service runs on one kind of database."""
 
     database: Callable[[Path], str]
     processes: int = 1
@@ -48,7 +48,7 @@ class Kind(NamedTuple):
 
 @dataclass(slots=True)
 class Site:
-    """A service without logins, and an agent that is this test."""
+    """A service without logins; the test acts as its agent."""
 
     folder: Path
     url: str
@@ -61,7 +61,7 @@ class Site:
     def ask(
         self, method: str, path: str, token: str = "admin", *, at: int | None = None, **more: Any
     ) -> httpx.Response:
-        """Send one request, to the process ``at`` or to whose turn it is."""
+        """Send one request, to process ``at`` or to the next one in turn."""
         number = next(self.turns) if at is None else at
         service = self.services[number % len(self.services)]
         return httpx.request(
@@ -75,7 +75,7 @@ class Site:
         )
 
     def must(self, method: str, path: str, token: str = "admin", **more: Any) -> Any:
-        """As :meth:`ask`, where it must be done; gives the body."""
+        """As :meth:`ask`, but it must succeed; gives the body."""
         answer = self.ask(method, path, token, **more)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
@@ -83,13 +83,13 @@ class Site:
     # -- processes -------------------------------------------------------------------------
 
     def start(self, number: int) -> None:
-        """Start a process, for the first time or again, and wait until it serves."""
+        """Start a process, again or for the first time, and wait until it is ready."""
         service = started(self.folder, self.settings, *self.kind.options)
         self.services[number:] = [service, *self.services[number + 1 :]]
         wait_until_ready(service)
 
     def kill(self, number: int) -> None:
-        """End a process, and what it has started, as a power failure would."""
+        """Kill a process and its children, like a power failure."""
         service = self.services[number]
         send(families([service.process.pid]), signal.SIGKILL)
         service.process.wait(WITHIN_S)
@@ -120,7 +120,7 @@ class Site:
         return names
 
     def settle(self) -> None:
-        """Have the agent say of all its orders that they are carried out."""
+        """Have the agent report all its orders as done."""
         path = f"/compute/v2.1/os-agents/{self.agent_id}"
         while orders := self.must("POST", f"{path}/work", json={"wait_s": 0})["orders"]:
             results = [{"order_id": each["id"], "ok": True} for each in orders]
@@ -129,7 +129,7 @@ class Site:
     # -- pclouds ---------------------------------------------------------------------------
 
     def pcloud(self, token: str) -> str:
-        """A new pcloud of somebody's project; gives its id."""
+        """Create a pcloud for a project; gives its id."""
         body = {"pcloud": {"name": "mine"}}
         made = self.must("POST", "/compute/v2.1/os-pclouds", token, json=body)
         return str(made["pcloud"]["id"])
@@ -146,7 +146,7 @@ class Site:
     def switch(
         self, token: str, uuid: str, name: str, state: str, at: int | None = None
     ) -> httpx.Response:
-        """Open or close a host."""
+        """Enable or disable a host."""
         path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
         return self.ask("PUT", path, token, at=at, json={"host": {"state": state}})
 
@@ -164,7 +164,7 @@ class Site:
     # -- what is written -------------------------------------------------------------------
 
     def world(self) -> World:
-        """All rows that have to do with dedicated hosts, which must be as they must be."""
+        """All rows about dedicated hosts, after a check of their invariants."""
         backend = catalogue.of_url(self.url)
         store = Store(backend, backend.engines(self.url, readers_max=1, busy_timeout_s=BUSY_S))
         try:
@@ -203,7 +203,7 @@ def site(folder: Path, kind: Kind, settings: Mapping[str, str]) -> Iterator[Site
         },
     )
     try:
-        # The first of them makes the database.
+        # The first process migrates the database.
         for number in range(kind.processes):
             made.start(number)
         made.prepare()

@@ -29,6 +29,8 @@ NO_SENTENCE = re.compile(r"\s*(\||<!--|#)")
 """Table rows, comments and headings: only the rules about words apply to them."""
 ITEM = re.compile(r"^\s*([-*]|\d{1,2}\.) ")
 """A longer number at the beginning of a line may end a sentence."""
+LITERAL_BLOCK = re.compile(r"::\n\n(?:(?: +[^\n]*)?(?:\n|$))+")
+"""The indented lines behind ``::``, which are code."""
 SENTENCE_END = re.compile(r"(?<=[.!?])[*\")]*\s+")
 
 
@@ -104,7 +106,10 @@ def written_in(file: File) -> Iterator[Paragraph]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             read.add(node.value)
             text = node.value.value
-            for each in paragraphs(inspect.cleandoc(text)) if isinstance(text, str) else ():
+            prose = (
+                LITERAL_BLOCK.sub(":\n\n", inspect.cleandoc(text)) if isinstance(text, str) else ""
+            )
+            for each in paragraphs(prose):
                 plain = re.sub(r"``[^`]*``|:\w+:`[^`]*`", "code", each.text)
                 yield Paragraph(node.lineno + each.line - 1, plain, each.is_prose)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in read:

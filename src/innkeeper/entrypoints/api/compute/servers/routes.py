@@ -51,22 +51,12 @@ LIFECYCLE_ROUTES = (
         success=(202,),
     ),
     Route("GET", f"{_ALL}/detail", servers.detail, _LIST_DETAIL, query=list_schemas.LIST),
-    Route("GET", _ONE, servers.show, _SHOW, "Show a server.", query=list_schemas.NOTHING),
+    Route("GET", _ONE, servers.show, _SHOW, query=list_schemas.NOTHING),
     Route(
-        "PUT",
-        _ONE,
-        servers.update,
-        Rule(f"{_SERVERS}:update", PROJECT_WRITER),
-        "Rename or describe a server.",
-        body=schemas.UPDATE,
+        "PUT", _ONE, servers.update, Rule(f"{_SERVERS}:update", PROJECT_WRITER), body=schemas.UPDATE
     ),
     Route(
-        "DELETE",
-        _ONE,
-        servers.delete,
-        Rule(f"{_SERVERS}:delete", PROJECT_WRITER),
-        "Delete a server.",
-        success=(204,),
+        "DELETE", _ONE, servers.delete, Rule(f"{_SERVERS}:delete", PROJECT_WRITER), success=(204,)
     ),
 )
 
