@@ -188,7 +188,8 @@ def test_a_broken_matplotlib_is_reported_before_the_replay(
     done = simulate(*arguments, environment=broken)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("innkeeper simulate: Plots and the page need matplotlib, which is there")
+    needed = "innkeeper simulate: Plots and the page need matplotlib, which is installed"
+    assert line.startswith(needed)
     assert reported in line
     assert not out.exists()
 

@@ -122,15 +122,15 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
     (wanted,) = dedications.wanted_by(tx, [(server.hints, server.project_id)])
     if wanted is None and dedications.named(server.hints):
         raise Conflict(
-            f"The pcloud that server {server.uuid} names is gone, or is not for its project "
-            f"any more. {REMEDY}."
+            f"The pcloud that server {server.uuid} names no longer exists, or the project may no "
+            f"longer use it. {REMEDY}."
         )
     reservation = dedications.named_reservation(server.hints)
     is_over = reservation is not None and not dedication_rows.is_unended(tx, reservation, now)
     if wanted is None or is_over:
         raise Conflict(
-            f"The reservation that server {server.uuid} names is over, or is not there any "
-            f"more. {REMEDY}."
+            f"The reservation that server {server.uuid} names has ended, or no longer exists. "
+            f"{REMEDY}."
         )
 
 
