@@ -162,7 +162,7 @@ def test_a_server_outlives_its_lease(service: Started) -> None:
         ended = client.delete(f"/leases/{made.json()['lease']['id']}", headers=asked)
         assert ended.status_code == httpx.codes.NO_CONTENT, ended.text
     refused = service.refuses("server", "unshelve", "web", login=mine)
-    assert "names is over, or is not there any more" in refused
+    assert "names has ended, or no longer exists" in refused
     refused = service.refuses(*CHANGE, "set", "--reservation", "week", "web", login=mine)
     assert "HTTP 400" in refused
     service.do(*CHANGE, "unset", "web", login=mine)

@@ -104,7 +104,7 @@ def test_workers_that_hang_are_replaced(tmp_path: Path) -> None:
         assert "writer thread" in hung(service)[-1]
         log = service.log.read_text()
         assert log.count("event=decisions_stuck") == 1
-        assert "endless.py" in log
+        assert "hanging_filter.py" in log
 
 
 @pytest.fixture
