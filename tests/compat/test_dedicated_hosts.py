@@ -112,7 +112,7 @@ def test_a_server_outlives_its_pcloud(service: Started) -> None:
     assert "openstack pcloud delete --force" in refused
     service.do("pcloud", "delete", "--force", "first", login=mine)
     refused = service.refuses("server", "unshelve", "web", login=mine)
-    assert f"The pcloud that server {made['id']} names is gone" in refused
+    assert f"The pcloud that server {made['id']} names no longer exists" in refused
     assert "openstack server dedicated hosts set, or unset" in refused
     (last,) = service.ask("pcloud", "action", "list", "--limit", "1", "--long", uuid, login=mine)
     assert (last["Action"], last["Detail"]) == ("delete", "shelved servers that name it: 1")
