@@ -11,6 +11,7 @@ import yaml
 
 from docs import generate
 from innkeeper.engine import metrics
+from innkeeper.entrypoints.api import metrics as api_metrics
 from tests.tidy.tree import ROOT
 
 RULES = ROOT / "ops" / "innkeeper.rules.yml"
@@ -24,6 +25,7 @@ TYPE = re.compile(r"^# TYPE (\w+) (\w+)$", re.MULTILINE)
 
 def exposed() -> set[str]:
     """The names of all numbers that a service tells, with those of histograms' parts."""
+    assert api_metrics, "its metrics are registered as well"
     names: set[str] = set()
     for name, kind in TYPE.findall(metrics.exposition().decode()):
         names |= {name + end for end in OF_A_HISTOGRAM} if kind == "histogram" else {name}
