@@ -127,7 +127,7 @@ class Memory:
         self._weigh_again(affected, spec)
 
     def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
-        """Return all that filters may read about pools: who can supply the requested amounts."""
+        """Return all that filters may read about pools: whether they can supply the amounts."""
         able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
         return [None if each is None else each.tobytes() for each in able]
 

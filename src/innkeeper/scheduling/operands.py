@@ -117,7 +117,7 @@ def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
 
 
 def is_among(one: Operand | None, other: Operand | None) -> Truth:
-    """Return where the first operand equals the second, or is an item of that list."""
+    """Return where one operand equals the other, or is an item of the other's list."""
     if one is None or other is None:
         return UNKNOWN
     holds, fails = _equal(one, other)

@@ -98,7 +98,7 @@ Taken = list[tuple[Filter, int]]
 
 
 class Rare(NamedTuple):
-    """A per-request filter, which reads a field of ``RARE`` and is not cached; with its properties.
+    """A filter that reads a field of ``RARE``, so it is evaluated per request and not cached.
 
     The result of a filter that ``is_moving`` may change after every pick. A filter that
     ``reads_group`` may begin to apply when the group gets its first member.

@@ -105,9 +105,9 @@ def nearest(
 ) -> tuple[NearMiss, ...]:
     """Return the near misses: hosts with the fewest rejecting filters, then the least shortage.
 
-    Ties are drawn by the request's seed. Hosts that are dedicated to others come last, and
-    so do all others than a forced host. If a host is dedicated to others, no other reason is
-    reported, because its state is not public.
+    Ties are drawn by the request's seed. Hosts that are dedicated to others come last. If
+    the request forces a host, all other hosts come last too. If a host is dedicated to others, no
+    other reason is reported, because its state is not public.
     """
     refused = np.flatnonzero(found.counts)
     if not refused.shape[0] or most < 1:

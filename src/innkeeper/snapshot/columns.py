@@ -221,7 +221,7 @@ class HostTable(AmountTable):
         return self._kinds
 
     def agent_has_hosts(self) -> Mask:
-        """Return the agents with hosts; the silence of others does not matter."""
+        """Return the agents with hosts; whether other agents are down does not matter."""
         if self._has_hosts is None:
             counts = np.bincount(self.agent_codes, minlength=len(self.agent_ids))
             self._has_hosts = counts > 0
@@ -293,7 +293,7 @@ class HostTable(AmountTable):
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where a pool can lend ``amount`` to a borrowing host; None without such pools."""
+        """Return True where a pool can lend ``amount`` to a borrower; None if no pool has the class."""
         able = self.pools.able(name, amount)
         if able is None:
             return None
@@ -306,7 +306,7 @@ class HostTable(AmountTable):
         return served
 
     def left(self, name: str, rows: Rows) -> Amount:
-        """Return what each host, or if it borrows the best of its pools, has left of a class."""
+        """Return what hosts have left of a class; for a borrower, the most left in one of its pools."""
         most = self.pools.most(name) if self.pools.row_count else None
         if most is None:
             return self.free[name][rows]

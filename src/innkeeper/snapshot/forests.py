@@ -209,7 +209,7 @@ def _lending(
 def _served(
     row: int, aggregates: Sequence[frozenset[str]], members: dict[str, Rows], tree_of: Rows
 ) -> Rows:
-    """Return the trees that a sharing row serves, without its own."""
+    """Return the trees that a sharing row serves, except its own tree."""
     near = [members[name] for name in aggregates[row]]
     trees = np.unique(tree_of[np.concatenate(near)]) if near else np.zeros(0, np.intp)
     served: Rows = trees[trees != tree_of[row]]

@@ -168,7 +168,7 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """Return, by code, whether a pool can lend ``amount`` at once; None without pools."""
+        """Return, by code, whether a pool can make one loan of ``amount``; None without pools."""
         lenders = self.lenders(name)
         if lenders is None:
             return None

@@ -29,7 +29,7 @@ NO_DEMAND = frozenset({"group_policy"})
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where host or pool have memory and disk free, and all extra specs match."""
+    """Return True where the host or a pool has enough memory and disk, and all specs match."""
     if not _amounts(spec).keys() <= hosts.free.keys():
         return nowhere(hosts, rows)
     enough = [_fits(hosts, name, amount, rows) for name, amount in _amounts(spec).items()]

@@ -1,4 +1,4 @@
-"""Isolated images may only use isolated hosts, and other images only the other hosts."""
+"""Isolated images may only use isolated hosts, and by default other images only other hosts."""
 
 from __future__ import annotations
 

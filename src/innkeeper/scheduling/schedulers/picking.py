@@ -158,7 +158,7 @@ def _with_alternates(
 def _best(
     equals: Indexes, field: Field, count: int, entries: Sequence[Entry], first: int
 ) -> list[HostIndex]:
-    """Return rows for all alternates: those of greatest weight that no entry uses, best first.
+    """Return the rows of greatest weight that no entry uses, best first, for use as alternates.
 
     The ``equals`` of the last pick are still the best, except for the one that was drawn. If
     ``equals`` has enough rows, ``first`` selects where to begin.

@@ -3,7 +3,7 @@
 Source: cell compaction in the literature on clusters. The fewest hosts that fit a workload say
 more about a policy than the utilization of a fleet of fixed size.
 
-Always true: the fleet that is found places all servers. With one host less, it does not.
+Always true: the fleet that is found places all servers. With one host fewer, it does not.
 May be false: that no smaller fleet places all servers. Success is not monotonic in the number of
 hosts, and the search finds only one boundary.
 """

@@ -1,7 +1,7 @@
 """Keep plain servers off special hosts.
 
-A host loses weight for each of its traits and resource classes that the request does not use. The
-loss is the rarity of the trait or class: the share of hosts without it.
+A host loses weight for each of its traits and resource classes that the request neither requires,
+prefers nor takes. The loss is the rarity of the trait or class: the share of hosts without it.
 """
 
 from __future__ import annotations
