@@ -236,7 +236,7 @@ def _there(each: Filter, mask: Mask | None) -> Mask:
 
 
 class Memories:
-    """The memories of one pipeline; the least recently used ones are evicted."""
+    """The memories of one pipeline. The least recently used memory is evicted first."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline

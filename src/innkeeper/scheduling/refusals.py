@@ -148,7 +148,7 @@ def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) 
     last = np.partition(mine, size - 1)[size - 1]
     nearer = among[mine < last]
     nearer = nearer[np.argsort(distance[nearer], kind="stable")]
-    # The rest are ties, often thousands: take consecutive ones from a random start.
+    # The rest are ties, often thousands. Take consecutive ties from a random start.
     equals = among[mine == last]
     start = draw(seed, NEAREST_TURNS, int(equals.shape[0]))
     rest = equals[(start + np.arange(size - nearer.shape[0])) % equals.shape[0]]

@@ -23,7 +23,8 @@ NONE = 0
 CODES_SPARE = 64
 """Unused codes that are tolerated, in addition to the number of codes last in use."""
 MULTIPLIER_MAX = 1e9
-"""As in the settings: with larger ones, sums of weights lose the precision of other weighers."""
+"""The limit is that of the settings. With larger multipliers, sums of weights lose the precision of
+other weighers."""
 
 
 class AggregateSets:

@@ -293,7 +293,7 @@ class HostTable(AmountTable):
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where a pool can lend ``amount`` to a borrower; None if no pool has the class."""
+        """Return True where a pool can lend ``amount`` to a host; None if no pool has the class."""
         able = self.pools.able(name, amount)
         if able is None:
             return None
@@ -306,7 +306,7 @@ class HostTable(AmountTable):
         return served
 
     def left(self, name: str, rows: Rows) -> Amount:
-        """Return what hosts have left of a class; for a borrower, the most left in one of its pools."""
+        """Return what hosts have left of a class; for borrowers, the most that one pool has."""
         most = self.pools.most(name) if self.pools.row_count else None
         if most is None:
             return self.free[name][rows]

@@ -19,7 +19,7 @@ faster than applying the changes."""
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The providers of new changes: ``edited`` rows are up to date, ``stale`` ones must be read."""
+    """The providers of new changes: ``edited`` rows are up to date, ``stale`` rows must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)

@@ -91,7 +91,7 @@ def _trees(
         is_possible &= table.has_trait([name])[forest.roots]
     if query.root_forbidden:
         is_possible &= ~table.has_trait(query.root_forbidden)[forest.roots]
-    # A tree where no option has such a trait has no candidate. This excludes most trees.
+    # A tree where no option has a required trait has no candidate. This excludes most trees.
     for has_trait in together:
         is_possible &= reduce(
             np.logical_or, [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED]

@@ -70,7 +70,7 @@ SPELLINGS: Mapping[str, str] = {
     "hv": "hvm",
     "baremetal": "ironic",
 }
-"""Other spellings of architectures and virtualization types, with the canonical ones."""
+"""Canonical spellings of architectures and virtualization types, by other spellings."""
 
 Required = tuple[tuple[Part, str], ...]
 
