@@ -1,7 +1,7 @@
 """Comparisons of capabilities, in the syntax of Nova's flavor extra specs.
 
-Numbers are compared column by column, and texts once per distinct value. A capability that a
-host does not report meets no comparison.
+Numbers are compared as whole columns, and texts once per distinct value. A host that does not
+report a capability meets no comparison with it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ TEXT: dict[str, Callable[[str, str], bool]] = {
 IN, ALL_IN, OR, IS = "<in>", "<all-in>", "<or>", "<is>"
 WORDS = frozenset({*NUMERIC, *TEXT, IN, ALL_IN, OR, IS})
 PLAIN = "plain"
-"""Without an operator: the text must be equal."""
+"""The operator of a plain value: the texts must be equal."""
 
 
 def parse(name: str, text: str) -> Comparison:
-    """Parse the value of an extra spec; :class:`Invalid` for an operator without operand."""
+    """Parse the value of an extra spec. Raises :class:`Invalid` for a missing or bad operand."""
     words = text.split()
     if not words or words[0] not in WORDS:
         return Comparison(name, PLAIN, (text,))
@@ -56,7 +56,7 @@ def parse(name: str, text: str) -> Comparison:
 
 
 def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
-    """True where a host's capability meets the comparison."""
+    """Return True where a host's capability meets the comparison."""
     if comparison.operator in NUMERIC:
         number = number_of(comparison.operands[0])
         assert number is not None, "parse rejects operands that are not numbers"
@@ -65,7 +65,7 @@ def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
         compared: Mask = NUMERIC[comparison.operator](numbers, number) & ~np.isnan(numbers)
         return compared
     verdicts = [_meets(value, comparison) for value in column.values]
-    # One more at the end for NO_CODE, which is -1.
+    # The last element is for NO_CODE, which is -1.
     by_code = np.array([*verdicts, False], dtype=np.bool_)
     met: Mask = by_code[column.codes[rows]]
     return met

@@ -13,13 +13,14 @@ from innkeeper.scheduling.dice import draw
 from innkeeper.snapshot.columns import HostTable
 
 POOL_TURNS = 2**32
-"""The first turn of draws among pools, beyond those among hosts: pools do not affect hosts."""
+"""The first turn of draws among pools. Draws among hosts have lower turns, so pools do not affect
+them."""
 
 
 def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> tuple[Loan, ...]:
-    """The loans of a server on this host: for each class, from the pool with the most left.
+    """Choose the pool with the most left for each class that a server on this host borrows.
 
-    Pools with equal amounts are equally likely. The host has passed the filters.
+    Pools with equal amounts are equally likely. The host must have passed the filters.
     """
     if not hosts.pools.row_count:
         return ()
@@ -38,7 +39,7 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
 
 
 def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
-    """The amounts that a server takes from its host itself."""
+    """Return the amounts that a server takes from its host, not from pools."""
     if not lent:
         return spec.amounts
     names = {each.class_name for each in lent}
@@ -62,9 +63,9 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 
 
 class Aside:
-    """Context manager: the table without some entries, which are taken again at the end.
+    """Context manager that gives entries back to the table, and takes them again at the end.
 
-    The rows count as edited afterwards, since their intermediate state may have been cached.
+    Afterwards, their rows count as edited, because caches may have the intermediate state.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:

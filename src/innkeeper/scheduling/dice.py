@@ -1,7 +1,7 @@
 """Reproducible random choices: functions of a seed and a turn.
 
-A choice among equals needs one well-mixed number. A random generator would take a considerable
-part of the time of a decision to set up.
+A choice among equals needs one well-mixed number. Setting up a random generator would take a
+considerable part of a decision's time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Explanations of decisions, made on request only.
+"""Explanations of decisions, computed on request only.
 
 Always true: the table is unchanged afterwards. The explanation is a function of table, spec, seed
 and plan.
@@ -23,13 +23,13 @@ from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.columns import HostTable
 
 BEST_SHOWN = 10
-"""Candidates in an explanation."""
+"""The most candidates that an explanation lists."""
 NEAREST_SHOWN = 5
-"""Near misses in an explanation."""
+"""The most near misses that an explanation lists."""
 
 
 def deciders(scheduler: Scheduler, subset_size: int, seed: int) -> Deciders:
-    """The driver with the filters and weighers that it uses, perhaps not all configured ones."""
+    """Return the driver with the filters and weighers that it actually uses."""
     pipeline = scheduler.pipeline
     return Deciders(
         scheduler.NAME,
@@ -48,9 +48,9 @@ def explain(
     deciders: Deciders,
     host: HostIndex | None = None,
 ) -> Explanation:
-    """Explain a plan, after its amounts were given back to the table.
+    """Explain a plan whose amounts were given back to the table.
 
-    ``host`` is the row of a host to explain as well.
+    ``host`` is the row of one more host to explain.
     """
     found = refusals.look(pipeline.filters, hosts, spec)
     weights = _weights(pipeline, hosts, spec, found)
@@ -72,7 +72,10 @@ def explain(
 
 
 def refused(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan) -> Refused:
-    """Why the first unplaced server has no host, after the plan's amounts were given back."""
+    """Explain why the first unplaced server has no host.
+
+    The plan's amounts must have been given back to the table.
+    """
     current = spec
     known = {each.filter_name: each for each in plan.removals}
     with ExitStack() as undoing:
@@ -95,7 +98,7 @@ def _refused(
 def before(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
-    """The rejected and the best hosts before a plan, whose amounts are taken from the table."""
+    """Return the rejected hosts and the best hosts as they were before a plan took its amounts."""
     with depletion.Aside(hosts, spec, plan.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
@@ -103,7 +106,7 @@ def before(
 
 
 def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Refusals) -> Weights:
-    """The weights of all hosts, -inf for rejected ones."""
+    """Return the weights of all hosts, -inf for rejected ones."""
     given = weigh(pipeline.weighers, hosts, spec, ALL_ROWS)
     if given is None:
         given = np.zeros(hosts.host_count)
@@ -113,7 +116,7 @@ def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Ref
 def best(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, most: int
 ) -> tuple[Ranked, ...]:
-    """The hosts of greatest weight, with the weight by weigher; ties in the order of rows."""
+    """Return the hosts of greatest weight, with the weight by weigher. Ties are in row order."""
     size = min(most, int(np.count_nonzero(weights > -np.inf)))
     if size < 1:
         return ()
@@ -144,7 +147,7 @@ def _answer(
 def _replayed(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[tuple[Chosen, ...], Refused | None]:
-    """The entries of a plan with weights, and why the first unplaced server has no host."""
+    """Return a plan's entries with weights, and why the first unplaced server has no host."""
     chosen: list[Chosen] = []
     current = spec
     with ExitStack() as undoing:
@@ -168,7 +171,7 @@ def _replayed(
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
-    """The request for the next server, with one more member in its group."""
+    """Return the request for the next server, with one more member in its group."""
     group = spec.group
     if group is None:
         return spec

@@ -1,7 +1,7 @@
 """Explanations as JSON values.
 
-Always true: without ``are_hosts_named`` the result contains no name of a host, and no numbers of
-hosts if any host is dedicated. With it, the result contains both.
+Always true: with ``are_hosts_named`` the result contains names and numbers of hosts. Without it,
+the result contains no names, and no numbers either if any host is dedicated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TALLY_COUNTS = ("removed", "refused", "alone")
 
 
 def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
-    """An explanation as a JSON object."""
+    """Convert an explanation to a JSON object."""
     plain: dict[str, Any] = {
         "hosts": value.hosts,
         "candidates": value.candidates,
@@ -55,8 +55,8 @@ def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
 def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Remove all numbers of hosts from an explanation, because some hosts are dedicated.
 
-    One number would reveal the others, since each filter counts what the previous ones left. Of
-    the dedicated hosts among the nearest, only the first stays, so that they cannot be counted.
+    One number would reveal the others, since each filter counts what the previous filters left.
+    Only the first dedicated host stays among the nearest, so that nobody can count them.
     """
     then = plain.get("then")
     shown = {**plain, **_refused_uncounted(plain), **dict.fromkeys(COUNTS)}
@@ -84,12 +84,12 @@ def _refused_uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unread_hints(unread: Mapping[str, str]) -> list[dict[str, str]]:
-    """Unknown hints, with the reason."""
+    """List the unread hints, each with the reason."""
     return [{"hint": name, "reason": reason} for name, reason in unread.items()]
 
 
 def deciders(value: Deciders) -> dict[str, Any]:
-    """The configuration and seed of a decision."""
+    """Return the configuration and seed of a decision."""
     return {
         "driver": value.driver,
         "filters": list(value.filters),
@@ -100,7 +100,7 @@ def deciders(value: Deciders) -> dict[str, Any]:
 
 
 def refused(value: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[str, Any]:
-    """Why no host was found for a server."""
+    """Explain why no host was found for a server."""
     return {
         "removed": tallies(value.tallies, is_counted=is_counted),
         "nearest": near_misses(value.nearest, are_hosts_named=are_hosts_named),
@@ -108,7 +108,7 @@ def refused(value: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[
 
 
 def tallies(values: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]]:
-    """Tallies of filters, with the numbers of hosts in ``missing`` if ``is_counted``."""
+    """Convert tallies; with ``is_counted``, ``missing`` contains numbers of hosts."""
     return [
         {
             "filter": each.filter_name,
@@ -123,7 +123,7 @@ def tallies(values: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]
 
 
 def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """The rejected hosts that came nearest."""
+    """Convert near misses to JSON values."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),
@@ -135,7 +135,7 @@ def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[di
 
 
 def ranked(values: Iterable[Ranked], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """Hosts with their weights, in total and by weigher."""
+    """Convert ranked hosts, with their weights in total and by weigher."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),

@@ -1,11 +1,11 @@
 """The query language of the JSON filter: parsed once, evaluated on columns.
 
 A query is ``[operator, argument, ...]``. Comparisons take values and variables (``"$name"``),
-``and``, ``or`` and ``not`` take queries; an empty query holds everywhere.
+``and``, ``or`` and ``not`` take queries. An empty query is true for all hosts.
 
 Always true: evaluation uses three-valued logic. A comparison with an unknown value is neither true
 nor false, and a host passes only if the query is true for any value of the unknowns. A parsed
-query equals its JSON form with tuples for lists, so parsing it again is the identity.
+query is its JSON form with tuples for lists, so parsing it again does not change it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from innkeeper.snapshot.amounts import Mask
 LENGTH_MAX = 16_384
 DEPTH_MAX = 16
 PARTS_MAX = 200
-"""Operators, values and variables in one query; each may read all hosts."""
+"""The most operators, values and variables in one query. Each may read a whole column."""
 WHOLE_MAX = 2**53
-"""Columns are doubles, which are exact for whole numbers up to this one."""
+"""The largest integer in a query. Columns are doubles, which are exact for integers up to it."""
 
 AND, OR, NOT, IN = "and", "or", "not", "in"
 LOGICAL = frozenset({AND, OR, NOT})
 SIGIL = "$"
 
 Lookup = Callable[[str], Operand | None]
-"""Returns a variable by its name without the sigil; None for an unknown one."""
+"""Returns the values of a variable, named without the sigil; None if it is unknown."""
 
 
 def parse(text: str) -> Expression:
@@ -133,12 +133,12 @@ def _walk(part: Any) -> Iterator[Any]:
 
 
 def variables(query: Expression) -> list[str]:
-    """The distinct variables of a query, by name."""
+    """Return the names of a query's variables, sorted and without duplicates."""
     return sorted({each.removeprefix(SIGIL) for each in _walk(query) if _is_variable(each)})
 
 
 def mask(query: Expression, lookup: Lookup, rows: int) -> Mask:
-    """True where the query holds for any value of the unknowns; ``rows`` is the length."""
+    """Return True where the query holds whatever the unknown values are, for ``rows`` rows."""
     holds, _ = _truth(query, lookup)
     return np.broadcast_to(holds, (rows,)).copy()
 

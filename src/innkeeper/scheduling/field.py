@@ -1,10 +1,10 @@
-"""The weights of all hosts for one request: cached by shape, plus the parts that are not cached.
+"""The weights of all hosts for one request: cached parts by shape, and per-request parts.
 
 If a filter leaves few rows, such as the hosts of a named pcloud, the field contains these rows
-only, which makes the uncached part cheap.
+only, which makes the per-request parts cheap.
 
-Always true: :attr:`Field.weights` are the weights in the present table, after every pick that was
-reported to :meth:`Field.took`; removed hosts have ``GONE``. Places are in the order of rows, so a
+Always true: :attr:`Field.weights` match the present table after every pick that was reported to
+:meth:`Field.took`. Removed hosts have the weight ``GONE``. Places are in the order of rows, so a
 draw among equals has the same result in a small field.
 """
 
@@ -34,7 +34,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class Field:
-    """The weights of one request's hosts, through its picks."""
+    """The weights of hosts for one request, kept up to date from pick to pick."""
 
     def __init__(self, memories: Memories, hosts: HostTable, spec: RequestSpec) -> None:
         pipeline = memories.pipeline
@@ -46,14 +46,14 @@ class Field:
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
         self._allowed: Mask | None = None
-        """The mask of the filters whose result does not change with picks."""
+        """The combined mask of those per-request filters whose results do not change with picks."""
         self._moving: list[Filter] = []
         allowed = self._apply_rare(pipeline)
         self._weighers = active(pipeline.rare_weighers, hosts, spec)
         self.weights: Weights = self._weights(allowed)
 
     def _apply_rare(self, pipeline: Pipeline) -> Mask | None:
-        """Apply all rare filters, and count the hosts that each of them removes."""
+        """Apply all per-request filters, and count the hosts that each removes."""
         left: Mask | None = None
         allowed: Mask | None = None
         has_group = self.spec.group is not None
@@ -66,8 +66,8 @@ class Field:
                     self._count(each, left)
                 continue
             mask = each.mask(self._hosts, self.spec, self.rows)
-            # A filter that does not apply at first will not apply later, except if its group
-            # gets a first member.
+            # A filter that does not apply at first will not apply later, unless it reads a
+            # group that gets its first member.
             if is_moving and (mask is not None or (has_group and reads_group)):
                 self._moving.append(each)
             if mask is None:
@@ -88,11 +88,11 @@ class Field:
         self.candidates = after
 
     def row(self, place: int) -> HostIndex:
-        """The row at a place of the weights."""
+        """Return the row at a place of the weights."""
         return HostIndex(place if isinstance(self.rows, slice) else int(self.rows[place]))
 
     def took(self, index: HostIndex, host: str) -> None:
-        """Update the weights after a pick, which is already taken from the table."""
+        """Update the weights after a pick whose amounts were already taken from the table."""
         group = self.spec.group
         if group is not None:
             members = {**group.members, host: group.members.get(host, 0) + 1}
@@ -102,12 +102,12 @@ class Field:
         self.weights = self._weights(_both(self._allowed, masks))
 
     def parts(self, index: HostIndex) -> Mapping[str, float]:
-        """The present weight of one host, by weigher."""
+        """Return the present weight of one host, by weigher."""
         weighers = (*self._memory.weighers, *self._weighers)
         return parts_by(weighers, self._hosts, self.spec, index)
 
     def _weights(self, allowed: Mask | None) -> Weights:
-        """Combine the cached weights with the rare filters and weighers."""
+        """Combine the cached weights with the per-request filters and weighers."""
         weights = self._memory.weights[self.rows]
         if allowed is not None:
             weights = np.where(allowed, weights, GONE)

@@ -1,10 +1,10 @@
 """A cache of the results of steady filters and weighers, by the shape of the request.
 
-Most requests have one of few shapes. Masks and weights of these are cached, and only rows of the
-table that were edited are evaluated again.
+Most requests have one of a few shapes. Their masks and weights are cached, and only rows that
+were edited are evaluated again.
 
-Always true after :meth:`Memories.recall`: weights and removing filters are what the pipeline
-would compute now, to the last bit, and ``counts`` agree with them.
+Always true after :meth:`Memories.recall`: the cached weights and removing filters equal what
+the pipeline would compute now, bit for bit. ``counts`` agree with them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ GONE = -np.inf
 LEFT = 255
 """The code of hosts that no filter removed."""
 SHAPES_MAX = 32
-"""Cached shapes; each takes a megabyte for 100,000 hosts."""
+"""The most cached shapes. Each takes a megabyte for 100,000 hosts."""
 ALONE_MAX = 2
-"""Up to this number, edited rows are evaluated one by one; for more rows, arrays are faster."""
+"""Up to this many edited rows are evaluated one by one. For more rows, arrays are faster."""
 
 
 class Memory:
@@ -74,7 +74,7 @@ class Memory:
         return self.counts[-1]
 
     def taken(self) -> Taken:
-        """The filters that removed hosts, with the number of hosts of each."""
+        """Return the filters that removed hosts, each with the number of hosts that it removed."""
         numbered = zip(self.pipeline.steady_filters, self.counts, strict=False)
         return [(each, count) for each, count in numbered if count]
 
@@ -88,14 +88,14 @@ class Memory:
             self.look_again(spec)
 
     def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
-        """A value that changes if anything but single rows changed."""
+        """Return a value that changes whenever more than single rows changed."""
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
         known = (len(hosts.traits), len(hosts.free), hosts.aggregates.version)
         return (hosts.epoch, hosts.pools.epoch, known, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
-        """Evaluate the rows that were edited since the last update, or whose pools were."""
+        """Evaluate again the rows that were edited since the last update, or whose pools were."""
         hosts = self._hosts
         rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
@@ -110,9 +110,9 @@ class Memory:
             self._weigh_again(at, spec)
 
     def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
-        """Evaluate rows, and the hosts whose pools changed.
+        """Evaluate these rows, and the hosts whose pools changed.
 
-        The weights of the latter change; the filters that remove them mostly do not.
+        A pool's change affects the weights of its hosts, but seldom which filters remove them.
         """
         hosts = self._hosts
         edited = set(hosts.pools.edits[self._pool_place :])
@@ -127,7 +127,7 @@ class Memory:
         self._weigh_again(affected, spec)
 
     def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
-        """All that filters may read of pools: which of them can supply the requested amounts."""
+        """Return all that filters may read about pools: whether they can supply the amounts."""
         able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
         return [None if each is None else each.tobytes() for each in able]
 
@@ -164,7 +164,7 @@ class Memory:
         self._filters = tuple(numbered for numbered, mask in pairs if mask is not None)
         used = [*(each for _, each in self._filters), *(each for each, *_ in self.weighers)]
         self._stamped: list[Any] = [each for each in used if hasattr(each, "stamp")]
-        # With such a weigher, a pick may change the weights of other hosts.
+        # If a weigher has a stamp, a pick may change the weights of other hosts.
         self._is_moved = any(hasattr(each, "stamp") for each, *_ in self.weighers)
         self._ground = self._ground_now(hosts, spec)
         self.removed_by = self._codes([mask for mask in masks if mask is not None], ALL_ROWS)
@@ -172,7 +172,7 @@ class Memory:
         self._count()
 
     def _look_at(self, index: int, spec: RequestSpec) -> None:
-        """Evaluate one row without arrays of one element, where that is faster."""
+        """Evaluate one row. Where possible, avoid arrays of one element, which are slower."""
         code = self._removing_filter(index, spec)
         self._recount(int(self.removed_by[index]), code)
         self.removed_by[index] = code
@@ -236,7 +236,7 @@ def _there(each: Filter, mask: Mask | None) -> Mask:
 
 
 class Memories:
-    """The memories of one pipeline; the least recently used ones are evicted."""
+    """The memories of one pipeline. The least recently used memory is evicted first."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
@@ -244,13 +244,13 @@ class Memories:
         self._hosts: HostTable | None = None
 
     def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
-        """The up-to-date memory for the shape of a request."""
+        """Return the updated memory for the shape of a request."""
         if hosts is not self._hosts:
             # Nothing is cached for a new table, and the old one can be freed.
             self._known.clear()
             self._hosts = hosts
         shape = self.pipeline.shape(spec)
-        # Removed during the update, so that a failed update is not cached.
+        # Removed from the cache during the update, so that a failed update is not cached.
         memory = self._known.pop(shape, None)
         if memory is None or not memory.is_whole:
             if len(self._known) >= SHAPES_MAX:

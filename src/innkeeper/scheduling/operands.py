@@ -18,7 +18,7 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.vocabulary import FALSE, NO_CODE, TRUE, Ranks, Vocabulary, in_one_order
 
 Truth = tuple[Mask | np.bool_, Mask | np.bool_]
-"""Where a condition holds, and where it does not; it is unknown where neither is True."""
+"""Masks: where a condition holds, and where it does not. It is unknown where both are False."""
 UNKNOWN: Truth = (np.False_, np.False_)
 
 EQUAL, UNEQUAL = "=", "!="
@@ -35,11 +35,11 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Values by row: ``numbers``, or ``nan`` for other types; and ``values[codes]``.
+    """Values by row: numbers in ``numbers``, and values of any type as ``values[codes]``.
 
-    A code is ``NO_CODE`` if the value is unknown, or in ``numbers`` only. A literal has arrays
-    without a dimension. For names, which are unique by row and have no order, ``find`` returns
-    the rows with a name.
+    ``numbers`` has ``nan`` for other types. A code is ``NO_CODE`` if the value is unknown, or in
+    ``numbers`` only. A literal has arrays without a dimension. Names are unique by row and have no
+    order; for them, ``find`` returns the rows with a name.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ class Operand:
 
     @property
     def is_known(self) -> Mask:
-        """Where there is a value of any type."""
+        """True where the value is known, whatever its type."""
         known: Mask = ~np.isnan(self.numbers) | (self.codes != NO_CODE)
         return known
 
@@ -65,29 +65,29 @@ _FIRST = np.array(0, dtype=np.int32)
 
 
 def literal(value: Any) -> Operand:
-    """An operand from a literal in the query."""
+    """Make an operand from a literal in the query."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(np.array(float(value)))
     return Operand(_NO_NUMBER, _FIRST, Vocabulary((value,)))
 
 
 def number(column: npt.NDArray[np.float64]) -> Operand:
-    """A number for each row."""
+    """Make an operand with a number for each row."""
     return Operand(column, _NO_TEXT)
 
 
 def coded(codes: npt.NDArray[np.int32], values: Sequence[Any]) -> Operand:
-    """A value of another type for each row."""
+    """Make an operand with a value of another type for each row."""
     return Operand(_NO_NUMBER, codes, Vocabulary(values))
 
 
 def name(find: Callable[[str], Mask]) -> Operand:
-    """A name for each row, found by a function."""
+    """Make an operand with a name for each row; ``find`` returns the rows with a name."""
     return Operand(_NO_NUMBER, _FIRST, find=find)
 
 
 def only(operand: Operand) -> Any:
-    """The value of an operand with one row; None if it is unknown."""
+    """Return the value of an operand with one row; None if it is unknown."""
     code, plain = int(operand.codes.ravel()[0]), float(operand.numbers.ravel()[0])
     if code != NO_CODE and operand.values:
         return operand.values[code]
@@ -95,7 +95,7 @@ def only(operand: Operand) -> Any:
 
 
 def truth(operand: Operand | None) -> Truth:
-    """Where an operand is true, and where false; other values are unknown."""
+    """Return where an operand is true, and where it is false. Other values count as unknown."""
     if operand is None or operand.find is not None:
         return UNKNOWN
     ranks = operand.vocabulary.ranks()[operand.codes]
@@ -103,7 +103,7 @@ def truth(operand: Operand | None) -> Truth:
 
 
 def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
-    """Where a comparison holds, and where it does not."""
+    """Return where a comparison holds, and where it does not."""
     if one is None or other is None:
         return UNKNOWN
     if sign == EQUAL:
@@ -117,7 +117,7 @@ def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
 
 
 def is_among(one: Operand | None, other: Operand | None) -> Truth:
-    """Where the first equals the second, or is an item of it if that is a list."""
+    """Return where one operand equals the other, or is an item of the other's list."""
     if one is None or other is None:
         return UNKNOWN
     holds, fails = _equal(one, other)
@@ -161,6 +161,6 @@ def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> 
 
 
 def _ranks(one: Operand, other: Operand) -> tuple[Ranks, Ranks]:
-    """By row, the ranks of texts and booleans; ``nan`` for other values."""
+    """Return, by row, the ranks of texts and booleans; ``nan`` for other values."""
     mine, its = in_one_order(one.vocabulary, other.vocabulary)
     return mine[one.codes], its[other.codes]

@@ -36,36 +36,37 @@ class Filter(Protocol):
 
     Optional attributes:
 
-    - ``stamp(hosts, spec)``, if the filter reads the clock: as long as the value is equal, the
-      mask of rows that were not edited is the same.
+    - ``stamp(hosts, spec)``, required if the filter reads the clock: while its value is equal,
+      the mask of all rows that were not edited is the same.
     - ``NEEDS_SERVERS = True``, if it reads the numbers of servers.
-    - ``HALVES``: filters of the same name whose combination equals this one, if one of them can
-      be cached and the other cannot.
+    - ``HALVES``: filters of the same name that together equal this one, if one of them can be
+      cached and the other must be evaluated per request.
     - ``admits(hosts, spec, index)``: ``mask`` for one row, but faster.
-    - ``few(hosts, spec)``: the ordered rows where ``mask`` is True, for a filter that reads rare
-      fields, leaves few hosts and does not change with picks. Other rows are then skipped.
+    - ``few(hosts, spec)``: the rows where ``mask`` is True, in order. For a filter that is
+      evaluated per request, leaves few hosts and does not change with picks; other rows are then
+      skipped.
     - ``lacks(hosts, spec, index)``: texts about what one host lacks.
-    - ``missing_counted(hosts, spec)``: ``missing`` with numbers of hosts, for administrators, if
-      ``missing`` hides them where some hosts are dedicated.
+    - ``missing_counted(hosts, spec)``: ``missing`` with numbers of hosts, for administrators.
+      Required if ``missing`` hides the numbers when some hosts are dedicated.
     - ``HINTS``: the scheduler hints that it reads. A filter that reads ``hints`` without this
       attribute may read all of them.
     """
 
     NAME: str
     REASON: str
-    """Why a host is removed; follows "N hosts: "."""
+    """Why the filter removes a host, as a clause for messages."""
     READS: Reads
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True where a host may be used; None if the filter does not apply to the request.
+        """Return True where a host may be used; None if the filter does not apply to the request.
 
-        Whether it is None must depend on the request and aggregate metadata only; a group filter
-        may begin to apply once the group has a member. Of pools, a filter may only read whether
-        they can supply the requested amounts.
+        Whether the result is None may depend only on the request and on aggregate metadata. A
+        group filter may begin to apply once the group has a member. About pools, a filter may
+        only read whether they can supply the requested amounts.
         """
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """A text about what was requested and what is available; it must not name hosts."""
+        """Describe what was requested and what is available, without names of hosts."""
 
 
 class Weigher(Protocol):
@@ -81,23 +82,23 @@ class Weigher(Protocol):
     """The metadata key with which aggregates override the multiplier for their hosts."""
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """Any finite numbers, in the weigher's own unit."""
+        """Return finite numbers, in the weigher's own unit."""
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """The number that weighs 1; 0 if the weigher does not apply to the request."""
+        """Return the number that weighs 1; 0 if the weigher does not apply to the request."""
 
 
 APART = frozenset({"amounts", "rules", "hints"})
-"""Fields that need special handling in shapes: mappings have no hash, and hashing the rules would
-take as long as the rest."""
+"""Fields with special handling in shapes. Mappings have no hash, and hashing the rules would take
+as long as hashing all other fields."""
 Weighed = tuple[Weigher, float]
 """A weigher and its multiplier."""
 Taken = list[tuple[Filter, int]]
-"""Filters that removed hosts, in order, with the number of hosts of each."""
+"""Filters that removed hosts, in order, each with the number of hosts that it removed."""
 
 
 class Rare(NamedTuple):
-    """A filter whose result is not cached, with precomputed properties.
+    """A filter that reads a field of ``RARE``, so it is evaluated per request and not cached.
 
     The result of a filter that ``is_moving`` may change after every pick. A filter that
     ``reads_group`` may begin to apply when the group gets its first member.
@@ -112,8 +113,8 @@ class Rare(NamedTuple):
 class Pipeline:
     """Filters in order, and weighers with their multipliers.
 
-    Those that read ``RARE`` fields are evaluated for each request, after the ``steady`` ones,
-    whose results are cached.
+    The results of the ``steady`` ones are cached. The ``rare`` ones read a field of ``RARE``: they
+    are evaluated per request, after the steady ones.
     """
 
     def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
@@ -121,7 +122,7 @@ class Pipeline:
         self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
         parts = [part for each in filters for part in getattr(each, "HALVES", (each,))]
         self.steady_filters = tuple(each for each in parts if not _is_rare(each))
-        # Filters that leave few rows come first, so that the others skip the rest.
+        # Filters that leave few rows come first, so that the others skip all other rows.
         rare = [each for each in parts if _is_rare(each)]
         self.rare_filters = tuple(sorted(rare, key=lambda each: not hasattr(each, "few")))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
@@ -144,11 +145,11 @@ class Pipeline:
         readers = [each for each in steady if "hints" in each.READS]
         named = [getattr(each, "HINTS", ()) for each in readers]
         self._reads_hints = bool(readers)
-        # None if one of them may read all hints.
+        # None if a filter or weigher may read all hints.
         self._hints = frozenset().union(*named) if all(named) else None
 
     def shape(self, spec: RequestSpec) -> object:
-        """A key of everything that steady filters and weighers read of a request.
+        """Return a key of everything in a request that steady filters and weighers read.
 
         The rules are left out, since they are the same for all requests of a service.
         """
@@ -172,7 +173,7 @@ def _is_rare(each: Filter | Weigher) -> bool:
 
 
 def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, Taken]:
-    """Apply all filters: the hosts that are left, and the number that each filter removed."""
+    """Apply all filters; return the hosts that are left, and the number that each one removed."""
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     taken: Taken = []
     before = hosts.host_count
@@ -192,9 +193,9 @@ def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mas
 def removals(
     taken: Taken, hosts: HostTable, spec: RequestSpec, *, with_missing: bool
 ) -> tuple[Removal, ...]:
-    """The removals by filter. Without ``with_missing`` the texts about what was missing are empty.
+    """Return the removals by filter, with texts about what was missing if ``with_missing``.
 
-    These texts read whole columns again, and are not needed after a success.
+    To make these texts, whole columns are read again, which is not needed after a success.
     """
     # The halves of a filter are reported as one.
     counts: dict[str, int] = {}
@@ -211,7 +212,7 @@ def removals(
 
 
 def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
-    """What hosts lack according to a filter, for users and for administrators."""
+    """Describe what hosts lack according to a filter, for users and for administrators."""
     text = by.missing(hosts, spec)
     counted = getattr(by, "missing_counted", None)
     return text, text if counted is None else counted(hosts, spec)
@@ -222,7 +223,7 @@ Active = tuple[Weigher, float, float]
 
 
 def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> tuple[Active, ...]:
-    """The weighers that apply to this request."""
+    """Return the weighers that apply to this request."""
     scaled = [(each, multiplier, each.scale(hosts, spec)) for each, multiplier in weighers]
     return tuple((each, by / scale, scale) for each, by, scale in scaled if scale != 0.0)
 
@@ -230,14 +231,14 @@ def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> 
 def weigh(
     weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """The weights of some rows; None if no weigher applies."""
+    """Return the weights of some rows; None if no weigher applies."""
     return add_up(active(weighers, hosts, spec), hosts, spec, rows)
 
 
 def add_up(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """:func:`weigh` for active weighers."""
+    """Do the same as :func:`weigh`, for active weighers."""
     total: Weights | None = None
     has_aggregates = hosts.has_aggregates
     for weigher, usual, scale in weighers:
@@ -250,7 +251,7 @@ def add_up(
 
 
 def numbers(weights: Weights) -> Weights:
-    """These weights, with 0 for nan and infinity."""
+    """Return the weights, with 0 instead of nan and infinity."""
     if np.isfinite(weights.sum()):
         # The usual case: the sum is finite only if all weights are.
         return weights
@@ -260,7 +261,7 @@ def numbers(weights: Weights) -> Weights:
 def _factor(
     hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
 ) -> float | Weights:
-    """The factor of a weigher; aggregates may override it for their hosts."""
+    """Return the factor of a weigher; aggregates may override it for their hosts."""
     by_code = hosts.aggregates.multipliers(weigher.AGGREGATE_KEY)
     if by_code is None:
         return usual
@@ -271,7 +272,7 @@ def _factor(
 def parts(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """The weight of one host by weigher, for explanations."""
+    """Return the weight of one host by weigher, for explanations."""
     ordered = (*pipeline.steady_weighers, *pipeline.rare_weighers)
     return parts_by(active(ordered, hosts, spec), hosts, spec, index)
 
@@ -279,7 +280,7 @@ def parts(
 def parts_by(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """:func:`parts` for active weighers."""
+    """Do the same as :func:`parts`, for active weighers."""
     row = slice(index, index + 1)
     has_aggregates = hosts.has_aggregates
     found: dict[str, float] = {}

@@ -27,15 +27,16 @@ RARE: frozenset[str] = frozenset(
         "reservation",
     }
 )
-"""Fields that differ between most requests. The results of filters that read one are not cached."""
+"""Fields that differ between most requests. Filters and weighers that read one of them are
+evaluated per request, and their results are not cached."""
 
 MOVING = frozenset({"group", "query"})
-"""Fields whose filters may change their result after every pick: a group gets a member, and a query
-may read what is left."""
+"""Fields whose filters may change their results after every pick: a group gets one more member, and
+a query may read free amounts."""
 
 
 def frozen(value: object) -> object:
-    """A hashable key of a value that may contain mappings and lists.
+    """Return a hashable key of a value that may contain mappings and lists.
 
     The key includes types, because True, 1 and 1.0 are equal but mean different things.
     """

@@ -1,7 +1,7 @@
 """The fault "No valid host was found", for users and for administrators.
 
-Always true: :func:`sentence` names no host. If any host is dedicated, it has no numbers of hosts,
-which would reveal how many are dedicated, or the size of a pcloud.
+Always true: :func:`sentence` names no host. If any host is dedicated, the text has no
+numbers of hosts: they would reveal how many are dedicated, or the size of a pcloud.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NO_FILTER = "none"
 def sentence(
     plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = (), *, has_dedicated: bool
 ) -> str:
-    """The removals by filter, what was missing, and the nearest miss.
+    """Describe the removals by filter, what was missing, and the nearest miss.
 
-    If ``has_dedicated``, the text has no numbers of hosts, since they would include those.
+    If ``has_dedicated``, the text has no numbers of hosts: they would count dedicated hosts.
     """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
@@ -47,19 +47,19 @@ def sentence(
 
 
 def counted(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> str:
-    """:func:`sentence` with all numbers of hosts, for administrators."""
+    """Return :func:`sentence` with all numbers of hosts, for administrators."""
     return sentence(plan, wanted, nearest, has_dedicated=False)
 
 
 def culprit(plan: BuildPlan, refused: Refused) -> str:
-    """The filter that removed the last hosts."""
+    """Return the filter that removed the last hosts."""
     removing = [each.filter_name for each in refused.tallies if each.removed]
     removing = removing or [each.filter_name for each in plan.removals]
     return removing[-1] if removing else NO_FILTER
 
 
 def details(refused: Refused) -> str:
-    """Lines with the hosts that each filter alone rejects, and the nearest misses by name."""
+    """List the number of hosts that each filter alone rejects, and the nearest misses by name."""
     lines = [
         f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would pass."
         for each in refused.tallies
@@ -71,7 +71,7 @@ def details(refused: Refused) -> str:
 
 
 def near_misses(refused: Refused) -> list[str]:
-    """The nearest misses by name, each with what it lacks."""
+    """Return the nearest misses by name, each with what it lacks."""
     return [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
 
 

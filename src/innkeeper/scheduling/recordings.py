@@ -31,15 +31,16 @@ from innkeeper.snapshot.recording import Column, Moment
 
 FORMAT = "innkeeper-recording"
 VERSION = 4
-"""Incremented if older programs cannot read new files."""
+"""Incremented when older programs can no longer read new files."""
 HEAD = "recording.json"
 SUFFIX = ".npy"
 DENSITY = 3
-"""The level of compression. Higher levels take several times as long and save a few percent."""
+"""The compression level. Higher levels take several times as long and save a few percent."""
 MB = 2**20
 BYTES_MAX = 512 * MB
-"""The limit for the file, and for all members unpacked, which protects against ZIP bombs. With all
-standard classes and traits, 100,000 hosts have 123 MiB of columns; as many custom ones double it.
+"""The limit for the file, and for the total size of its unpacked members, against ZIP bombs. With
+all standard classes and traits, the columns of 100,000 hosts take 123 MiB. As many custom classes
+and traits double that.
 """
 HEAD_BYTES_MAX = 256 * MB
 """More than twice the size for 100,000 hosts, each with servers of 20 projects."""
@@ -64,7 +65,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One decision. ``recorded_at`` is a time in UTC as text; ``label`` describes it for people."""
+    """One decision. ``recorded_at`` is a time in UTC as text; ``label`` is informational."""
 
     moment: Moment
     spec: RequestSpec
@@ -137,7 +138,7 @@ def read(packed: bytes) -> Reopened:
         EOFError,
         LookupError,
         MemoryError,
-        # Raised for unknown methods of compression and for too deep a nesting.
+        # Raised for unknown compression methods and for too deep nesting.
         RuntimeError,
         TypeError,
         ValueError,

@@ -23,12 +23,12 @@ from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
 
 NEAREST_TURNS = 2**48
-"""The first turn of draws among equally near hosts, beyond all turns of decisions."""
+"""The first turn of draws among equally near hosts. Draws of decisions have lower turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """For each filter, True for the hosts that it rejects, or None if it does not apply.
+    """For each filter, a mask of the hosts that it rejects, or None if the filter does not apply.
 
     ``counts`` has the number of rejecting filters by host.
     """
@@ -53,9 +53,9 @@ def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refu
 def tallies(
     found: Refusals, hosts: HostTable, spec: RequestSpec, known: Mapping[str, Removal] | None = None
 ) -> tuple[Tally, ...]:
-    """The tallies of all filters that reject a host, in order.
+    """Return the tallies of all filters that reject a host, in the order of filters.
 
-    ``known`` has removals by filter, whose texts are reused.
+    The texts of the removals in ``known`` are reused.
     """
     result: list[Tally] = []
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
@@ -84,7 +84,7 @@ def tallies(
 
 
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
-    """The sum of the missing shares of all amounts, by host.
+    """Return the sum of the missing shares of all amounts, by host.
 
     An amount that is free but not allowed in one allocation counts as missing.
     """
@@ -103,11 +103,11 @@ def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
 def nearest(
     found: Refusals, hosts: HostTable, spec: RequestSpec, most: int
 ) -> tuple[NearMiss, ...]:
-    """The near misses: hosts with the fewest rejecting filters, then with the least shortage.
+    """Return the near misses: hosts with the fewest rejecting filters, then the least shortage.
 
-    Ties are drawn by the request's seed. Hosts that are dedicated to others, or are not the
-    forced host, come last. For dedicated hosts no other reason is reported, since their state is
-    not public.
+    Ties are drawn by the request's seed. Hosts that are dedicated to others come last. If
+    the request forces a host, all other hosts come last too. If a host is dedicated to others, no
+    other reason is reported, because its state is not public.
     """
     refused = np.flatnonzero(found.counts)
     if not refused.shape[0] or most < 1:
@@ -117,7 +117,7 @@ def nearest(
     others = _refused_by(found, dedication.NAMES)
     counts[others], short[others] = len(found.filters), 0.0
     counts[_refused_by(found, {forced_host.NAME})] += len(found.filters)
-    # One number for both: every shortage is less than one more rejecting filter.
+    # One number combines both: any shortage counts less than one more rejecting filter.
     distance = counts * (len(spec.amounts) + 1.0) + short
     return tuple(
         NearMiss(
@@ -148,7 +148,7 @@ def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) 
     last = np.partition(mine, size - 1)[size - 1]
     nearer = among[mine < last]
     nearer = nearer[np.argsort(distance[nearer], kind="stable")]
-    # The rest are ties, often thousands: take consecutive ones from a random start.
+    # The rest are ties, often thousands. Take consecutive ties from a random start.
     equals = among[mine == last]
     start = draw(seed, NEAREST_TURNS, int(equals.shape[0]))
     rest = equals[(start + np.arange(size - nearer.shape[0])) % equals.shape[0]]
@@ -158,7 +158,7 @@ def _least(distance: Amount, among: npt.NDArray[np.intp], most: int, seed: int) 
 def verdicts(
     filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec, index: HostIndex
 ) -> tuple[Verdict, ...]:
-    """The verdict of every filter on one host."""
+    """Return the verdict of every filter on one host."""
     row = slice(index, index + 1)
     result: list[Verdict] = []
     for each in filters:

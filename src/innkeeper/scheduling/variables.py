@@ -83,13 +83,13 @@ ZONE = "availability_zone"
 
 
 def is_nameless(word: str) -> bool:
-    """Whether a variable is only the prefix of capabilities or traits."""
+    """Return whether a variable is only the prefix of capabilities or traits."""
     kind, _, rest = word.partition(".")
     return f"{kind}." in (CAPABILITIES, TRAITS) and not rest.strip(".")
 
 
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:
-    """The values of a variable in these rows; None if it is unknown or not maintained."""
+    """Return the values of a variable in these rows; None if it is unknown or not maintained."""
     measure = NUMBERS.get(word) or (COUNTS.get(word) if hosts.knows_servers else None)
     if measure is not None:
         return number(measure(hosts, rows))

@@ -23,7 +23,8 @@ NONE = 0
 CODES_SPARE = 64
 """Unused codes that are tolerated, in addition to the number of codes last in use."""
 MULTIPLIER_MAX = 1e9
-"""As in the settings: with larger ones, sums of weights lose the precision of other weighers."""
+"""The limit is that of the settings. With larger multipliers, sums of weights lose the precision of
+other weighers."""
 
 
 class AggregateSets:
@@ -67,7 +68,7 @@ class AggregateSets:
         return len(self._sets) > 1
 
     def code(self, ids: frozenset[int]) -> int:
-        """The code of a set of aggregates; a new set gets the next code."""
+        """Return the code of a set of aggregates; a new set gets the next code."""
         code = self._codes.get(ids)
         if code is None:
             code = self._codes[ids] = len(self._sets)
@@ -77,15 +78,15 @@ class AggregateSets:
         return code
 
     def ids(self, code: int) -> frozenset[int]:
-        """The aggregates of a code."""
+        """Return the aggregates of a code."""
         return self._sets[code]
 
     def metadata(self, code: int) -> tuple[Metadata, ...]:
-        """The metadata of the aggregates of a code, in the order of their ids."""
+        """Return the metadata of the aggregates of a code, in the order of their ids."""
         return self._by_code[code]
 
     def set_metadata(self, aggregate_id: int, metadata: Metadata) -> None:
-        """Replace the metadata of an aggregate. The caller notes the rows of its hosts."""
+        """Replace the metadata of an aggregate. The caller must note its hosts' rows."""
         if self._metadata.get(aggregate_id) != metadata:
             self._metadata[aggregate_id] = dict(metadata)
             self._by_code = [self._metadata_of(each) for each in self._sets]
@@ -97,7 +98,7 @@ class AggregateSets:
         self._mentions.clear()
 
     def mentions(self, prefix: str) -> bool:
-        """Whether any aggregate has a key with this prefix."""
+        """Return whether any aggregate has a key with this prefix."""
         if prefix not in self._mentions:
             keys = (key for each in self._metadata.values() for key in each)
             self._mentions[prefix] = any(key.startswith(prefix) for key in keys)
@@ -107,7 +108,7 @@ class AggregateSets:
         return tuple(self._metadata.get(each, {}) for each in sorted(ids))
 
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
-        """The result of ``verdict`` for the metadata of each of these codes."""
+        """Return the result of ``verdict`` for the metadata of each of these codes."""
         if codes.shape[0] == 1:
             # A row that was just picked: the other sets are not needed.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
@@ -117,9 +118,9 @@ class AggregateSets:
         return judged
 
     def multipliers(self, key: str) -> npt.NDArray[np.float64] | None:
-        """By code, the smallest number of any aggregate under ``key``, or ``nan``.
+        """Return, by code, the smallest number of any aggregate under ``key``, or ``nan``.
 
-        None if no aggregate has one. Invalid and too large numbers are ignored.
+        Returns None if no aggregate has such a number. Invalid and too large numbers are ignored.
         """
         if key not in self._multipliers:
             found = np.array([_least(each, key) for each in self._by_code])

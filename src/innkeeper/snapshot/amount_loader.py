@@ -41,7 +41,7 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """The index of each row and some columns, without rows of unknown providers."""
+    """Return the index of each row and some columns, without rows of unknown providers."""
     index_of = table.index_of
     mine = [row for row in rows if row[0] in index_of]
     at = np.fromiter((index_of[row[0]] for row in mine), dtype=np.intp, count=len(mine))

@@ -32,7 +32,7 @@ Rows = slice | Indexes
 ROWS_MIN = 64
 AMOUNT_MAX = float(2**53)
 EDITS_MAX = 4096
-"""The number of edits that are kept. Caches that are further behind start again."""
+"""The most edits that are kept. Caches that are further behind are rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class AmountTable:
     # -- rows ------------------------------------------------------------------------------
 
     def add_rows(self, ids: Iterable[ProviderId]) -> None:
-        """Add rows for those of these providers that have none, at the end."""
+        """Add rows at the end for the given providers that have none yet."""
         fresh = [provider_id for provider_id in ids if provider_id not in self.index_of]
         if not fresh:
             return
@@ -160,11 +160,11 @@ class AmountTable:
         return self.bookmark.id
 
     def generation(self, index: HostIndex) -> Generation:
-        """The provider's generation in this table."""
+        """Return the provider's generation in this table."""
         return Generation(int(self.generations[index]))
 
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
-        """Whether a row shows its provider at this generation or a later one."""
+        """Return whether a row shows its provider at this generation or a later one."""
         index = self.index_of.get(provider_id)
         return index is not None and bool(self.generations[index] >= generation)
 
@@ -175,7 +175,7 @@ class AmountTable:
                 self._add_column(kind, name, np.float64)
 
     def ensure_trait(self, name: str) -> Mask:
-        """The column of a trait, added if it is missing."""
+        """Return the column of a trait, added if it is missing."""
         if name not in self.traits:
             self._add_column("trait", name, np.bool_)
         return self.traits[name]
@@ -183,12 +183,12 @@ class AmountTable:
     # -- amounts ---------------------------------------------------------------------------
 
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
-        """Set the capacity of these rows, of which nothing is used yet."""
+        """Set the capacity of rows whose usage is still 0."""
         self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
         self._greatest.pop(name, None)
 
     def greatest(self, name: str) -> float:
-        """The largest capacity of a class of one provider; 1 if there is none."""
+        """Return the largest capacity of a class on one provider; 1 if no provider has any."""
         most = self._greatest.get(name)
         if most is None:
             whole = self.free[name] + self.used[name] if name in self.free else np.zeros(0)
@@ -220,9 +220,10 @@ class AmountTable:
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
-        """Apply the claims of another process that advanced a provider from ``seen``.
+        """Apply claims of another process, which advanced a provider from generation ``seen``.
 
-        Returns False if the row shows another generation, or lacks a column: it must be read then.
+        Returns False if the row shows another generation, or a column is missing. The caller must
+        then read the row.
         """
         index = self.index_of.get(provider_id)
         if index is None or self.generations[index] != seen:
@@ -234,7 +235,7 @@ class AmountTable:
         return True
 
     def has_left(self, index: HostIndex, amounts: Mapping[str, int]) -> bool:
-        """Whether one row has these amounts free, each within the unit rules."""
+        """Return whether one row has these amounts free, each within the unit rules."""
         for name, amount in amounts.items():
             free = self.free.get(name)
             if free is None or free[index] < amount:
@@ -245,7 +246,7 @@ class AmountTable:
         return True
 
     def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Where the unit rules allow one allocation of ``amount``; None means everywhere.
+        """Return True where the unit rules allow one allocation of ``amount``; None if everywhere.
 
         The rule is that of :func:`innkeeper.domain.amounts.gives`.
         """
@@ -276,7 +277,7 @@ class AmountTable:
     # -- all of it -------------------------------------------------------------------------
 
     def columns(self) -> dict[tuple[str, str], npt.NDArray[Any]]:
-        """All columns by kind and name, for copies of a table."""
+        """Return all columns by kind and name, for copies of a table."""
         return {key: column[: self.row_count] for key, column in self._full.items()}
 
     def set_column(self, kind: str, name: str, values: npt.NDArray[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Comparison of two host tables: one that was kept in step, and one that was read just now.
+"""Comparison of two host tables: one that was kept up to date, and one that was just read.
 
 Rows are matched by provider, and codes by their meaning, since tables with different histories
 number them differently. The heartbeats of agents are not compared: the change feed does not
@@ -27,7 +27,8 @@ KINDS = ("free", "used", "min_unit", "max_unit", "step_size", "trait")
 def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     """Describe the differences host by host; an empty list means that the tables are equal.
 
-    "3, not 4" means that ``mine`` has 3. If a table contradicts itself, only that is reported.
+    "3, not 4" means that ``mine`` has 3. If a table contradicts itself, only its contradictions
+    are reported.
     """
     broken = [*_contradictions(mine), *_contradictions(theirs)]
     if broken:
@@ -48,7 +49,7 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
 def differences_of_some(
     mine: HostTable, theirs: HostTable, providers: Collection[ProviderId]
 ) -> list[str]:
-    """As :func:`differences`, if the second table has only these providers.
+    """Describe the differences if the second table has only these providers.
 
     Pools are not compared: the second table has only those that serve its hosts.
     """
@@ -80,7 +81,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
 
 
 def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """As :func:`differences`, for pools only, with one line for each."""
+    """Describe the differences of pools, with one line for each pool."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:
@@ -110,13 +111,13 @@ def _alone(table: HostTable, shared: Column, text: str) -> Iterator[str]:
 
 
 def _counted(table: HostTable, row: int) -> tuple[int, int, dict[str, int]]:
-    """The number of servers, of busy servers, and of servers by project."""
+    """Return the number of servers, of busy servers, and of servers by project."""
     residents = table.residents.on(ProviderId(int(table.provider_ids[row])))
     return int(table.server_counts[row]), int(table.busy_counts[row]), dict(residents)
 
 
 def _dedicated(table: HostTable, row: int) -> tuple[Any, ...]:
-    """The dedication of a host, with the facts of its pcloud or reservation."""
+    """Return the dedication of a host, with the facts of its pcloud or reservation."""
     code = int(table.dedication_codes[row])
     kind = code if code <= POOLED else table.dedications.facts(code)
     return (kind, bool(table.is_dedication_open[row]), table.pcloud_names[row])
@@ -132,7 +133,7 @@ class _Pair:
         self._my_rows, self._their_rows = my_rows, their_rows
 
     def rows(self) -> Iterator[str]:
-        """All differences except those of pools."""
+        """Describe all differences except those of pools."""
         yield from self._facts()
         mine, theirs = self._mine.columns(), self._theirs.columns()
         # A missing column counts as zeros.
@@ -163,7 +164,7 @@ class _Pair:
         )
 
     def _neighbours(self, row: int, other: int) -> Iterator[str]:
-        """Aggregates, dedication and servers of a host."""
+        """Compare the aggregates, dedication and servers of a host."""
         mine, theirs = self._mine, self._theirs
         metadata = mine.aggregates.metadata(int(mine.aggregate_codes[row]))
         other_metadata = theirs.aggregates.metadata(int(theirs.aggregate_codes[other]))
@@ -179,7 +180,7 @@ class _Pair:
             yield f"{mine.names[row]}: servers: {servers}, not {other_servers}."
 
     def pools_near(self) -> Iterator[str]:
-        """The pools that serve each host. A table without pools has no memberships."""
+        """Compare the pools that serve each host. A table without pools has no memberships."""
         if self._mine.knows_memberships and self._theirs.knows_memberships:
             yield from self._unequal("root", self._mine.root_ids, self._theirs.root_ids)
         for row, other in zip(self._my_rows, self._their_rows, strict=True):

@@ -1,7 +1,7 @@
 """Reported capabilities as columns.
 
-Always true: a column is up to date when it is returned; only facts that were replaced since are
-read again. Callers do not keep a column from one decision to the next.
+Always true: a column is up to date when it is returned. Only facts that were replaced since its
+last use are read again. Callers must not keep a column from one decision to the next.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ SPARE_MIN = 64
 class CapabilityColumn:
     """One capability of all hosts: as numbers (``nan`` for other types), and as codes.
 
-    ``values[codes[i]]`` is the value of host *i*, or ``NO_CODE`` without the capability.
+    ``values[codes[i]]`` is the value of host *i*; without the capability, the code is
+    ``NO_CODE``.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -38,7 +39,7 @@ class CapabilityColumn:
         return self.vocabulary.values
 
     def set(self, index: int, fact: Any) -> None:
-        """Replace the value of one host; None if there is none."""
+        """Replace the value of one host; None means that the host has no value."""
         if fact is None:
             self.numbers[index], self.codes[index] = np.nan, NO_CODE
             return
@@ -65,7 +66,7 @@ def lookup(facts: Mapping[str, Any], name: str) -> Any:
 
 
 def names_of(facts: Mapping[str, Any]) -> set[str]:
-    """Every name for which :func:`lookup` finds a value in these facts."""
+    """Return every name for which :func:`lookup` finds a value in these facts."""
     names: set[str] = set()
     inside: list[tuple[str, Mapping[str, Any]]] = [("", facts)]
     while inside:
@@ -86,7 +87,7 @@ def column_of(facts: list[Any]) -> CapabilityColumn:
 
 
 def column_of_nothing(count: int) -> CapabilityColumn:
-    """A column without values."""
+    """Return a column without values."""
     codes = np.full(count, NO_CODE, dtype=np.int32)
     return CapabilityColumn(np.full(count, np.nan), codes, Vocabulary())
 
@@ -133,7 +134,7 @@ class CapabilityColumns:
             self._replaced.append(index)
 
     def column(self, name: str) -> CapabilityColumn:
-        """The column of a capability. Nested facts have dots in their names."""
+        """Return the column of a capability. Nested facts have dots in their names."""
         if name not in self._names:
             return column_of_nothing(len(self._facts))
         column = self._columns.get(name)

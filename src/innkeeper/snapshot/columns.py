@@ -1,7 +1,7 @@
 """The host table: one row per host, one array per fact.
 
-One thread owns a table and edits its rows in place between decisions; no other thread reads it. A
-copy for every claim would take longer than the decision, from some thousand hosts on.
+One thread owns a table and edits its rows in place between decisions; no other thread reads it.
+With several thousand hosts, a copy for every claim would take longer than the decision.
 
 Always true, and compared with the store by ``snapshot.audit`` in the tests: every column has
 ``host_count`` rows, and row *i* is the same host in all of them; the rows show every change up
@@ -28,7 +28,7 @@ from innkeeper.snapshot.pools import Codes, PoolTable
 from innkeeper.snapshot.residents import Residents
 
 NEVER_S = -np.inf
-"""The time of the last heartbeat before the first one."""
+"""The time of the last heartbeat of an agent that has not sent any."""
 
 
 class HostTable(AmountTable):
@@ -97,7 +97,7 @@ class HostTable(AmountTable):
     ip_versions: npt.NDArray[np.uint8]
     ip_high: npt.NDArray[np.uint64]
     ip_low: npt.NDArray[np.uint64]
-    """The host's address, in two halves; one of version 4 is in the lower half."""
+    """The host's address in two halves. An IPv4 address is in the lower half."""
 
     # -- rows ------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class HostTable(AmountTable):
         return self.row_count
 
     def ensure_rows(self, hosts: Iterable[tuple[ProviderId, str]]) -> None:
-        """Add rows for those of these hosts that have none, and set all names."""
+        """Add rows for the given hosts that have none yet, and set all names."""
         pairs = list(hosts)
         before = self.row_count
         self.add_rows(provider_id for provider_id, _ in pairs)
@@ -145,20 +145,20 @@ class HostTable(AmountTable):
     # -- facts -----------------------------------------------------------------------------
 
     def zone_code(self, zone: str) -> int:
-        """The code of an availability zone; a new zone gets the next code."""
+        """Return the code of an availability zone; a new zone gets the next code."""
         return self.zones.setdefault(zone, len(self.zones))
 
     def has_zone(self, zone: str) -> bool:
-        """Whether any host is in this zone; a zone without hosts keeps its code."""
+        """Return whether any host is in this zone; a zone without hosts keeps its code."""
         code = self.zones.get(zone)
         return code is not None and bool((self.zone_codes == code).any())
 
     def zones_there(self) -> list[str]:
-        """The names of the zones with hosts."""
+        """Return the names of the zones with hosts."""
         return sorted(zone for zone in self.zones if self.has_zone(zone))
 
     def agent_code(self, agent_id: AgentId) -> int:
-        """The code of an agent; a new agent gets the next code."""
+        """Return the code of an agent; a new agent gets the next code."""
         code = self.agents.get(agent_id)
         if code is None:
             code = self.agents[agent_id] = len(self.agents)
@@ -179,7 +179,7 @@ class HostTable(AmountTable):
         self._silent_since_s = None
 
     def silent_since_s(self) -> float:
-        """The oldest last heartbeat of all agents with hosts."""
+        """Return the earliest of the last heartbeats of all agents with hosts."""
         if self._silent_since_s is None:
             heard = self.agent_seen_s[self.agent_has_hosts()]
             self._silent_since_s = float(heard.min(initial=np.inf))
@@ -191,7 +191,7 @@ class HostTable(AmountTable):
         self._stale_since_s = None
 
     def stale_since_s(self) -> float:
-        """The oldest last report of capabilities of all hosts."""
+        """Return the earliest of the last capability reports of all hosts."""
         if self._stale_since_s is None:
             self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
         return self._stale_since_s
@@ -201,19 +201,19 @@ class HostTable(AmountTable):
         self._capability_columns.replace(index, facts)
 
     def capabilities_of(self, index: HostIndex) -> Mapping[str, Any]:
-        """All capabilities of one host."""
+        """Return all capabilities of one host."""
         return self._capabilities[index]
 
     def all_capabilities(self) -> list[Mapping[str, Any]]:
-        """The capabilities of all hosts, by row."""
+        """Return the capabilities of all hosts, by row."""
         return list(self._capabilities)
 
     def capability(self, name: str) -> CapabilityColumn:
-        """The column of a capability, valid until the next change. Nested names have dots."""
+        """Return a capability's column, valid until the next change. Nested names have dots."""
         return self._capability_columns.column(name)
 
     def kinds(self) -> Kinds:
-        """The kinds of hosts, valid until the next change."""
+        """Return the kinds of hosts, valid until the next change."""
         if self._kinds is None:
             self._kinds = Kinds(self)
         else:
@@ -221,7 +221,7 @@ class HostTable(AmountTable):
         return self._kinds
 
     def agent_has_hosts(self) -> Mask:
-        """The agents with hosts; the silence of others does not matter."""
+        """Return the agents with hosts; whether other agents are down does not matter."""
         if self._has_hosts is None:
             counts = np.bincount(self.agent_codes, minlength=len(self.agent_ids))
             self._has_hosts = counts > 0
@@ -234,11 +234,11 @@ class HostTable(AmountTable):
         self._silent_since_s = None
 
     def agent_of(self, index: HostIndex) -> AgentId:
-        """The agent of a host."""
+        """Return the agent of a host."""
         return self.agent_ids[int(self.agent_codes[index])]
 
     def rows_named(self, names: Iterable[str]) -> Indexes:
-        """The rows of the hosts with these names; unknown names are ignored."""
+        """Return the rows of the hosts with these names; unknown names are ignored."""
         found = [self.index_by_name[name] for name in names if name in self.index_by_name]
         return np.array(found, dtype=np.intp)
 
@@ -254,7 +254,7 @@ class HostTable(AmountTable):
         self.dedications.enter(ProviderId(int(self.provider_ids[index])), code, name)
 
     def rows_called(self, codes: Iterable[int], name: str) -> Indexes:
-        """The rows of the hosts with this name in the pclouds with these codes."""
+        """Return the rows of the hosts with this name in the pclouds with these codes."""
         rows = [self.index_of[each] for each in self.dedications.called(codes, name)]
         return np.array(rows, dtype=np.intp)
 
@@ -270,7 +270,7 @@ class HostTable(AmountTable):
         return self.aggregates.judge(verdict, self.aggregate_codes[rows])
 
     def servers_of(self, project_id: str) -> tuple[Indexes, npt.NDArray[np.float64]]:
-        """The rows with servers of a project, and the number of servers on each."""
+        """Return the rows with servers of a project, and the number of servers on each."""
         mine = self.residents.of_project(project_id)
         rows = np.array([self.index_of[each] for each in mine], dtype=np.intp)
         return rows, np.array(list(mine.values()), dtype=np.float64)
@@ -287,13 +287,13 @@ class HostTable(AmountTable):
     # -- what hosts borrow -----------------------------------------------------------------
 
     def borrows(self, name: str, rows: Rows) -> Mask:
-        """Where hosts have no capacity of a class, and so borrow it from pools."""
+        """Return True where hosts have no capacity of a class, and so borrow it from pools."""
         # The capacity is free plus used, whatever is still allocated.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks
 
     def lent(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Where a pool can lend ``amount`` to a borrowing host; None if no pool has the class."""
+        """Return True where a pool can lend ``amount`` to a host; None if no pool has the class."""
         able = self.pools.able(name, amount)
         if able is None:
             return None
@@ -301,12 +301,12 @@ class HostTable(AmountTable):
         return given
 
     def served_by(self, pools: Collection[int]) -> Mask:
-        """Where one of these pools serves a host."""
+        """Return True where one of these pools serves a host."""
         served: Mask = self.pools.served_by(pools)[self.membership_codes]
         return served
 
     def left(self, name: str, rows: Rows) -> Amount:
-        """What a host has left of a class; for a borrowing host, the most of one of its pools."""
+        """Return what hosts have left of a class; for borrowers, the most that one pool has."""
         most = self.pools.most(name) if self.pools.row_count else None
         if most is None:
             return self.free[name][rows]
@@ -320,10 +320,10 @@ class HostTable(AmountTable):
         mine = super().greatest(name)
         return max(mine, self.pools.greatest(name)) if self.pools.row_count else mine
 
-    # -- claims that are on their way ------------------------------------------------------
+    # -- claims before their commit ---------------------------------------------------------
 
     def generation_of(self, provider_id: ProviderId) -> Generation | None:
-        """The generation of a host or pool in this table; None without a row."""
+        """Return the generation of a host or pool in this table; None without a row."""
         for table in (self, self.pools):
             index = table.index_of.get(provider_id)
             if index is not None:
@@ -348,7 +348,7 @@ class HostTable(AmountTable):
             self._move(provider_id, 1)
 
     def expect_no_claim(self, providers: Iterable[ProviderId]) -> None:
-        """Undo :meth:`expect_claim` after the claim was rejected; the latest claim first."""
+        """Undo :meth:`expect_claim` after a claim was rejected. Undo the latest claim first."""
         for provider_id in providers:
             self._move(provider_id, -1)
 

@@ -30,11 +30,11 @@ CODES_SPARE = 64
 FEW = 4
 NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
 PROJECTS_MAX = 10_000
-"""The number of projects whose automatic pclouds are cached."""
+"""The most projects whose automatic pclouds are cached."""
 
 
 def of_reservation(uuid: str) -> str:
-    """The key of a reservation. No pcloud has such a key, so a pcloud hint cannot name it."""
+    """Return the key of a reservation. No pcloud has this key, so no pcloud hint can name it."""
     return RESERVATION + uuid
 
 
@@ -60,7 +60,7 @@ class Dedications:
         return len(self._uuids)
 
     def code(self, uuid: str) -> int:
-        """The code of a pcloud or reservation; a new one gets the next code."""
+        """Return the code of a pcloud or reservation; a new one gets the next code."""
         code = self._codes.get(uuid)
         if code is None:
             code = self._codes[uuid] = len(self._uuids)
@@ -70,13 +70,13 @@ class Dedications:
         return code
 
     def uuid(self, code: int) -> str | None:
-        """The key of a code's pcloud or reservation; ``None`` for the two fixed codes."""
+        """Return the key of a code's pcloud or reservation; ``None`` for the two fixed codes."""
         return self._uuids[code] or None
 
     def set_facts(self, uuid: str, projects: Collection[str], taken_in: Collection[str]) -> None:
         """Replace the facts of a pcloud or reservation.
 
-        ``projects`` may use it; those in ``taken_in`` also without naming it.
+        ``projects`` may use it; the projects in ``taken_in`` need not name it.
         """
         code = self.code(uuid)
         self._projects[code] = frozenset(projects)
@@ -89,16 +89,16 @@ class Dedications:
         self._automatic_of.clear()
 
     def facts(self, code: int) -> tuple[str, frozenset[str], frozenset[str]]:
-        """The key of a code, its projects, and the projects in ``taken_in``."""
+        """Return the key of a code, its projects, and the projects in ``taken_in``."""
         return self._uuids[code], self._projects[code], self._taken_in[code]
 
     def usable(self, uuids: Iterable[str], project_id: str) -> list[int]:
-        """The codes of those of these pclouds or reservations that a project may use."""
+        """Return the codes of the given pclouds or reservations that a project may use."""
         codes = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in codes if each is not None and project_id in self._projects[each]]
 
     def automatic_of(self, project_id: str) -> tuple[str, ...]:
-        """The pclouds that requests of this project may use without naming them."""
+        """Return the pclouds that requests of this project may use without naming them."""
         found = self._automatic_of.get(project_id)
         if found is None:
             if len(self._automatic_of) >= PROJECTS_MAX:
@@ -110,7 +110,7 @@ class Dedications:
         return found
 
     def codes(self, uuids: Iterable[str]) -> list[int]:
-        """The codes of those of these pclouds or reservations that have one."""
+        """Return the codes of the given pclouds or reservations that have a code."""
         found = (self._codes.get(uuid) for uuid in uuids)
         return [each for each in found if each is not None]
 
@@ -129,12 +129,12 @@ class Dedications:
             del self._hosts[key]
 
     def called(self, codes: Iterable[int], name: str) -> list[ProviderId]:
-        """The hosts with this name in one of these pclouds."""
+        """Return the hosts with this name in one of these pclouds."""
         found = (self._hosts.get((code, name)) for code in codes)
         return [each for each in found if each is not None]
 
     def open_rows(self, allowed: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
-        """The ordered rows of open hosts with one of these codes."""
+        """Return the ordered rows of open hosts with one of these codes."""
         rows = [self._open_rows(code, codes, is_open) for code in allowed]
         return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
 
@@ -145,13 +145,13 @@ class Dedications:
         return rows
 
     def has_dedicated(self, codes: Codes) -> bool:
-        """Whether any host in the table's column is dedicated."""
+        """Return whether any host in the table's column is dedicated."""
         if self._has_dedicated is None:
             self._has_dedicated = bool((codes != GENERAL).any())
         return self._has_dedicated
 
     def forget_rows(self) -> None:
-        """Clear the cached rows: hosts were removed, moved, dedicated, opened or closed.
+        """Clear the cached rows, because hosts were removed, moved, dedicated, opened or closed.
 
         A new host for general use does not affect them.
         """
@@ -184,7 +184,7 @@ class Dedications:
 
 
 def is_one_of(codes: Codes, allowed: Collection[int]) -> npt.NDArray[np.bool_]:
-    """Where a code is one of these."""
+    """Return True where a code is one of ``allowed``."""
     if len(allowed) > FEW:
         by_code: Mask = np.zeros(max(int(codes.max(initial=0)), *allowed) + 1, dtype=np.bool_)
         by_code[list(allowed)] = True

@@ -13,13 +13,13 @@ from innkeeper.store.transactions import Tx
 
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
-"""A table that is further behind, perhaps because it was not used for an hour, is read completely,
-which is then faster than applying the changes."""
+"""A table that is further behind, perhaps after an hour without use, is read completely. This is
+faster than applying the changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The providers of new changes: ``edited`` rows are up to date, ``stale`` ones must be read."""
+    """The providers of new changes: ``edited`` rows are up to date, ``stale`` rows must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)
@@ -28,8 +28,8 @@ class Taken:
 def take(tx: Tx, table: AmountTable) -> Taken | None:
     """Advance a table's bookmark, and apply the changes that need no further reads.
 
-    ``None`` leaves the table unchanged and means that it must be read completely. Either changes
-    are lost, because the feed was truncated or is another one, or there are too many of them.
+    Returns ``None``, and leaves the table unchanged, if the table must be read completely: there
+    are too many changes, or some are lost because the feed was truncated or replaced.
     """
     most = CHANGES_MIN + CHANGES_PER_ROW * table.row_count
     rows = changes.after(tx, table.bookmark, most)
@@ -59,7 +59,7 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
 
 
 def _apply(table: AmountTable, change: Change, names: Mapping[ClassId, str]) -> bool:
-    """Apply the amounts of claims, if they are known and the row has no gap before them."""
+    """Apply the amounts of claims, if they are known and the row shows all earlier changes."""
     # Changes do not have the projects of servers, so tables with servers must read the row.
     if change.taken is None or change.seen is None or table.knows_servers:
         return False

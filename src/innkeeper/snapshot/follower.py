@@ -1,8 +1,8 @@
-"""Keeps a host table in step with the store, by the change feed.
+"""Keeps a host table up to date by the change feed.
 
 Always true after :meth:`Follower.catch_up`: the table shows everything that the transaction sees,
-including its own writes. If the transaction fails, :meth:`Follower.forget` makes sure that its
-rows are read again before the next decision.
+including its own writes. If the transaction fails, the caller must call :meth:`Follower.forget`:
+its rows are then read again before the next decision.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from innkeeper.store.transactions import Tx
 LOG = structlog.get_logger("innkeeper.snapshot")
 
 OVERLAP = timedelta(seconds=2)
-"""Heartbeats this much older than the latest are read again: they are stamped before the commit
-that makes them visible."""
+"""Heartbeats up to this much older than the latest are read again: their time is set before the
+commit that makes them visible."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
-"""The shortest period between reads of heartbeats, if there were more than ``HEARD_MANY``."""
+"""The shortest period between reads of heartbeats, if the last read found more than
+``HEARD_MANY``."""
 FACTS_PERIOD = timedelta(seconds=1)
 """The period between reads of the times of capability reports, which are valid for minutes."""
 
@@ -63,7 +64,7 @@ class Follower:
         self._facts_asked = datetime.min  # noqa: DTZ901 - moments here have no zone
 
     def begin(self, tx: Tx) -> None:
-        """Begin a transaction: read the rows of the last one again if it failed."""
+        """Begin a transaction. If the last one failed, read its rows again first."""
         if self._must_reread:
             if self._is_all_touched:
                 self._read_all(tx)
@@ -101,7 +102,7 @@ class Follower:
             reported = loader.read_facts_seen(tx, self.table, since)
             self._facts_heard = None if reported is None else min(reported, now)
             self._facts_asked = now
-        # At most the present: an agent whose clock is ahead would hide the others' heartbeats.
+        # At most the present, or an agent whose clock is ahead would hide other agents' heartbeats.
         self._heard = None if latest is None else min(latest, now)
         self._heard_many = count > HEARD_MANY
         self._asked = now
@@ -120,7 +121,7 @@ class Follower:
             self._touched |= loader.load(tx, self.table, taken.stale)
 
     def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
-        """Read those of these rows whose generation differs from the provider's.
+        """Read again the given rows whose generation differs from the provider's in the store.
 
         Called if claims are rejected although the table has caught up. The feed would never
         correct such rows, and every claim on them would be rejected. The other rows are kept:

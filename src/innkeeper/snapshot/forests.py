@@ -3,7 +3,7 @@
 A forest is derived from a table, and valid until the table's shape changes.
 
 Always true: trees are in the order of their roots' ids, and rows of a tree in the order of their
-ids. In its own tree, a sharing provider is an ordinary provider, so it does not lend to it.
+ids. In its own tree, a sharing provider is an ordinary provider and does not lend.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ different sums for all practical purposes."""
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Rows in numbered groups: ``rows[starts[n]:starts[n + 1]]`` are those of group *n*."""
+    """Rows in numbered groups: ``rows[starts[n]:starts[n + 1]]`` is group *n*."""
 
     rows: Rows
     starts: Rows
@@ -41,19 +41,19 @@ class Grouped:
         return counts
 
     def of(self, number: int) -> list[int]:
-        """The rows of one group."""
+        """Return the rows of one group."""
         found: list[int] = self.rows[self.starts[number] : self.starts[number + 1]].tolist()
         return found
 
     def narrowed(self, mask: Mask) -> Grouped:
-        """The same groups, reduced to the rows in the mask."""
+        """Return the same groups, reduced to the rows in the mask."""
         stays = mask[self.rows]
         before = np.zeros(len(stays) + 1, dtype=np.intp)
         np.cumsum(stays, out=before[1:])
         return Grouped(self.rows[stays], before[self.starts])
 
     def has_any(self, mask: Mask) -> Mask:
-        """The groups with a row in the mask."""
+        """Return True for each group with a row in the mask."""
         some: Mask = self.narrowed(mask).counts > 0
         return some
 
@@ -88,7 +88,7 @@ class Forest:
         return self.tree_count == len(self.tree_of)
 
     def in_any(self, aggregates: Collection[str]) -> Mask:
-        """The rows in at least one of these aggregates."""
+        """Return the rows in at least one of these aggregates."""
         found = np.zeros(self.tree_of.shape[0], dtype=np.bool_)
         for each in aggregates:
             members = self.members.get(each)
@@ -97,7 +97,7 @@ class Forest:
         return found
 
     def line_of(self, row: int) -> set[int]:
-        """The row and all its ancestors."""
+        """Return the row and all its ancestors."""
         found: set[int] = set()
         while row != NO_ROW:
             found.add(row)
@@ -105,7 +105,7 @@ class Forest:
         return found
 
     def rows_of(self, trees: Rows) -> Rows:
-        """All rows of these trees, tree by tree."""
+        """Return all rows of these trees, tree by tree."""
         if self.is_flat:
             return self.trees.rows[trees]
         parts = [np.array(self.trees.of(tree), dtype=np.intp) for tree in trees]
@@ -131,7 +131,7 @@ def forest_of(
     numbers[roots] = np.arange(roots.shape[0])
     tree_of = numbers[root_rows]
     assert bool((tree_of != NO_ROW).all()), "the root of every provider is a root"
-    # A stable sort by tree keeps the order of ids within each.
+    # A stable sort by tree keeps the order of ids within each tree.
     order = by_id[np.argsort(tree_of[by_id], kind="stable")]
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
@@ -172,7 +172,7 @@ def _lending(
     tree_of: Rows,
     tree_count: int,
 ) -> tuple[Grouped, Rows]:
-    """The distinct groups of sharing rows, and the group of each tree; group 0 is empty.
+    """Return the distinct groups of sharing rows, and the group of each tree; group 0 is empty.
 
     Each sharing row has a random mark, and the sum of marks of a tree identifies its group. A
     list of rows for each tree would need memory for trees times pools.
@@ -209,7 +209,7 @@ def _lending(
 def _served(
     row: int, aggregates: Sequence[frozenset[str]], members: dict[str, Rows], tree_of: Rows
 ) -> Rows:
-    """The trees that a sharing row serves, without its own."""
+    """Return the trees that a sharing row serves, except its own tree."""
     near = [members[name] for name in aggregates[row]]
     trees = np.unique(tree_of[np.concatenate(near)]) if near else np.zeros(0, np.intp)
     served: Rows = trees[trees != tree_of[row]]

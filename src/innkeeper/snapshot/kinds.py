@@ -17,13 +17,13 @@ from innkeeper.snapshot.amounts import AmountTable, Rows
 Weights = npt.NDArray[np.float64]
 
 ALONE_MAX = 128
-"""Up to this number, edited rows are read one by one; for more, reading all rows is as fast."""
+"""Up to this many edited rows are read one by one. For more, reading all rows is as fast."""
 CACHED_MAX = 64
-"""Cached results of :meth:`Kinds.unused`; a cloud has fewer shapes in use."""
+"""The most cached results of :meth:`Kinds.unused`. A cloud has fewer shapes in use."""
 
 
 class Kinds:
-    """The kinds of one table's hosts. ``version`` changes with every kind and rarity."""
+    """The kinds of one table's hosts. ``version`` changes whenever a kind or rarity does."""
 
     def __init__(self, hosts: AmountTable) -> None:
         self.version = 0
@@ -43,9 +43,10 @@ class Kinds:
             self._weigh()
 
     def unused(self, requested: frozenset[str], rows: Rows) -> Weights:
-        """The sum of rarities of traits and classes that hosts have and that are not requested.
+        """Return, by row, the summed rarity of the host's traits and classes not in ``requested``.
 
-        The rarity is the share of hosts without it: 0 if all hosts have it, nearly 1 if one has.
+        The rarity of a trait or class is the share of hosts without it: 0 if all hosts have it,
+        nearly 1 if only one host has it.
         """
         by_kind = self._unused.get(requested)
         if by_kind is None:
@@ -72,7 +73,7 @@ class Kinds:
         self._weigh()
 
     def _look_at(self, hosts: AmountTable, index: int) -> bool:
-        """Update the kind of one host; whether it changed."""
+        """Update the kind of one host, and return whether it changed."""
         traits = (column[index] for column in hosts.traits.values())
         classes = (free[index] + hosts.used[name][index] > 0.0 for name, free in hosts.free.items())
         has = np.array([*traits, *classes], dtype=np.bool_)

@@ -26,8 +26,8 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     """Read the table of all hosts; ``with_servers`` includes the numbers of servers."""
     table = HostTable()
     table.knows_servers = with_servers
-    # ``tx`` sees one snapshot, or is the only writer. A claim between this read and the others
-    # would be in the amounts, and be applied again from the feed.
+    # ``tx`` has a consistent snapshot, or is the only writer. Otherwise, a claim between this read
+    # and the next would be in the amounts, and be applied a second time from the feed.
     table.bookmark = changes.newest(tx)
     read_heartbeats(tx, table, None)
     load(tx, table, None)
@@ -37,7 +37,7 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
 def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[ProviderId]:
     """Read the rows of these providers, or of all.
 
-    Returns other hosts that were edited as well, because their pools changed.
+    Returns the other hosts whose rows were edited, because their pools changed.
     """
     found = hosts.rows_for_snapshot(tx, ids)
     host_ids = {each.provider_id for each in found}
@@ -48,7 +48,7 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[Pr
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
         _load_dedications(tx, table, found)
-        # No list of ids for all hosts: a list of 100,000 ids is slow.
+        # No list of ids for all hosts: a query with 100,000 ids is slow.
         some = None if ids is None else host_ids
         load_amounts(tx, table, some)
         _load_aggregates(tx, table, some)
@@ -104,7 +104,7 @@ def _set_address(table: HostTable, index: HostIndex, text: str) -> None:
     try:
         address = ip_address(text)
     except ValueError:
-        # An agent may report a name instead of an address; that is in no range.
+        # An agent may report a name instead of an address. A name is in no range.
         table.ip_versions[index] = 0
         return
     number = int(address)
@@ -140,7 +140,7 @@ def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) 
 
 
 def read_facts_seen(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
-    """Read the times of capability reports, all or those since a time; returns the latest."""
+    """Read the times of all capability reports, or of those since a time. Returns the latest."""
     latest = since
     for provider_id, reported_at in hosts.reported_since(tx, since):
         index = table.index_of.get(provider_id)
@@ -154,7 +154,7 @@ def read_facts_seen(tx: Tx, table: HostTable, since: datetime | None) -> datetim
 def read_heartbeats(
     tx: Tx, table: HostTable, since: datetime | None
 ) -> tuple[datetime | None, int]:
-    """Read the heartbeats of agents, all or those since a time.
+    """Read the heartbeats of all agents, or only those since a time.
 
     Returns the time of the latest heartbeat, and the number of agents.
     """
@@ -168,5 +168,5 @@ def read_heartbeats(
 
 
 def seconds(moment: datetime) -> float:
-    """A naive datetime in UTC as seconds."""
+    """Convert a naive datetime in UTC to seconds."""
     return moment.replace(tzinfo=UTC).timestamp()

@@ -59,7 +59,7 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
         for provider_id in found:
             row = mine.index_of[provider_id]
             mine.aggregates[row] = frozenset(aggregates.get(provider_id, ()))
-        # Classes of pools only must be known to the host table as well.
+        # The host table must also know classes that only pools have.
         table.class_ids = mine.class_ids
         for name in mine.free:
             table.ensure_class(name)
@@ -83,8 +83,8 @@ def _load_memberships(
     at = np.array([table.index_of[each] for each in mine], dtype=np.intp)
     now = np.array([roots[each] for each in mine], dtype=np.int64)
     expected = np.array([codes[roots[each]] for each in mine], dtype=np.int32)
-    # All hosts of a tree have the same code. If one of them is correct, so are the others, which
-    # need not be searched: most changes are to allocations.
+    # All hosts of a tree have the same code. If the code of one host is correct,
+    # the others need not be searched: most changes are to allocations.
     differs = (table.root_ids[at] != now) | (table.membership_codes[at] != expected)
     table.root_ids[at] = now
     changed = {*now[differs].tolist(), *(roots[each] for each in roots.keys() - set(mine))}

@@ -31,9 +31,9 @@ CODES_SPARE = 64
 class Lenders:
     """The pools that lend one class: ``groups[of[code]]`` are their rows, in order of ids.
 
-    Many sets of aggregates have few distinct groups of pools. The first group is empty; ``rows``
-    has those of all others, concatenated, and ``starts`` where each begins. ``near`` has the
-    pools of each aggregate.
+    Many sets of aggregates have few distinct groups of pools. The first group is empty. ``rows``
+    has the rows of all other groups, concatenated, and ``starts`` where each group begins. ``near``
+    has the pools of each aggregate.
     """
 
     of: Codes
@@ -59,7 +59,7 @@ class PoolTable(AmountTable):
     # -- codes of sets of aggregates -------------------------------------------------------
 
     def code(self, aggregates: frozenset[str]) -> int:
-        """The code of a set of aggregates; a new set gets the next code."""
+        """Return the code of a set of aggregates; a new set gets the next code."""
         code = self._codes.get(aggregates)
         if code is None:
             code = self._codes[aggregates] = len(self._sets)
@@ -67,7 +67,7 @@ class PoolTable(AmountTable):
         return code
 
     def aggregates_of(self, code: int) -> frozenset[str]:
-        """The set of aggregates with this code."""
+        """Return the set of aggregates with this code."""
         return self._sets[code]
 
     @property
@@ -94,7 +94,7 @@ class PoolTable(AmountTable):
     # -- lending ---------------------------------------------------------------------------
 
     def ties(self) -> object:
-        """A value that changes if a pool begins or ceases to lend a class to a set."""
+        """Return a value that changes if a pool begins or ceases to lend a class to a set."""
         return {
             provider_id: (
                 row,
@@ -111,7 +111,7 @@ class PoolTable(AmountTable):
         self._begin_epoch()
 
     def serving(self, code: int) -> frozenset[ProviderId]:
-        """The pools that serve hosts with this code, whatever classes they have."""
+        """Return the pools that serve hosts with this code, whatever classes they have."""
         return frozenset(
             provider_id
             for provider_id, row in self.index_of.items()
@@ -119,7 +119,7 @@ class PoolTable(AmountTable):
         )
 
     def served_by(self, rows: Collection[int]) -> Mask:
-        """By code, whether one of these pools serves it."""
+        """Return, by code, whether one of these pools serves its hosts."""
         served: Mask = np.zeros(self.code_count, dtype=np.bool_)
         for row in rows:
             mine = self._served.get(row)
@@ -131,7 +131,7 @@ class PoolTable(AmountTable):
         return served
 
     def lenders(self, name: str) -> Lenders | None:
-        """The pools that lend a class; None if there are none."""
+        """Return the pools that lend a class; None if there are none."""
         if name not in self.free:
             return None
         found = self._lenders.get(name)
@@ -157,7 +157,7 @@ class PoolTable(AmountTable):
         return Lenders(np.append(of, np.array(more, dtype=np.int32)), groups, rows, starts, near)
 
     def _near(self, name: str) -> Mapping[str, Sequence[HostIndex]]:
-        """The pools with inventory of a class, by aggregate."""
+        """Return the pools with inventory of a class, by aggregate."""
         found: dict[str, list[HostIndex]] = {}
         for row in self.index_of.values():
             if self.max_units[name][row] > 0:
@@ -168,7 +168,7 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """By code, whether a pool can lend ``amount`` in one allocation; None without pools."""
+        """Return, by code, whether a pool can make one loan of ``amount``; None without pools."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -182,7 +182,7 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """By code, the most that one pool has left of a class; None without pools."""
+        """Return, by code, the most that one pool has left of a class; None without pools."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -192,7 +192,7 @@ class PoolTable(AmountTable):
         return most
 
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
-        """The pools with the most left among those that can lend ``amount`` to a code."""
+        """Return the pools with the most left that can lend ``amount`` to hosts with a code."""
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]
         given = self.gives(name, amount, slice(None))

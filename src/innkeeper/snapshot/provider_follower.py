@@ -1,4 +1,4 @@
-"""Keeps a table of all providers in step with the store.
+"""Keeps a table of all providers up to date.
 
 Always true after :meth:`ProviderFollower.catch_up`: the table shows everything that was committed
 before the transaction began to read, and nothing else.
@@ -49,7 +49,7 @@ def load_all(tx: Tx) -> ProviderTable:
 
 
 def load(tx: Tx, table: ProviderTable, ids: Collection[ProviderId] | None) -> None:
-    """Read the rows of these providers, or of all; providers that were deleted lose theirs."""
+    """Read the rows of these providers, or of all, and remove the rows of deleted providers."""
     found = providers.families(tx, ids)
     there = {each.id for each in found}
     for provider_id in list(table.index_of) if ids is None else ids:

@@ -28,7 +28,7 @@ TRAIT_SETS_SPARE = 64
 class ProviderTable(AmountTable):
     """Columns of all providers as of ``change_id``.
 
-    ``capacities`` are not clipped to the exact range of doubles, as ``free`` is.
+    Unlike ``free``, ``capacities`` are not clipped to the exact range of doubles.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ProviderTable(AmountTable):
     root_ids: npt.NDArray[np.int64]
 
     def add(self, found: Iterable[tuple[ProviderId, ProviderUuid]]) -> None:
-        """Add rows for those of these providers that have none."""
+        """Add rows for the given providers that have none yet."""
         pairs = list(found)
         before = self.row_count
         self.add_rows(provider_id for provider_id, _ in pairs)
@@ -104,7 +104,7 @@ class ProviderTable(AmountTable):
         self.capacities[name][at] = units
 
     def has_trait(self, names: Iterable[str]) -> Mask:
-        """The rows with at least one of these traits."""
+        """Return the rows with at least one of these traits."""
         found = np.zeros(self.row_count, dtype=np.bool_)
         for name in names:
             column = self.traits.get(name)

@@ -87,7 +87,7 @@ def _copied(label: str, table: AmountTable) -> dict[str, Column]:
 
 
 def _aggregates(table: HostTable) -> list[dict[str, Any]]:
-    """The sets of aggregates of hosts, with their codes."""
+    """Return the sets of aggregates of hosts, with their codes."""
     sets = table.aggregates
     return [
         {"code": code, "ids": sorted(sets.ids(code)), "metadata": list(sets.metadata(code))}
@@ -96,7 +96,7 @@ def _aggregates(table: HostTable) -> list[dict[str, Any]]:
 
 
 def _dedications(table: HostTable) -> list[tuple[int, str, list[str], list[str]]]:
-    """The pclouds and reservations that hosts are dedicated to, with their codes."""
+    """Return the pclouds and reservations that hosts are dedicated to, with their codes."""
     found: list[tuple[int, str, list[str], list[str]]] = []
     for code in np.unique(table.dedication_codes).tolist():
         uuid, projects, taken_in = table.dedications.facts(code)
@@ -109,7 +109,7 @@ def _dedications(table: HostTable) -> list[tuple[int, str, list[str], list[str]]
 
 
 def plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state as JSON values; equal capabilities are stored once."""
+    """Return the state as JSON values; equal capabilities are stored once."""
     known: dict[str, int] = {}
     codes = [
         known.setdefault(json.dumps(each, sort_keys=True), len(known))

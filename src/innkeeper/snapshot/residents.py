@@ -23,15 +23,15 @@ class Residents:
         self._by_project: dict[str, dict[ProviderId, int]] = {}
 
     def of_project(self, project_id: str) -> Mapping[ProviderId, int]:
-        """The number of servers of a project, by provider."""
+        """Return the number of servers of a project, by provider."""
         return self._by_project.get(project_id, {})
 
     def on(self, provider_id: ProviderId) -> Mapping[str, int]:
-        """The number of servers on a provider, by project."""
+        """Return the number of servers on a provider, by project."""
         return self._by_provider.get(provider_id, {})
 
     def copy(self) -> dict[ProviderId, Counts]:
-        """A copy of all counts, by provider."""
+        """Return a copy of all counts, by provider."""
         return {each: dict(counts) for each, counts in self._by_provider.items()}
 
     def replace(self, provider_id: ProviderId, counts: Mapping[str, int]) -> None:

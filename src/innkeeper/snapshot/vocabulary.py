@@ -26,7 +26,7 @@ Ranks = npt.NDArray[np.float64]
 TRUE, FALSE = -2.0, -1.0
 """Ranks of booleans, which have no order; those of texts are above."""
 FEW = 64
-"""Up to this number, texts are not cached, and items are inserted one by one."""
+"""Ranks of up to this many texts are not cached. Up to this many items are inserted one by one."""
 OTHERS_MAX = 16
 """The number of other vocabularies for which ranks are cached."""
 
@@ -46,7 +46,7 @@ class Vocabulary:
         self._among: WeakKeyDictionary[Vocabulary, tuple[int, Ranks]] = WeakKeyDictionary()
 
     def ranks(self) -> Ranks:
-        """By code, the rank of a text, ``TRUE`` or ``FALSE``; ``nan`` for other types."""
+        """Return, by code, the rank of a text, ``TRUE`` or ``FALSE``; ``nan`` for other types."""
         if self._seen < len(self.values):
             self._rank()
         return self._ranks
@@ -73,7 +73,7 @@ class Vocabulary:
         self._among.clear()
 
     def ranks_among(self, other: Vocabulary) -> Ranks:
-        """The ranks of these texts among those of ``other``.
+        """Return the ranks of these texts among those of ``other``.
 
         A text that ``other`` lacks has a rank halfway between its neighbours.
         """
@@ -98,12 +98,12 @@ class Vocabulary:
         return len(self._texts)
 
     def are_lists(self) -> Mask | None:
-        """By code, whether the value is a list; None if none is."""
+        """Return, by code, whether the value is a list; None if no value is a list."""
         count = len(self.ranks())
         return _marked(count, self._lists) if self._lists else None
 
     def having(self, sought: Any) -> Mask:
-        """By code, whether the value is a list with this number, text or boolean."""
+        """Return, by code, whether the value is a list with this number, text or boolean."""
         count = len(self.ranks())
         if self._listed < len(self._lists):
             self._sort_items()
@@ -168,8 +168,8 @@ def _marked(count: int, codes: Any) -> Mask:
 
 
 def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
-    """The ranks of both vocabularies in one common order."""
-    # Of two equally long ones always the same one, since it caches the ranks.
+    """Return the ranks of both vocabularies in one common order."""
+    # If both are equally long, always the same one is ranked, since it caches the ranks.
     if (one.text_count, id(one)) <= (other.text_count, id(other)):
         return one.ranks_among(other), other.ranks()
     return one.ranks(), other.ranks_among(one)

@@ -28,7 +28,8 @@ from innkeeper.snapshot.forests import NO_ROW, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
 PARTS_MAX = 1_000_000
-"""Slots times candidates of one response; a few hundred megabytes, whatever the settings say."""
+"""The limit for slots times candidates of one response, whatever the settings say. They take a few
+hundred megabytes."""
 
 
 def find(
@@ -57,7 +58,7 @@ def find(
     else:
         found = walk(_either(search, plain, tree) for tree in order)
     picks = list(islice(found, limit))
-    # It is not worth a search to find out whether there is one more.
+    # Searching on, only to learn whether one more candidate exists, is not worth it.
     is_bounded = len(picks) == most and (query.limit is None or query.limit > most)
     return FoundCandidates(
         _candidates(table, slots.all, picks),
@@ -67,7 +68,7 @@ def find(
 
 
 def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
-    """One choice of each tree, then a second one of each, and so on; trees are read lazily."""
+    """Yield one choice of each tree, then a second of each, and so on. Trees are read lazily."""
     waiting: deque[Iterator[Picks]] = deque()
     for tree in trees:
         choices = iter(tree)
@@ -87,9 +88,9 @@ def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 
 
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
-    """For each tree, the row that is the only option for all slots, or ``NO_ROW``.
+    """Return, for each tree, the row that is the only option for all slots, or ``NO_ROW``.
 
-    ``None`` for queries with several groups, whose choices depend on each other.
+    Returns ``None`` for queries with several groups, whose choices depend on each other.
     """
     if len(query.groups) > 1:
         return None
@@ -155,7 +156,7 @@ def _candidate(uuids: Sequence[ProviderUuid], slots: Sequence[Slot], rows: Picks
 def _summaries(
     table: ProviderTable, slots: Sequence[Slot], picks: Sequence[Picks]
 ) -> dict[ProviderUuid, ProviderSummary]:
-    """Every provider of each tree that supplies an amount."""
+    """Summarize all providers of every tree that supplies an amount."""
     if not picks:
         return {}
     forest = table.forest

@@ -21,7 +21,7 @@ Check = Callable[[list[int]], bool]
 
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
-    """One order of the slots, shared by trees for which it is best.
+    """One order of the slots, shared by all trees for which it is best.
 
     ``order`` has the slots by level, and ``place`` the levels by slot. ``meeting`` has, for each
     level, the amounts of classes that other slots take as well, perhaps from the same provider.
@@ -94,7 +94,7 @@ def _is_one_of_a_tree(tree_of: Rows, rows: list[int]) -> bool:
 
 
 def _is_subtree(forest: Forest, levels: Sequence[int], rows: list[int]) -> bool:
-    """Whether one of these groups' providers is an ancestor of, or equal to, all others."""
+    """Return whether one of these groups' providers is an ancestor of, or equal to, all others."""
     among = {rows[level] for level in levels}
     if len(among) == 1:
         return True

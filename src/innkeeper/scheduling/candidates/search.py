@@ -1,15 +1,16 @@
 """Depth-first search for all valid choices of one option for every slot of a tree.
 
-Each pick is checked against the earlier ones at once, which prunes invalid combinations early:
-sums of amounts on one provider, isolated groups, subtrees, and traits of the unsuffixed group.
+Each pick is immediately checked against the earlier picks, to prune invalid combinations early. The
+checks are about sums of amounts on one provider, isolated groups, subtrees, and traits of the
+unsuffixed group.
 
 Always true: every result can be claimed as a whole according to the table, and no result is
 returned twice.
 
-May be false: that all results were found. Many groups that compete for few providers are a
-combinatorial problem without a bound in time. A search abandons a tree after
-``DEAD_ENDS_PER_TREE`` in a row, and stops after ``DEAD_ENDS`` (plus a bonus for each result), or
-when the client has disconnected. ``is_cut`` is then True.
+May be false: that all results were found. A query with many groups for few providers is a
+combinatorial problem without a time limit. A search abandons a tree after
+``DEAD_ENDS_PER_TREE`` dead ends in a row. It stops after ``DEAD_ENDS`` (plus a bonus for each
+result), or when the client has disconnected. ``is_cut`` is then True.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
-"""Failed picks; each counts 1, and 1 for every check. Some hundredths of a second."""
+"""The limit for failed picks in a tree. Each counts 1, plus 1 for every check of its level. They
+take a few hundredths of a second."""
 DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
-"""For a whole request, since similar trees have the same dead ends. A few seconds."""
+"""The limit for a whole request, since similar trees have the same dead ends. They take
+a few seconds."""
 DEAD_ENDS_PER_FIND = 100
-"""What each result adds to that limit."""
+"""What each result adds to ``DEAD_ENDS``."""
 
 Picks = tuple[int, ...]
 """The row of each slot, in the order of the slots."""
@@ -66,7 +69,7 @@ class Search:
         self._plans: dict[tuple[int, ...], SlotPlan] = {}
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
-        """All valid choices for the root of this tree."""
+        """Yield all valid choices for this tree."""
         if not self._goes_on():
             self.is_cut = True
             return
@@ -89,9 +92,9 @@ class Search:
         self.is_cut |= walk.is_cut
 
     def _knows_lent_choices(self, options: Sequence[Sequence[int]]) -> bool:
-        """Whether the choices of sharing providers only were already found under another tree.
+        """Return whether choices with sharing providers only were already found in another tree.
 
-        Such choices do not depend on the tree that the sharing providers serve.
+        These choices do not depend on the tree that the sharing providers serve.
         """
         if not self.sharing:
             return False
@@ -115,7 +118,7 @@ class Search:
         return plan
 
     def _is_known(self, picks: Picks) -> bool:
-        """Whether the same choice, of sharing providers only, was found under another root."""
+        """Return whether this choice has sharing providers only, and was found in another tree."""
         if not self.sharing.issuperset(picks):
             return False
         if picks in self._found_lent:
@@ -135,9 +138,9 @@ class Search:
         return before == self._dead_ends // LOOK_UP_EVERY or self._goes_on()
 
     def _is_enough(self, options: Sequence[Sequence[int]]) -> bool:
-        """Whether all options together have the amounts of all slots together.
+        """Return whether all options together have enough for all slots together.
 
-        Without this check, the search would try all combinations to find none.
+        Without this check, the search would try all combinations in vain.
         """
         for name in self.several:
             takers = [at for at, slot in enumerate(self.slots) if name in slot.amounts]
@@ -148,10 +151,10 @@ class Search:
         return True
 
     def _can_be_apart(self, options: Sequence[Sequence[int]]) -> bool:
-        """Whether the suffixed groups can all be on different providers, if they must be.
+        """Return whether the suffixed groups can all be on different providers, if they must be.
 
         This is a bipartite matching by augmenting paths. Without it, eight groups for seven
-        providers are forty thousand dead ends.
+        providers cause forty thousand dead ends.
         """
         if not self.query.is_isolated:
             return True
@@ -190,9 +193,9 @@ class _Walk:
         self._last_own = [row for row in self._options[-1] if row not in search.sharing]
 
     def choices(self, level: int = 0) -> Iterator[Picks]:
-        """All choices that extend the present picks, in the order of the search's slots.
+        """Yield all choices that extend the present picks, in the order of the search's slots.
 
-        With ``leaves_lent``, choices of sharing providers only are left out.
+        With ``leaves_lent``, choices with sharing providers only are left out.
         """
         if level == len(self._options):
             self._dead_ends = 0
@@ -242,7 +245,7 @@ class _Walk:
             self._sums[key] = self._sums.get(key, 0) + sign * amount
 
     def _has_room(self, level: int, row: int) -> bool:
-        """Whether all amounts of one class on one provider fit there together."""
+        """Return whether the provider has room for the sum of its amounts of each class."""
         table = self._search.table
         for name, _ in self._plan.meeting[level]:
             total = self._sums[row, name]
@@ -251,9 +254,9 @@ class _Walk:
         return level + 1 < len(self._options) or self._are_sums_given()
 
     def _are_sums_given(self) -> bool:
-        """Whether the unit rules allow the sums, since a claim makes one allocation of each.
+        """Return whether the unit rules allow the sums: a claim makes one allocation of each sum.
 
-        Every amount alone is allowed, perhaps as the minimum, but their sum may not be.
+        Each amount is allowed alone, perhaps as the minimum, but the sum may not be.
         """
         table = self._search.table
         for row, meeting in zip(self._rows, self._plan.meeting, strict=True):

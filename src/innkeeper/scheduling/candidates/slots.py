@@ -27,7 +27,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """``own`` are the options inside a tree, ``lent[lenders[tree]]`` those that share with it.
+    """``own`` are the options inside a tree, ``lent[lenders[tree]]`` providers sharing with it.
 
     ``amounts`` are taken from the chosen option; they are empty for a group without resources.
     """
@@ -45,11 +45,11 @@ class Slot:
         return counts
 
     def options(self, tree: int) -> list[int]:
-        """All options of a tree: its own, then those that share with it."""
+        """Return all options of a tree: its own, then the providers that share with it."""
         return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
 
     def has_any(self, mask: Mask) -> Mask:
-        """The trees with an option in the mask."""
+        """Return the trees with an option in the mask."""
         some: Mask = self.own.has_any(mask) | self.lent.has_any(mask)[self.lenders]
         return some
 
@@ -58,8 +58,8 @@ class Slot:
 class Slots:
     """All slots of a query, those of the unsuffixed group first.
 
-    ``trees`` have options for every slot. The providers of the unsuffixed group must together
-    have one row of each mask in ``together``: the rows with a trait of one required set.
+    All ``trees`` have options for every slot. Each mask in ``together`` has the rows with a trait
+    of one required set. The providers of the unsuffixed group must include a row of each mask.
     """
 
     all: tuple[Slot, ...]
@@ -91,7 +91,7 @@ def _trees(
         is_possible &= table.has_trait([name])[forest.roots]
     if query.root_forbidden:
         is_possible &= ~table.has_trait(query.root_forbidden)[forest.roots]
-    # A tree without any option that has such a trait has no candidate; this excludes most trees.
+    # A tree where no option has a required trait has no candidate. This excludes most trees.
     for has_trait in together:
         is_possible &= reduce(
             np.logical_or, [slot.has_any(has_trait) for slot in slots if slot.suffix == UNSUFFIXED]
@@ -113,7 +113,7 @@ def _fits(table: ProviderTable, name: str, amount: int) -> Mask:
 
 
 def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
-    """A suffixed group: one provider supplies all of it, and satisfies every condition."""
+    """Make the slot of a suffixed group: one provider supplies and satisfies all of it."""
     forest = table.forest
     fits = np.ones(table.row_count, dtype=np.bool_)
     for name, amount in group.resources.items():
@@ -133,10 +133,10 @@ def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
 
 
 def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
-    """The unsuffixed group: one provider for each class.
+    """Make the slots of the unsuffixed group: one provider for each class.
 
-    An aggregate of a root applies to its whole tree, but not to a provider that shares with the
-    tree, which must be a member itself.
+    An aggregate of a root applies to its whole tree. A provider that shares with the tree must be
+    a member itself.
     """
     forest = table.forest
     root_rows = forest.roots[forest.tree_of]
@@ -178,7 +178,7 @@ def _in_tree(table: ProviderTable, uuid: ProviderUuid) -> Mask:
 
 
 def classes_in_several(slots: Collection[Slot]) -> frozenset[str]:
-    """Classes of more than one slot, whose amounts may come from the same provider."""
+    """Return the classes of more than one slot; their amounts may come from the same provider."""
     seen: set[str] = set()
     several: set[str] = set()
     for slot in slots:

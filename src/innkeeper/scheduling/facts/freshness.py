@@ -12,7 +12,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where capabilities are known; None if they are known for all hosts."""
+    """Return True where capabilities are known; None if they are known for all hosts."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s[rows] >= _oldest_s(spec)
@@ -20,7 +20,7 @@ def fresh(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """A value that changes if the set of hosts with known capabilities changes."""
+    """Return a value that changes with the set of hosts whose capabilities are known."""
     if _are_all_fresh(hosts, spec):
         return None
     known: Mask = hosts.facts_seen_s >= _oldest_s(spec)

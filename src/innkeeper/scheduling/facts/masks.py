@@ -11,12 +11,12 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def row_count(hosts: HostTable, rows: Rows) -> int:
-    """The number of these rows."""
+    """Return the number of rows."""
     return int(hosts.is_open[rows].shape[0])
 
 
 def has_dedicated(hosts: HostTable) -> bool:
-    """Whether any host is dedicated."""
+    """Return whether any host is dedicated."""
     return hosts.dedications.has_dedicated(hosts.dedication_codes)
 
 
@@ -25,31 +25,31 @@ Counting = Callable[[HostTable, Mask | None], str]
 
 
 def public_count(hosts: HostTable, found: Mask | None) -> str:
-    """The number of hosts in a form that all users may see.
+    """Return the number of hosts in a form that all users may see.
 
-    It is only "some" if any host is dedicated: a number would include those.
+    If any host is dedicated, a number above 0 is shown as "some": it would count dedicated hosts.
     """
     count = exact_count(hosts, found)
     return "some" if count != "0" and has_dedicated(hosts) else count
 
 
 def exact_count(hosts: HostTable, found: Mask | None) -> str:
-    """The number of hosts, for administrators."""
+    """Return the number of hosts, for administrators."""
     return str(0 if found is None else int(np.count_nonzero(found)))
 
 
 def nowhere(hosts: HostTable, rows: Rows) -> Mask:
-    """False for every row."""
+    """Return False for every row."""
     return np.zeros(row_count(hosts, rows), dtype=np.bool_)
 
 
 def named(hosts: HostTable, names: Collection[str], rows: Rows) -> Mask:
-    """True for the hosts with these names; unknown names are ignored."""
+    """Return True for the hosts with these names; unknown names are ignored."""
     return among(hosts, hosts.rows_named(names), rows)
 
 
 def among(hosts: HostTable, few: Indexes, rows: Rows) -> Mask:
-    """True for the rows in ``few``, in a mask over ``rows``."""
+    """Return True for the rows in ``few``, in a mask over ``rows``."""
     only: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
     only[few] = True
     return only[rows]

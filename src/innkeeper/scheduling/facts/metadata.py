@@ -1,4 +1,4 @@
-"""Reading of aggregate metadata as Nova does: a value is a list, separated by commas."""
+"""Aggregate metadata, read as Nova does: a value is a list separated by commas."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Metadata = Sequence[Mapping[str, str]]
 
 
 def values_of(metadata: Metadata, key: str) -> set[str]:
-    """All values under a key in any of the aggregates."""
+    """Return all values under a key in any of the aggregates."""
     return _parts(each[key] for each in metadata if key in each)
 
 
 def values_under(metadata: Metadata, prefix: str) -> set[str]:
-    """All values under keys with this prefix in any of the aggregates."""
+    """Return all values under keys with this prefix in any of the aggregates."""
     return _parts(text for each in metadata for key, text in each.items() if key.startswith(prefix))
 
 

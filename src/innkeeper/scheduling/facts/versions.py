@@ -37,7 +37,7 @@ def parse(text: str) -> Bounds:
 
 
 def meets(reported: object, bounds: Bounds) -> bool:
-    """Whether a reported version, a number or a text, is within all bounds."""
+    """Return whether a reported version, a number or a text, is within all bounds."""
     version = _of(reported)
     return version is not None and all(SIGNS[sign](version, bound) for sign, bound in bounds)
 

@@ -29,7 +29,7 @@ ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where every extra spec is met by some value of some aggregate."""
+    """Return True where every extra spec is met by some value of some aggregate."""
     demands = demands_of(spec.flavor_specs)
     if not demands:
         return None
@@ -54,12 +54,12 @@ def _meets(metadata: Metadata, demand: Comparison) -> bool:
     texts = sorted(values_of(metadata, demand.name))
     is_number = demand.operator in comparisons.NUMERIC
     values = [number_of(text) for text in texts] if is_number else texts
-    # A column of values instead of hosts, so that the rules of comparison are the same.
+    # A column with a row per value, not per host, so that the same comparison rules apply.
     return bool(comparisons.mask(column_of([*values]), demand, ALL).any())
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Each extra spec, with the number of hosts whose aggregates meet it."""
+    """Describe each extra spec, with the number of hosts whose aggregates meet it."""
     lines = [_line(hosts, each) for each in demands_of(spec.flavor_specs)]
     return "; ".join(lines) or "no requirements on aggregates"
 
@@ -70,7 +70,7 @@ def _line(hosts: HostTable, demand: Comparison) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The extra specs that no aggregate of the host meets."""
+    """List the extra specs that no aggregate of the host meets."""
     metadata = hosts.aggregates.metadata(int(hosts.aggregate_codes[index]))
     unmet = [each for each in demands_of(spec.flavor_specs) if not _meets(metadata, each)]
     return [f"no aggregate with {_words(each)}" for each in unmet]

@@ -1,9 +1,9 @@
 """Isolation of projects by the metadata of aggregates.
 
 - A host in an aggregate with keys that begin with ``filter_tenant_id`` takes only servers of the
-  projects under such keys.
-- With ``limit_tenants_to_aggregate`` = ``true`` in such an aggregate, its projects may only use
-  hosts of aggregates that name them. Without it, they may also use hosts without such keys.
+  projects that these keys list.
+- If the aggregate also has ``limit_tenants_to_aggregate`` = ``true``, its projects may only use
+  hosts of aggregates that name them. Otherwise they may also use hosts without these keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the project is named; also where none is, unless the project is confined."""
+    """Return True where the project is named.
+
+    Hosts where no project is named pass too, unless the project is confined.
+    """
     if not hosts.aggregates.mentions(NAMES):
         return None
     project_id = spec.project_id
@@ -47,7 +50,7 @@ def _confines(metadata: Metadata, project_id: str) -> bool:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The number of hosts for this project, and whether it is confined to them."""
+    """Describe the number of hosts for this project, and whether it may use only these."""
     project_id = spec.project_id
     own = hosts.by_aggregates(lambda each: project_id in values_under(each, NAMES), ALL)
     text = f"{int(own.sum())} hosts are in aggregates for this project"

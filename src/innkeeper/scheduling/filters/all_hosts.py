@@ -13,10 +13,10 @@ READS: Reads = ()
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """The filter applies to no request."""
+    """Return None: the filter applies to no request."""
     return None
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """A constant, since no host is removed."""
+    """Return a constant text: no host is removed."""
     return "nothing is missing"

@@ -16,7 +16,7 @@ READS: Reads = ("availability_zone",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True in the requested zone; None if the request names none."""
+    """Return True in the requested zone; None if the request names none."""
     if spec.availability_zone is None:
         return None
     code = hosts.zones.get(spec.availability_zone)
@@ -27,13 +27,13 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The requested zone, and the existing zones."""
+    """Describe the requested zone, and the existing zones."""
     there = ", ".join(hosts.zones_there()) or "none"
     return f"zone {spec.availability_zone!r} requested; there are: {there}"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The zone of the host."""
+    """Describe the zone of the host."""
     code = int(hosts.zone_codes[index])
     # Zones are in the order of their codes.
     mine = list(hosts.zones)[code : code + 1]

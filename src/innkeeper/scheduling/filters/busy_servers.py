@@ -15,13 +15,13 @@ NEEDS_SERVERS = True
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where fewer servers are being built, resized, migrated or shelved than allowed."""
+    """Return True where the number of busy servers is below the limit."""
     allowed: Mask = hosts.busy_counts[rows] < spec.rules.busy_servers_per_host_max
     return allowed
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The limit, and the smallest number on any host."""
+    """Describe the limit, and the smallest number on any host."""
     text = f"fewer than {spec.rules.busy_servers_per_host_max} busy servers required"
     if hosts.host_count:
         text += f", at least {int(hosts.busy_counts.min())} on every host"
@@ -29,6 +29,6 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The number on the host, and the limit."""
+    """Describe the number of busy servers on the host, and the limit."""
     most = spec.rules.busy_servers_per_host_max
     return [f"{int(hosts.busy_counts[index])} busy servers, {most} are too many"]

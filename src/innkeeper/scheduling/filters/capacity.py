@@ -21,7 +21,7 @@ READS: Reads = ("amounts",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where each amount is free on the host or in one of its pools, within the unit rules.
+    """Return True where the host or one of its pools has each amount free, within the unit rules.
 
     At least one amount must come from the host itself: otherwise the server would have no
     allocation on its host.
@@ -37,7 +37,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def admits(hosts: HostTable, spec: RequestSpec, index: int) -> bool:
-    """:func:`mask` for one host."""
+    """Return the result of :func:`mask` for one host."""
     if hosts.pools.row_count:
         result = mask(hosts, spec, slice(index, index + 1))
         return result is None or bool(result[0])
@@ -51,7 +51,7 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 
 
 def has(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
-    """True where a host, or one of its pools, has one amount and allows it in one allocation."""
+    """Return True where a host or one of its pools allows one allocation of this amount."""
     fits = _fits(hosts, name, amount, rows)
     lent = hosts.lent(name, amount, rows) if hosts.pools.row_count else None
     return fits if lent is None else fits | lent
@@ -72,7 +72,7 @@ def _some(hosts: HostTable, found: Mask | None) -> str:
 
 
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    # Without hosts that are dedicated to others: they do not help, and are not public.
+    # Hosts that are dedicated to others are left out: they do not help, and are not public.
     usable = dedication.mask(hosts, spec, slice(None))
     return "; ".join(
         _line(hosts, name, amount, usable, count) for name, amount in spec.amounts.items()
@@ -114,7 +114,7 @@ def _pools_line(hosts: HostTable, name: str, amount: int, usable: Mask) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The missing part of each amount."""
+    """Describe the missing part of each amount."""
     row = slice(index, index + 1)
     lines = [_lack(hosts, name, amount, row) for name, amount in spec.amounts.items()]
     return [each for each in lines if each] or ["all of it would come from pools"]

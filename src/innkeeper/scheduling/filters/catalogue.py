@@ -1,4 +1,4 @@
-"""The host filters by name. A new one is a module of the same shape, and a line here."""
+"""The host filters by name. A new filter is a module like these, and a line here."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ READS: Reads = ()
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """True where a host is enabled, and its agent is up at the time of the request."""
+    """Return True where a host is enabled, and its agent is up at the time of the request."""
     if _are_all_up(hosts, spec):
         # The usual case, and ten times as fast as a lookup of agents.
         return hosts.is_open[rows]
@@ -28,7 +28,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """The agents that are up."""
+    """Return a value that changes with the set of agents that are up."""
     return True if _are_all_up(hosts, spec) else _is_agent_up(hosts, spec).tobytes()
 
 
@@ -48,12 +48,13 @@ def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
 
 
 missing = partial(_missing, count=public_count)
-"""The numbers of closed and silent hosts, unless some hosts are dedicated."""
+"""The numbers of disabled hosts and of hosts with agents that are down. If any host is dedicated,
+the numbers are hidden."""
 missing_counted = partial(_missing, count=exact_count)
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Whether the host is closed, and how long its agent is silent."""
+    """Say whether the host is disabled, and how long its agent has been down."""
     texts = [] if hosts.is_open[index] else ["it is disabled or forced down"]
     silent_s = spec.now_s - float(hosts.agent_seen_s[hosts.agent_codes[index]])
     if silent_s > spec.silence_max_s:

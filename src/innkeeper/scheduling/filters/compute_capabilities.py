@@ -24,7 +24,7 @@ READS: Reads = ("required_traits", "forbidden_traits", "comparisons", "rules")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True with all required traits, no forbidden one, and all comparisons met."""
+    """Return True for hosts with all required and no forbidden traits that meet all comparisons."""
     if not (spec.required_traits or spec.forbidden_traits or spec.comparisons):
         return None
     if not spec.required_traits <= hosts.traits.keys():
@@ -35,13 +35,13 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
     if met and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
         met.append(fresh)
-    # All True rather than None if no host has a forbidden trait: the filter applies.
+    # All True, not None, if no host has a forbidden trait: the filter still applies.
     all_rows: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
     return reduce(np.logical_and, [*had, *lacked, *met], all_rows)
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """The hosts whose capabilities are known, if the request compares any."""
+    """Return a value that changes with the set of hosts whose capabilities are known."""
     return freshness.stamp(hosts, spec) if spec.comparisons else None
 
 
@@ -64,7 +64,8 @@ def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
 
 
 missing = partial(_missing, count=public_count)
-"""Every condition, with the number of hosts that meet it, unless some hosts are dedicated."""
+"""Every condition, with the number of hosts that meet it. If any host is dedicated, the numbers are
+hidden."""
 missing_counted = partial(_missing, count=exact_count)
 
 
@@ -73,7 +74,7 @@ def _words(comparison: Comparison) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Each condition that the host does not meet, with its own value."""
+    """Describe each condition that the host does not meet, with the host's own value."""
     row = slice(index, index + 1)
     fresh = freshness.fresh(hosts, spec, row)
     is_known = fresh is None or bool(fresh[0])

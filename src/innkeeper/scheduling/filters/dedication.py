@@ -1,20 +1,23 @@
-"""Dedicated hosts only for the requests that may use them.
+"""Keep dedicated hosts for the requests that may use them.
 
-- A request that names nothing may use general hosts, and open hosts of its automatic pclouds.
+- A request without a pcloud or reservation may use general hosts, and open hosts of its automatic
+  pclouds.
 - A request that names pclouds may use their open hosts, if its project may use the pcloud.
-- If it also names a host, only the open host of that name in one of these pclouds is left.
-- A request that names a reservation may use its open hosts, if the lease is the project's own.
+- If the request also names a host, it may only use the open host of that name in these pclouds.
+- A request that names a reservation may use the reservation's open hosts, if the lease belongs to
+  the request's project.
 - A request that names a pcloud and a reservation may use no host.
 
-Error texts do not reveal whether a pcloud or reservation exists that the project may not use. A
-reservation that has not begun and one that is over look the same, too.
+Error texts do not reveal whether a pcloud or reservation exists that the project may not use. Nor
+do they tell a reservation that has not begun from a reservation that is over.
 
 The rule has two names in faults and explanations: ``PcloudFilter`` for requests without a
 reservation, and ``LeaseFilter`` for requests with one. Both are always enabled. Neither reveals
 the number of hosts that it removes.
 
-Nearly all requests name nothing. :class:`Unnamed` reads only fields with few distinct values, so
-its result is cached. The other two are evaluated for each request, on few hosts.
+Nearly all requests name neither a pcloud nor a reservation. :class:`Unnamed` reads only fields with
+few distinct values, so its result is cached. The other two filters are evaluated per request, on
+few hosts.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ REASON = "the host is dedicated to others, or not part of the named pcloud"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """True where the dedication of a host allows the request."""
-    # At least one of them applies to every request.
+    """Return True where the dedication of a host allows the request."""
+    # At least one of the two filters applies to every request.
     masks = (each.mask(hosts, spec, rows) for each in (PCLOUD_FILTER, LEASE_FILTER))
     allowed: Mask = reduce(np.logical_and, (each for each in masks if each is not None))
     return allowed
@@ -56,7 +59,7 @@ class Unnamed:
     READS: Reads = ("names_dedicated", "automatic_pclouds")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True on general hosts, and on open hosts of automatic pclouds."""
+        """Return True on general hosts, and on open hosts of automatic pclouds."""
         if spec.names_dedicated:
             return None
         codes = hosts.dedication_codes[rows]
@@ -67,7 +70,7 @@ class Unnamed:
         return allowed
 
     def admits(self, hosts: HostTable, spec: RequestSpec, index: int) -> bool:
-        """:meth:`mask` for one row."""
+        """Return the result of :meth:`mask` for one row."""
         code = hosts.dedication_codes[index]
         if spec.names_dedicated or code == GENERAL:
             return True
@@ -87,7 +90,7 @@ class PcloudNamed:
     READS: Reads = ("pclouds", "pcloud_host", "project_id")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True on open hosts of these pclouds, with the requested name if there is one."""
+        """Return True on open hosts of these pclouds, with the requested name if there is one."""
         if not spec.pclouds:
             return None
         usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
@@ -97,7 +100,7 @@ class PcloudNamed:
         return allowed
 
     def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-        """The rows where :meth:`mask` is True, in order."""
+        """Return the rows where :meth:`mask` is True, in order."""
         if not spec.pclouds:
             return None
         usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
@@ -124,7 +127,7 @@ class PcloudFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """The mask of the half that applies; None for requests with a reservation."""
+        """Return the mask of the half that applies; None for requests with a reservation."""
         masks = [half.mask(hosts, spec, rows) for half in self.HALVES]
         return next((each for each in masks if each is not None), None)
 
@@ -145,19 +148,19 @@ class LeaseFilter:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True on the reservation's hosts while the lease is active."""
+        """Return True on the reservation's hosts while the lease is active."""
         if spec.reservation is None:
             return None
         return _open_to(hosts, _reserved(hosts, spec), rows)
 
     def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-        """The rows where :meth:`mask` is True, in order."""
+        """Return the rows where :meth:`mask` is True, in order."""
         if spec.reservation is None:
             return None
         return _rows_open_to(hosts, _reserved(hosts, spec))
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """The text hides whether a reservation exists that the project may not use."""
+        """Describe the removal; hide whether a reservation exists that the project may not use."""
         if not _open_to(hosts, _reserved(hosts, spec), slice(None)).any():
             return "no reservation of that id has hosts for this project at present"
         return "only the hosts of that reservation can be used"
@@ -172,7 +175,7 @@ def _reserved(hosts: HostTable, spec: RequestSpec) -> list[int]:
 
 
 def _open_to(hosts: HostTable, usable: Collection[int], rows: Rows) -> Mask:
-    """True on open hosts with one of these codes."""
+    """Return True on open hosts with one of these codes."""
     if not usable:
         return nowhere(hosts, rows)
     codes = hosts.dedication_codes[rows]
@@ -185,10 +188,10 @@ def _rows_open_to(hosts: HostTable, usable: Sequence[int]) -> Indexes:
 
 
 def _missing_pcloud(hosts: HostTable, spec: RequestSpec) -> str:
-    """The text hides whether a pcloud exists that the project may not use.
+    """Describe the removal, but hide whether a pcloud exists that the project may not use.
 
-    It has no numbers. The operator decides whether the number of dedicated hosts is public, and
-    only the owner of a pcloud may know its size.
+    The text has no numbers. The operator decides whether the number of dedicated hosts is public,
+    and only the owner of a pcloud may know its size.
     """
     if not spec.names_dedicated:
         return "the request names no pcloud, and these hosts are dedicated"

@@ -1,4 +1,4 @@
-"""No hosts of the servers in the hint ``different_host``."""
+"""Exclude the hosts of the servers in the hint ``different_host``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HINTS = ("different_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True on hosts without any of the servers."""
+    """Return True on hosts without any of the servers."""
     if not spec.different_hosts:
         return None
     return ~named(hosts, spec.different_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The number of hosts with such servers."""
+    """Describe the number of hosts with these servers."""
     return f"the servers named in the hint different_host are on {len(spec.different_hosts)} hosts"

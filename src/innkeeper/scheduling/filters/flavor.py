@@ -1,7 +1,7 @@
 """Only hosts with enough memory and disk whose capabilities equal the flavor's extra specs.
 
 This is the filter of the first distributed scheduler. Unlike ``CapacityFilter`` it ignores unit
-rules, and unlike ``ComputeCapabilitiesFilter`` it knows no operators.
+rules, and unlike ``ComputeCapabilitiesFilter`` it supports no operators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_DEMAND = frozenset({"group_policy"})
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where memory and disk are free, there or in a pool, and all extra specs match."""
+    """Return True where the host or a pool has enough memory and disk, and all specs match."""
     if not _amounts(spec).keys() <= hosts.free.keys():
         return nowhere(hosts, rows)
     enough = [_fits(hosts, name, amount, rows) for name, amount in _amounts(spec).items()]
@@ -41,7 +41,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """The hosts whose capabilities are known, if the request compares any."""
+    """Return a value that changes with the set of hosts whose capabilities are known."""
     return freshness.stamp(hosts, spec) if _equalities(spec) else None
 
 
@@ -56,7 +56,7 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 
 
 def _equalities(spec: RequestSpec) -> list[Comparison]:
-    """Each extra spec about a capability, as a comparison of texts."""
+    """Convert each extra spec about a capability to a comparison of texts."""
     pairs = [(key.removeprefix(SCOPE), text) for key, text in spec.flavor_specs if _applies(key)]
     return [Comparison(key.replace(":", "."), comparisons.PLAIN, (text,)) for key, text in pairs]
 

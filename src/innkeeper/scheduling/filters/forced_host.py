@@ -14,17 +14,17 @@ READS: Reads = ("forced_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True for the forced host only; None if there is none."""
+    """Return True for the forced host only; None if there is none."""
     if spec.forced_host is None:
         return None
     return named(hosts, [spec.forced_host], rows)
 
 
 def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-    """The forced host's row, if it exists."""
+    """Return the forced host's row, if it exists."""
     return None if spec.forced_host is None else hosts.rows_named([spec.forced_host])
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The text does not name the host, since owners of servers read it."""
+    """Describe the removal without naming the host: owners of servers read the text."""
     return "another host was requested"

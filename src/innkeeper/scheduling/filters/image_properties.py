@@ -34,9 +34,9 @@ TRIPLES, VERSION = "supported_instances", "hypervisor_version"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One requirement: the image's names for it, newest first, and the host's.
+    """One requirement: its image properties, newest first, and the capability of hosts.
 
-    ``place`` is its index in a triple.
+    ``place`` is the index of the required value in a triple.
     """
 
     properties: tuple[str, str]
@@ -70,13 +70,13 @@ SPELLINGS: Mapping[str, str] = {
     "hv": "hvm",
     "baremetal": "ironic",
 }
-"""Other spellings of architectures and virtualization types, with the canonical ones."""
+"""Canonical spellings of architectures and virtualization types, by other spellings."""
 
 Required = tuple[tuple[Part, str], ...]
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where one triple, or the single capabilities, meet all requirements."""
+    """Return True where one triple, or the single capabilities, meet all requirements."""
     required, version = _required(spec)
     if not required and version is None:
         return None
@@ -91,7 +91,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """The hosts whose capabilities are known, if the image has requirements."""
+    """Return a value that changes with the set of hosts whose capabilities are known."""
     return freshness.stamp(hosts, spec) if _required(spec) != ((), None) else None
 
 
@@ -109,7 +109,7 @@ def _first(properties: dict[str, str], names: tuple[str, str]) -> str | None:
 def _runs(hosts: HostTable, required: Required, rows: Rows) -> Mask:
     triples = hosts.capability(TRIPLES)
     by_triples = _judge(triples, lambda reported: _is_among(reported, required), rows)
-    # The single capabilities count only without triples, which say what goes together.
+    # Single capabilities count only without triples: triples say which values go together.
     single = [
         _judge(hosts.capability(part.capability), _same(name), rows) for part, name in required
     ]
@@ -148,14 +148,14 @@ def _canonical(name: str) -> str:
 
 
 def _judge(column: CapabilityColumn, verdict: Any, rows: Rows) -> Mask:
-    # One more at the end for hosts without a value, whose code is -1.
+    # The last element is for hosts without a value, whose code is -1.
     by_code = np.array([*map(verdict, column.values), False], dtype=np.bool_)
     judged: Mask = by_code[column.codes[rows]]
     return judged
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Each requirement, with the number of hosts that meet it."""
+    """Describe each requirement, with the number of hosts that meet it."""
     required, version = _required(spec)
     lines = [f"{each[0].properties[0]} {each[1]!r}: {_on(hosts, each)}" for each in required]
     if version is not None:
@@ -165,7 +165,7 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The host's values for all requirements."""
+    """Describe the host's values for all requirements."""
     fresh = freshness.fresh(hosts, spec, slice(index, index + 1))
     if fresh is not None and not fresh[0]:
         return ["its report is too old"]

@@ -20,7 +20,7 @@ SCOPE, REQUIRED = "trait:", "required"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the request requires all traits that isolate the host's aggregates."""
+    """Return True where the request requires all traits that isolate the host's aggregates."""
     if not (spec.rules.isolates_aggregates_by_trait and hosts.has_aggregates):
         return None
     required = spec.required_traits
@@ -34,6 +34,6 @@ def _kept_for(metadata: Metadata) -> set[str]:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The traits that the request requires."""
+    """Describe the traits that the request requires."""
     required = ", ".join(sorted(spec.required_traits)) or "none"
     return f"traits required: {required}"

@@ -1,4 +1,4 @@
-"""Isolation of hosts for certain images, and of these images on those hosts."""
+"""Isolated images may only use isolated hosts, and by default other images only other hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READS: Reads = ("image_id", "rules")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where host and image are both isolated, or neither is.
+    """Return True where host and image are both isolated, or neither is.
 
     A setting lets isolated hosts take other images as well.
     """
@@ -31,7 +31,7 @@ def _is_isolated(spec: RequestSpec) -> bool:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Whether the image is isolated, and the number of isolated hosts."""
+    """Say whether the image is isolated, and how many hosts are."""
     image = "an isolated image" if _is_isolated(spec) else "an image for all hosts"
     there = hosts.rows_named(spec.rules.isolated_hosts).shape[0]
     return f"{image} requested; {there} of {hosts.host_count} hosts are isolated"

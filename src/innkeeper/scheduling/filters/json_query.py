@@ -24,7 +24,7 @@ WORDS_SHOWN_MAX = 10
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the query holds whatever the unknown values are."""
+    """Return True where the query holds whatever the unknown values are."""
     if not spec.query:
         return None
     lookup = partial(variables.find, hosts, spec, rows)
@@ -32,20 +32,20 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """The hosts whose capabilities are known."""
+    """Return a value that changes with the set of hosts whose capabilities are known."""
     return freshness.stamp(hosts, spec) if spec.query else None
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The first variables of the query, with the number of hosts whose value is known."""
+    """Describe the first variables of the query, with the number of hosts whose value is known."""
     words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
-    # Words are arbitrary input of the client, so they are escaped and cut.
+    # Words are arbitrary input of the client, so they are escaped and truncated.
     lines = [f"{word!a:.60} is known of {_known(hosts, spec, word)} hosts" for word in words]
     return "; ".join(lines) or "the query has no variables"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The values of the first variables of the query on the host."""
+    """Describe the values of the first variables of the query on the host."""
     words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
     lookup = partial(variables.find, hosts, spec, slice(index, index + 1))
     found = [(word, lookup(word)) for word in words if word not in variables.HOST_NAMES]

@@ -23,7 +23,7 @@ HALF = 2**HALF_BITS - 1
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where the address has the range's version and prefix; False without an address."""
+    """Return True where the host has an address with the range's version and prefix."""
     near = spec.near
     if near is None:
         return None

@@ -1,4 +1,4 @@
-"""No hosts where the server is already, or failed before."""
+"""Exclude hosts where the server already is, or failed before."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ READS: Reads = ("refused_hosts",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True for all other hosts."""
+    """Return True for all hosts that are not excluded."""
     if not spec.refused_hosts:
         return None
     return ~named(hosts, spec.refused_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The number of excluded hosts."""
+    """Describe the number of excluded hosts."""
     return f"{len(spec.refused_hosts)} hosts are excluded for this server"

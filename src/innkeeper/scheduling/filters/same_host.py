@@ -15,12 +15,12 @@ HINTS = ("same_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True on hosts with one of the servers; nowhere if none of them has a host."""
+    """Return True on hosts with one of the servers; nowhere if none of them has a host."""
     if spec.same_hosts is None:
         return None
     return named(hosts, spec.same_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The number of hosts with such servers."""
+    """Describe the number of hosts with these servers."""
     return f"the servers named in the hint same_host are on {len(spec.same_hosts or ())} hosts"

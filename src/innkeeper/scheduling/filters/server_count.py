@@ -15,13 +15,13 @@ NEEDS_SERVERS = True
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True where one more server is allowed."""
+    """Return True where one more server is allowed."""
     allowed: Mask = hosts.server_counts[rows] < spec.rules.servers_per_host_max
     return allowed
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The limit, and the smallest number on any host."""
+    """Describe the limit, and the smallest number on any host."""
     text = f"fewer than {spec.rules.servers_per_host_max} servers required"
     if hosts.host_count:
         text += f", at least {int(hosts.server_counts.min())} on every host"
@@ -29,6 +29,6 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """The number on the host, and the limit."""
+    """Describe the number of servers on the host, and the limit."""
     most = spec.rules.servers_per_host_max
     return [f"{int(hosts.server_counts[index])} servers of at most {most}"]

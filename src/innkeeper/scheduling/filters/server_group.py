@@ -15,7 +15,7 @@ HINTS = ("group",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """True on the members' host for affinity, and below the maximum for anti-affinity.
+    """Return True on the members' host for affinity, and below the maximum for anti-affinity.
 
     The first member of an affinity group may use any host. While a member migrates, its final
     host is not known, so an affinity group takes no new member.
@@ -39,7 +39,7 @@ def _with_members(group: GroupRule, least: int) -> list[str]:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """The policy, and the number of hosts with members."""
+    """Describe the policy, and the number of hosts with members."""
     group = spec.group
     if group is None:
         return "no server group requested"

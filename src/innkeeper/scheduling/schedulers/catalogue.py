@@ -1,4 +1,4 @@
-"""The drivers by name. A new one is a class of the same shape, and a line here.
+"""The drivers by name. A new driver is a class like these, and a line here.
 
 Source: the seed *Distributed Scheduler*.
 
@@ -43,7 +43,7 @@ class Chance(PickingScheduler):
 
 
 class Simple(PickingScheduler):
-    """The least loaded host: the one with the fewest vcpus allocated."""
+    """Pick the least loaded host: the one with the fewest allocated vcpus."""
 
     NAME = "simple"
 
@@ -52,7 +52,7 @@ class Simple(PickingScheduler):
 
 
 class AvailabilityZone(PickingScheduler):
-    """A random host of the requested zone, or of all zones in turn.
+    """Pick a random host of the requested zone, or of each zone in turn.
 
     Source: "selects Compute hosts from a logical partitioning of available hosts". Without a
     requested zone, the servers of a request are spread evenly over all zones with usable hosts.

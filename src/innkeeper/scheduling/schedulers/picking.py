@@ -3,9 +3,9 @@
 Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
 depleted, so that the weights can change accordingly.
 
-Always true: the plan is a function of table, spec and seed. The table changes by exactly what the
-entries take, and :func:`depletion.undo` gives that back. After a pick, only rows that it changed
-are evaluated again.
+Always true: the plan is a function of table, spec and seed. Exactly the amounts of the entries are
+taken from the table, and :func:`depletion.undo` gives them back. After a pick, only the rows that
+it changed are evaluated again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
 """Returns what to add to the weights before a pick, given the picks before it."""
 NOBODY: Indexes = np.zeros(0, dtype=np.intp)
 ALTERNATE_TURNS = 2**40
-"""The first turn of draws among alternates, beyond all other turns of a request."""
+"""The first turn of draws among alternates. All other draws of a request have lower turns."""
 FEW = 8
-"""Up to this number, repeated argmax is faster than a partition."""
+"""For up to this many hosts, repeated argmax is faster than a partition."""
 SPARES_MAX = 64
 """The servers of one request share at most this many alternates."""
 
@@ -44,13 +44,13 @@ def pick_all(
     choice: Choice,
     lean: Lean | None = None,
 ) -> BuildPlan:
-    """Choose a host for each server, as long as there are any, and take its amounts."""
+    """Choose a host for each server while any host is left, and take the server's amounts."""
     field = Field(memories, hosts, spec)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
     equals = NOBODY
     with ExitStack() as undoing:
-        # On any error, the amounts go back: no other code knows about them.
+        # On any error, the amounts are given back: no other code knows about them.
         for turn in range(spec.turn, spec.turn + spec.count):
             weights = field.weights
             if lean is not None and (more := lean(hosts, spec, entries)) is not None:
@@ -111,8 +111,8 @@ class PickingScheduler:
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int | None, Indexes]:
     """Draw one of the ``draw_from`` best places; ties for the last of them share its chance.
 
-    Returns the place, or None if there is no host; and, if only the best were candidates, all
-    of them.
+    Returns the place, or None if no host is left. If the draw was only among ties for the best
+    weight, also returns all of them.
     """
     least = weights.max(initial=GONE)
     if least == GONE:
@@ -134,10 +134,10 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
 def _with_alternates(
     hosts: HostTable, entries: Sequence[Entry], spares: Sequence[int], count: int
 ) -> list[Entry]:
-    """Give each entry some of the hosts that are next best after all picks.
+    """Give each entry its alternates: some of the hosts that are next best after all picks.
 
-    The alternates differ by entry, so that the servers of a failing host do not all retry on one
-    other host.
+    The alternates differ by entry, so that the servers of a failing host do not all retry on the
+    same host.
     """
     if not spares:
         return list(entries)
@@ -158,10 +158,10 @@ def _with_alternates(
 def _best(
     equals: Indexes, field: Field, count: int, entries: Sequence[Entry], first: int
 ) -> list[HostIndex]:
-    """The rows of greatest weight that no entry uses, best first, enough for all alternates.
+    """Return the rows of greatest weight that no entry uses, best first, for use as alternates.
 
     The ``equals`` of the last pick are still the best, except for the one that was drawn. If
-    there are enough of them, ``first`` selects where to begin.
+    ``equals`` has enough rows, ``first`` selects where to begin.
     """
     weights = field.weights
     chosen = {entry.index for entry in entries}
@@ -180,7 +180,7 @@ def _best(
 
 
 def _heaviest(weights: Weights, count: int) -> list[int]:
-    """The places of greatest weight by repeated argmax; faster than sorting for a few."""
+    """Find the places of greatest weight by repeated argmax, which is faster for a few places."""
     left = weights.copy()
     found: list[int] = []
     for _ in range(min(count, left.shape[0])):

@@ -1,6 +1,6 @@
 """The protocol of drivers, which make build plans from requests and the host table.
 
-A plugin is a class of this shape; ``scheduler_driver`` gives it as ``package.module:Class``.
+A plugin is a class of this shape; ``scheduler_driver`` names it as ``package.module:Class``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class Choice:
 
     Hosts of equal weight are always equally likely. A ``subset_size`` above 1 draws from that
     many of the best hosts, which reduces conflicts between processes. Each server gets up to
-    ``alternates`` next best hosts. The first ``parts_max`` servers get the weights by weigher.
+    ``alternates`` alternates: the next best hosts. The first ``parts_max`` entries have their
+    weights by weigher.
     """
 
     subset_size: int = 1
@@ -38,7 +39,7 @@ class Scheduler(Protocol):
         """Take the configured filters and weighers; a driver may ignore some or add some."""
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """Choose a host for each of ``spec.count`` servers, as long as there are any.
+        """Choose a host for each of ``spec.count`` servers, while any host is left.
 
         The plan's amounts are already taken from the table: the caller claims them, or gives
         them back with :func:`innkeeper.scheduling.depletion.undo`.

@@ -3,9 +3,9 @@
 Source: cell compaction in the literature on clusters. The fewest hosts that fit a workload say
 more about a policy than the utilization of a fleet of fixed size.
 
-Always true: the fleet that is found places all servers; one host less does not.
-May be false: that no smaller fleet does. The result is not monotonic in the number of hosts, so
-the search finds only one edge.
+Always true: the fleet that is found places all servers. With one host fewer, it does not.
+May be false: that no smaller fleet places all servers. Success is not monotonic in the number of
+hosts, and the search finds only one boundary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from innkeeper.scheduling.simulation.fleets import HostShape
 from innkeeper.scheduling.simulation.workload import Workload
 
 STEPS_PER_FLEET = 50
-"""The first step of a search is this fraction of its start; then steps double."""
+"""The first step of a search is its start divided by this number. Then the steps double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def lower_bound(workload: Workload, shape: HostShape) -> Bound:
 
 
 def peak(workload: Workload, class_name: str) -> float:
-    """The most of a class that all servers use at one time; departures come before arrivals."""
+    """Return the highest total usage of a class at any time. Departures come before arrivals."""
     amounts = workload.amounts_of(class_name)[workload.shape_codes]
     is_leaving = np.isfinite(workload.leavings_s)
     moments = np.concatenate((workload.leavings_s[is_leaving], workload.arrivals_s))
@@ -55,9 +55,9 @@ def peak(workload: Workload, class_name: str) -> float:
 
 
 def smallest(has_room: Callable[[int], bool], least: int, most: int) -> int:
-    """Search for the smallest number of hosts with room for all, from ``least`` to ``most``.
+    """Find the smallest number of hosts with room for all servers, from ``least`` to ``most``.
 
-    An exponential search upwards, then a binary search. Raises :class:`Invalid` if even ``most``
+    The search is exponential upwards, then binary. Raises :class:`Invalid` if even ``most``
     hosts are too few.
     """
     too_few = least - 1
@@ -79,6 +79,6 @@ def smallest(has_room: Callable[[int], bool], least: int, most: int) -> int:
 
 
 def least_hosts(bound: Bound) -> int:
-    """The fewest whole hosts that the bound allows."""
+    """Return the fewest whole hosts that the bound allows."""
     # Tolerates a rounding error of the quotient.
     return max(1, math.ceil(bound.hosts - 1e-9))

@@ -22,7 +22,7 @@ AGENT = AgentId("00000000-0000-4000-8000-00000000d1ce")
 HOSTS_MAX = 1_000_000
 ROUNDING = 1e-6
 NOW_S = 0.0
-"""The time of all requests: no agent falls silent in a simulation."""
+"""The time of all requests. It never advances, so no agent goes down in a simulation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class HostShape:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     def capacity(self, class_name: str, parts: Mapping[str, int]) -> int:
-        """The capacity of a class, in the parts of a workload."""
+        """Return the capacity of a class, in the parts of a workload."""
         whole = self.totals.get(class_name, 0) * parts.get(class_name, 1)
         # Rounding must not reduce the product from which a ratio was computed.
         return math.floor(whole * self.ratios.get(class_name, 1.0) + ROUNDING)
@@ -94,7 +94,7 @@ def _fill(
 
 
 def lacking(groups: Sequence[HostGroup], workload: Workload) -> tuple[str, ...]:
-    """The shapes that do not fit on any empty host."""
+    """Return the shapes that do not fit on any empty host."""
     return tuple(
         shape.name
         for shape in workload.shapes

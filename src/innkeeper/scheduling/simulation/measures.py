@@ -1,7 +1,8 @@
 """Measures of a replay, in columns.
 
 *Packing* is the used share of a class over all hosts. *Stranded* is the free capacity on hosts
-without room for one more server of the reference shape. A host is *empty* if nothing is used.
+without room for one more server of the reference shape. A host is *empty* if none of its capacity
+is used.
 
 Always true: columns of samples have one value per sample; used and stranded amounts of a class
 are at most its capacity.
@@ -60,15 +61,15 @@ class Outcome:
         return refused
 
     def mean_used(self, class_name: str) -> float:
-        """The used share of a class, averaged over time."""
+        """Return the used share of a class, averaged over time."""
         return self._share(self.samples.used[class_name].mean(), class_name)
 
     def most_used(self, class_name: str) -> float:
-        """The highest used share of a class at any time."""
+        """Return the highest used share of a class at any time."""
         return self._share(self.peaks[class_name], class_name)
 
     def mean_stranded(self, class_name: str) -> float:
-        """The stranded share of a class, averaged over time."""
+        """Return the stranded share of a class, averaged over time."""
         return self._share(self.samples.stranded[class_name].mean(), class_name)
 
     def _share(self, amount: float, class_name: str) -> float:
@@ -76,7 +77,7 @@ class Outcome:
         return float(amount) / there if there else 0.0
 
     def decision_us(self, percent: float) -> float:
-        """A percentile of the duration of decisions, in microseconds."""
+        """Return a percentile of the duration of decisions, in microseconds."""
         return float(np.percentile(self.decision_s, percent)) * 1e6
 
     @property
@@ -146,7 +147,7 @@ class Sampler:
         self._next += 1
 
     def samples(self) -> Samples:
-        """The samples taken so far."""
+        """Return the samples taken so far."""
         seen = slice(0, self._next)
         return Samples(
             self._moments[seen],

@@ -121,7 +121,7 @@ class Replay:
                 advance(bounds[done] - reported)
                 reported = bounds[done]
         else:
-            # A replay that stopped early has no samples of the rest.
+            # A replay that stopped early takes no samples of the remaining time.
             self._come_to(np.inf)
         advance(bounds[done] - reported)
         return Outcome(

@@ -74,17 +74,17 @@ class Workload:
         return int(self.arrivals_s.shape[0])
 
     def classes(self) -> tuple[str, ...]:
-        """The resource classes of all shapes, cores and memory first."""
+        """Return the resource classes of all shapes, cores and memory first."""
         known = dict.fromkeys(name for shape in self.shapes for name in shape.amounts)
         first = [name for name in (VCPU, MEMORY_MB) if name in known]
         return (*first, *sorted(known.keys() - set(first)))
 
     def amounts_of(self, class_name: str) -> npt.NDArray[np.float64]:
-        """The amount of a class by shape."""
+        """Return the amount of a class by shape."""
         return np.array([shape.amounts.get(class_name, 0) for shape in self.shapes], dtype=float)
 
     def requests(self) -> Codes:
-        """The first row of each request, followed by the number of servers.
+        """Return the first row of each request, followed by the number of servers.
 
         A request has servers of one shape, so a batch of mixed shapes becomes several requests.
         """
@@ -97,18 +97,18 @@ class Workload:
         return np.flatnonzero(is_new)
 
     def per_shape(self) -> Codes:
-        """The number of servers by shape."""
+        """Return the number of servers by shape."""
         return np.bincount(self.shape_codes, minlength=len(self.shapes))
 
     def commonest(self) -> ServerShape:
-        """The most frequent shape; the first one of ties."""
+        """Return the most frequent shape, or the first of several."""
         return self.shapes[int(self.per_shape().argmax())]
 
 
 def ordered(
     arrivals_s: Seconds, leavings_s: Seconds, *columns: Codes
 ) -> tuple[Seconds, Seconds, tuple[Codes, ...]]:
-    """Sort rows by arrival (stable), and move departures behind arrivals where they are not."""
+    """Sort rows by arrival (stable), and move departures to after their arrivals if necessary."""
     order = np.argsort(arrivals_s, kind="stable")
     arrivals = arrivals_s[order]
     leavings = np.maximum(leavings_s[order], np.nextafter(arrivals, np.inf))

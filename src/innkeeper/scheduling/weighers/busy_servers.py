@@ -17,10 +17,10 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The number of busy servers, negated."""
+    """Return the number of busy servers, negated."""
     return -hosts.busy_counts[rows].astype(np.float64)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """The limit per host."""
+    """Return the limit per host."""
     return float(max(1, spec.rules.busy_servers_per_host_max))

@@ -25,7 +25,7 @@ MOST = 1e15
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The sum of all configured capabilities, each times its multiplier."""
+    """Return the sum of all configured capabilities, each times its multiplier."""
     pairs = spec.rules.capability_multipliers
     given = [_numbers(hosts, name, rows) * multiplier for name, multiplier in pairs]
     if not given:
@@ -41,10 +41,10 @@ def _numbers(hosts: HostTable, name: str, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """1 if any capability has a multiplier."""
+    """Return 1 if any capability has a multiplier, else 0."""
     return 1.0 if spec.rules.capability_multipliers else 0.0
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """The hosts whose capabilities are known, if any has a multiplier."""
+    """Return a value that changes with the set of hosts whose capabilities are known."""
     return freshness.stamp(hosts, spec) if spec.rules.capability_multipliers else None

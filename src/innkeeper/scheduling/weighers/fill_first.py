@@ -23,7 +23,7 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The highest used share of a class after placement; 1 is full."""
+    """Return the highest used share of a class after placement; 1 is full."""
     names = [name for name in CLASSES if name in hosts.free]
     shares = [_share(hosts, name, spec.amounts.get(name, 0), rows) for name in names]
     return reduce(np.maximum, shares) if shares else np.zeros(hosts.host_count)[rows]
@@ -38,5 +38,5 @@ def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """A full host."""
+    """Return 1, the used share of a full host."""
     return 1.0

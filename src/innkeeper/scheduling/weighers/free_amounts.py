@@ -21,13 +21,13 @@ class FreeAmountWeigher:
         self._class_name = class_name
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """The amount that is left, in units of the class."""
+        """Return the amount that is left, in units of the class."""
         if self._class_name not in hosts.free:
             return np.zeros(hosts.host_count)[rows]
         return hosts.left(self._class_name, rows)
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """The largest capacity of one host or pool."""
+        """Return the largest capacity of one host or pool."""
         return hosts.greatest(self._class_name)
 
 

@@ -16,7 +16,7 @@ AGGREGATE_KEY = "least_loaded_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The allocated ``VCPU``, negated."""
+    """Return the allocated ``VCPU``, negated."""
     if "VCPU" not in hosts.used:
         return np.zeros(hosts.host_count)[rows]
     taken: Weights = -hosts.used["VCPU"][rows]
@@ -24,5 +24,5 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """The largest capacity of one host or pool."""
+    """Return the largest capacity of one host or pool."""
     return hosts.greatest("VCPU")

@@ -1,7 +1,7 @@
 """Keep plain servers off special hosts.
 
-A host loses weight for each trait and resource class that the request neither requires, prefers
-nor takes: by its rarity, which is the share of hosts without it.
+A host loses weight for each of its traits and resource classes that the request neither requires,
+prefers nor takes. The loss is the rarity of the trait or class: the share of hosts without it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ AGGREGATE_KEY = "misfit_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The sum of the rarities of what would stay unused, negated."""
+    """Return the sum of the rarities of what would stay unused, negated."""
     requested = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
     return -hosts.kinds().unused(requested, rows)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """One trait or class that hardly any other host has."""
+    """Return 1: a trait or class that hardly any other host has weighs 1."""
     return 1.0
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Changes with the kinds of hosts: one host's trait affects the rarity for all others."""
+    """Return the version of the kinds: one host's trait changes the rarity for all hosts."""
     return hosts.kinds().version

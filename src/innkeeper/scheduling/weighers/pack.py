@@ -25,7 +25,7 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Minus the loss of the smallest free share and the product of the free shares."""
+    """Return minus the sum of the loss in the smallest free share and the product of all."""
     names = [name for name in CLASSES if name in hosts.free and spec.amounts.get(name, 0)]
     if not names:
         return np.zeros(hosts.host_count)[rows]
@@ -36,7 +36,7 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
-    """The free share of a class after ``amount`` is taken; 1 is empty."""
+    """Return the free share of a class after ``amount`` is taken; 1 is empty."""
     free = hosts.free[name][rows]
     capacity = free + hosts.used[name][rows]
     # A host without capacity of a class borrows it, and cannot run out of it.
@@ -44,5 +44,5 @@ def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """An empty host."""
+    """Return 1, the free share of an empty host."""
     return 1.0

@@ -17,7 +17,7 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The number of the project's servers, negated."""
+    """Return the number of the project's servers, negated."""
     counted: Weights = np.zeros(hosts.host_count)
     there, counts = hosts.servers_of(spec.project_id)
     counted[there] = -counts
@@ -25,5 +25,5 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """One server."""
+    """Return 1: one server weighs 1."""
     return 1.0

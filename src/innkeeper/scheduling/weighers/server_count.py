@@ -17,10 +17,10 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """The number of servers."""
+    """Return the number of servers."""
     return hosts.server_counts[rows].astype(np.float64)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """The limit per host."""
+    """Return the limit per host."""
     return float(max(1, spec.rules.servers_per_host_max))

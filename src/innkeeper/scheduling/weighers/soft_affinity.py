@@ -22,7 +22,7 @@ class SoftAffinityWeigher:
         self._policy, self._sign = policy, sign
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """The number of members on each host; hosts that were deleted are ignored."""
+        """Return the number of members on each host; hosts that were deleted are ignored."""
         counts: Weights = np.zeros(hosts.host_count)
         members = {} if spec.group is None else spec.group.members
         there = [name for name in members if name in hosts.index_by_name]
@@ -30,7 +30,7 @@ class SoftAffinityWeigher:
         return counts[rows]
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """One member, whatever the size of the group: a pick must not change the scale."""
+        """Return 1 for one member, whatever the group's size: a pick must not change the scale."""
         return 1.0 if spec.group is not None and spec.group.policy == self._policy else 0.0
 
 
