@@ -25,7 +25,7 @@ TYPE = re.compile(r"^# TYPE (\w+) (\w+)$", re.MULTILINE)
 
 def exposed() -> set[str]:
     """The names of all numbers that a service tells, with those of histograms' parts."""
-    assert api_metrics, "its metrics are registered as well"
+    assert api_metrics.__name__, "imported, so that its metrics are registered"
     names: set[str] = set()
     for name, kind in TYPE.findall(metrics.exposition().decode()):
         names |= {name + end for end in OF_A_HISTOGRAM} if kind == "histogram" else {name}
