@@ -29,8 +29,8 @@ class Tally:
     """The number of hosts that one filter rejects.
 
     ``removed`` counts the rejected hosts that passed all earlier filters, ``refused`` all rejected
-    hosts, and ``alone`` those that no other filter rejects. ``counted`` is ``missing`` with
-    numbers of hosts, for administrators.
+    hosts, and ``alone`` those that no other filter rejects. ``missing`` says
+    what the hosts lack, and ``counted`` says it with numbers of hosts, for administrators.
     """
 
     filter_name: str

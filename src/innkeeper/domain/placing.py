@@ -140,7 +140,7 @@ class RequestSpec:
 class Removal:
     """The hosts that one filter removed: how many, why, and what they lacked.
 
-    ``counted`` is ``missing`` with numbers of hosts, for administrators.
+    ``missing`` says what the hosts lack. ``counted`` says it with numbers, for administrators.
     """
 
     filter_name: str

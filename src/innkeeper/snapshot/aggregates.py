@@ -86,7 +86,7 @@ class AggregateSets:
         return self._by_code[code]
 
     def set_metadata(self, aggregate_id: int, metadata: Metadata) -> None:
-        """Replace the metadata of an aggregate. The caller must note its hosts' rows."""
+        """Replace the metadata of an aggregate. The caller must call ``note`` for its hosts."""
         if self._metadata.get(aggregate_id) != metadata:
             self._metadata[aggregate_id] = dict(metadata)
             self._by_code = [self._metadata_of(each) for each in self._sets]

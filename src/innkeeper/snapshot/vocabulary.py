@@ -125,7 +125,7 @@ class Vocabulary:
 
 
 class _Items:
-    """Sorted items of lists, all of one type, and the codes of the lists."""
+    """The items of many lists, sorted, each with its list's code. All have one type."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []

@@ -182,7 +182,7 @@ def allocate_this(tx: Tx, pcloud: Pcloud, machine: Host, context: PcloudContext)
     there = host_flavor_rows.pooled(tx, [machine.id]).get(machine.id)
     cannot = f"Host {machine.name} cannot be put into pcloud {pcloud.uuid}"
     if there is None:
-        raise Conflict(f"{cannot}: it is in the pool of no host flavor.")
+        raise Conflict(f"{cannot}: it is not in the pool of any host flavor.")
     if there.pcloud_uuid is not None:
         raise Conflict(f"{cannot}: it is in pcloud {there.pcloud_uuid}.")
     reason = dedications.why_down(machine) or dedications.why_not_empty(tx, machine)

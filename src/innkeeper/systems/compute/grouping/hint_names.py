@@ -122,10 +122,10 @@ def not_in_force(name: str, readers: Readers) -> Invalid:
         "force for this request. "
     )
     if not ours:
-        return Invalid(f"{problem}The hint 'filters' leaves it out.")
+        return Invalid(f"{problem}The hint 'filters' of the request excludes it.")
     return Invalid(
-        f"{problem}The setting 'default_host_filters' puts it in force, and so does the hint "
-        "'filters' of a request that may name filters."
+        f"{problem}Add it to the setting 'default_host_filters', or name it in the hint 'filters' "
+        "if your role allows that hint."
     )
 
 

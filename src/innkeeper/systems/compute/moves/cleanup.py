@@ -78,10 +78,11 @@ def _apply_leftover(
 
 
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat cleanups that have been pending since before a time; returns how many.
+    """Retry cleanups that have made no progress since a time; returns how many.
 
-    A pending order is not repeated. A revert continues even if its destination does not answer:
-    the server starts on its source, and the allocations on the destination are kept.
+    If the order for a cleanup still waits for its result, no second order is given. A revert
+    continues even if its destination does not answer: the server starts on its source, and the
+    allocations on the destination are kept.
     """
     old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
     for each in old:

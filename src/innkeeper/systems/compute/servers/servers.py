@@ -4,7 +4,7 @@ Always true: the step that marks a server as deleted, or its build as failed, re
 allocations. That step happens once, because it compares and updates the row. A server's row,
 allocations and quota usage change in one transaction.
 
-May be false: that a deleted server is no longer on its host. If the host is down, the destroy
+May be false: a deleted server may still be on its host. If the host is down, the destroy
 order waits for the agent.
 """
 

@@ -99,8 +99,8 @@ def test_a_known_hint_that_nothing_in_force_reads_is_refused() -> None:
     told = refusal({"query": '["=", "$x", 1]'}, readers(*DEFAULT))
     assert told == (
         "The scheduler hint 'query' would have no effect: JsonFilter reads it, and is not in "
-        "force for this request. The setting 'default_host_filters' puts it in force, and so "
-        "does the hint 'filters' of a request that may name filters."
+        "force for this request. Add it to the setting 'default_host_filters', or name it in the "
+        "hint 'filters' if your role allows that hint."
     )
     assert hint_names.check({"query": "x"}, readers(*DEFAULT, "JsonFilter")) == {}
     # What a request names decides, not what the settings do.
@@ -133,7 +133,7 @@ def test_a_plugin_makes_the_hints_known_that_it_declares() -> None:
     left_out = readers(f"{OWN}:DeclaredRackFilter", asked=("AllHostsFilter",))
     assert refusal({"rack": "x"}, left_out) == (
         "The scheduler hint 'rack' would have no effect: DeclaredRackFilter reads it, and is "
-        "not in force for this request. The hint 'filters' leaves it out."
+        "not in force for this request. The hint 'filters' of the request excludes it."
     )
 
 
