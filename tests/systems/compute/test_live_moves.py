@@ -171,7 +171,7 @@ def test_a_server_that_may_be_moving_cannot_be_moved_again(tmp_path: Path) -> No
         lambda: movers.resize(uuid),
         lambda: movers.act(shelving.shelve, uuid, offload_time_s=0),
     ):
-        with pytest.raises(Conflict, match="may still be on its way"):
+        with pytest.raises(Conflict, match="may still be migrating"):
             attempt()
         movers.judge()
     movers.tell("send", uuid, "It was stopped.")

@@ -59,7 +59,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     ("text", "words"),
     [
         pytest.param('"room:shutt": "@"\n', "Did you mean 'room:shut'", id="unknown rule"),
-        pytest.param("- a\n", "no mapping", id="a list"),
+        pytest.param("- a\n", "must be a mapping", id="a list"),
         pytest.param('"room:shut": "!"\n"room:shut": "@"\n', "'room:shut' twice", id="twice"),
         pytest.param("[" * 5000, "nested too deeply", id="deep"),
         pytest.param('"room:shut": "role:%(a"\n', "the check", id="half a name to fill in"),
@@ -67,7 +67,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         pytest.param('"room:shut": 7\n', "the check 7", id="a number as a check"),
         pytest.param('"room:shut": "role:a or"\n', "the check 'role:a or'", id="half a check"),
         pytest.param('"room:shut": "rule:none"\n', "unknown rules", id="undefined reference"),
-        pytest.param('a: "rule:b"\nb: "rule:a"\n', "in circles", id="a circle"),
+        pytest.param('a: "rule:b"\nb: "rule:a"\n', "cyclic references", id="a circle"),
         pytest.param('"default": "@"\n', "'default'", id="a rule for all the others"),
         pytest.param("a: [\n", "Cannot read", id="no YAML"),
     ],
