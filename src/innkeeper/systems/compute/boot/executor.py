@@ -58,6 +58,15 @@ class BootExecutor:
         row would not detect the duplicates.
         """
         self._catch_up(tx, requests[0].now)
+        if all(each.destination is None for each in requests):
+            outcomes = boot_together(tx, self._context, requests)
+        else:
+            outcomes = self._boot_entries(tx, requests)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            _log(request, outcome)
+        return outcomes
+
+    def _boot_entries(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
         outcomes: dict[int, Booted | Refusal] = {}
         waiting: Sequence[int] = range(len(requests))
         while waiting:
@@ -72,8 +81,6 @@ class BootExecutor:
                 if requests[i].server_ids in decided:
                     outcomes[i] = _of_repeated(outcomes[first[requests[i].server_ids]])
             waiting = [i for i in left if i not in outcomes]
-        for i, request in enumerate(requests):
-            _log(request, outcomes[i])
         return [outcomes[i] for i in range(len(requests))]
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
