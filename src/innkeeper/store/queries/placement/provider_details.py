@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -70,32 +71,36 @@ def change_traits(
     tx: Tx, provider_id: ProviderId, add: Collection[TraitId], remove: Collection[TraitId]
 ) -> None:
     """Add and remove traits of a provider."""
-    links = resource_provider_traits
-    if remove:
-        tx.execute(
-            links.delete()
-            .where(links.c.resource_provider_id == provider_id)
-            .where(links.c.trait_id.in_(sorted(remove)))
-        )
     rows = [{"resource_provider_id": provider_id, "trait_id": trait} for trait in sorted(add)]
-    if rows:
-        tx.execute(links.insert(), rows)
+    _change_links(tx, provider_id, resource_provider_traits.c.trait_id, rows, remove)
 
 
 def change_aggregates(
     tx: Tx, provider_id: ProviderId, add: Mapping[str, int], remove: Collection[str]
 ) -> None:
     """Add a provider to aggregates, each with a position, and remove it from others."""
-    links = resource_provider_aggregates
-    if remove:
-        tx.execute(
-            links.delete()
-            .where(links.c.resource_provider_id == provider_id)
-            .where(links.c.aggregate_uuid.in_(sorted(remove)))
-        )
     rows = [
         {"resource_provider_id": provider_id, "aggregate_uuid": uuid, "position": position}
         for uuid, position in add.items()
     ]
+    _change_links(tx, provider_id, resource_provider_aggregates.c.aggregate_uuid, rows, remove)
+
+
+def _change_links(
+    tx: Tx,
+    provider_id: ProviderId,
+    column: sa.Column[Any],
+    rows: Sequence[Mapping[str, Any]],
+    remove: Collection[Any],
+) -> None:
+    """Remove a provider's links whose ``column`` is in ``remove``, and insert ``rows``."""
+    links = column.table
+    assert isinstance(links, sa.Table), "the column of a table"
+    if remove:
+        tx.execute(
+            links.delete()
+            .where(links.c.resource_provider_id == provider_id)
+            .where(column.in_(sorted(remove)))
+        )
     if rows:
         tx.execute(links.insert(), rows)
