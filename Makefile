@@ -30,7 +30,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test check bench docs reference samples format requirements clean
+.PHONY: help install run demo demo-zones demo-pods test check bench docs reference samples format requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ run: $(STAMP) ## start a service with made-up hosts (HOSTS=8, DATA_DIR=./.innkee
 
 demo: $(STAMP) ## tell the story of a first server, from start to the reason why it landed there
 	$(BIN)/python -m benchmarks.demo
+
+demo-zones: $(STAMP) ## tell the story of a tree of four zones, and of one that fails
+	$(BIN)/python -m benchmarks.demo_zones
+
+demo-pods: $(STAMP) ## tell the story of a door over two pods, and of one that fails
+	$(BIN)/python -m benchmarks.demo_pods
 
 test: $(STAMP) ## run the tests, or some of them: make test T=tests/unit
 	$(PYTEST) $(if $(T),$(T),$(addprefix --ignore=,$(CHECK_ONLY)))

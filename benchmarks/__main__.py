@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: everything, in one run on one machine."""
+"""``python -m benchmarks``: runs all benchmarks on one machine, and prints their figures."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from benchmarks import (
     dedicating,
     explaining,
     history,
+    lease_report,
+    leasing,
     loading,
     machine,
     report,
@@ -30,13 +32,18 @@ from benchmarks import (
     serving,
     several_processes,
     together,
+    zone_report,
+    zoning,
 )
 from benchmarks.figures import Figure
+from benchmarks.leased_fleet import Leased
 from benchmarks.serving import Plan
+from benchmarks.tables import Found
 
 PARTS = (
     "deciding",
     "dedicating",
+    "leasing",
     "explanations",
     "loading",
     "serving",
@@ -45,17 +52,19 @@ PARTS = (
     "placement_claims",
     "candidates",
     "several_processes",
+    "zones",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The amount of work in a run."""
+    """Says how much work a run does."""
 
     decided_hosts: tuple[int, ...]
     decisions: int
     loaded_hosts: int
     repetitions: int
+    leasing: leasing.Plan
     explaining: explaining.Plan
     serving: Plan
     together: together.Plan
@@ -63,6 +72,7 @@ class Extent:
     claiming: claiming.Plan
     searching: searching.Plan
     several: several_processes.Plan
+    zoning: zoning.Plan
 
 
 FULL = Extent(
@@ -70,6 +80,9 @@ FULL = Extent(
     decisions=1_000,
     loaded_hosts=100_000,
     repetitions=3,
+    leasing=leasing.Plan(
+        Leased(hosts=5_000, leases=10_000, rush=1_000), 5_000, decisions=200, requests=40, boots=300
+    ),
     explaining=explaining.Plan(10_000, rounds=200),
     serving=Plan((1_000, 10_000), (1, 16), seconds=5.0, repetitions=3),
     together=together.Plan((10_000,), requests=10),
@@ -77,12 +90,16 @@ FULL = Extent(
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
     several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.25, repetitions=2),
+    zoning=zoning.Plan((1, 3, 9), 3_000, {1: 60, 100: 20, 1_000: 6}, dead_requests=10),
 )
 QUICK = Extent(
     decided_hosts=(1_000, 10_000, 100_000),
     decisions=200,
     loaded_hosts=10_000,
     repetitions=1,
+    leasing=leasing.Plan(
+        Leased(hosts=5_000, leases=10_000, rush=1_000), 5_000, decisions=50, requests=12, boots=50
+    ),
     explaining=explaining.Plan(10_000, rounds=60),
     serving=Plan((1_000, 10_000), (1, 16), seconds=1.5, repetitions=1),
     together=together.Plan((10_000,), requests=3),
@@ -90,6 +107,7 @@ QUICK = Extent(
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
     several=several_processes.Plan((10_000,), (1, 4), 16, seconds=0.5, repetitions=1),
+    zoning=zoning.Plan((1,), 3_000, {1: 20, 1_000: 2}, dead_requests=5),
 )
 
 
@@ -106,9 +124,9 @@ class Paper:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print, compare with the last record; gives the exit status."""
+    """Measure, print the figures, and compare them with the last record; returns the status."""
     wanted = _parser().parse_args(arguments)
-    # Stores are opened in this process too, and would log each database as a service does.
+    # This process opens stores too. Like a service, each would log its database.
     errors_only = structlog.make_filtering_bound_logger(logging.ERROR)
     structlog.configure(wrapper_class=errors_only)
     extent = QUICK if wanted.quick else FULL
@@ -133,21 +151,27 @@ def main(arguments: list[str] | None = None) -> int:
     if wanted.page is not None:
         report.put_into(wanted.page, paper.blocks)
     is_worse = _compare(here.kind, found)
-    if not wanted.quick and not wanted.part and not wanted.unrecorded:
+    is_whole = not wanted.quick and not wanted.part and not wanted.unrecorded
+    if is_whole or wanted.recorded:
         history.append(record)
     return 1 if is_worse and wanted.strict else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="about two minutes; not recorded")
-    parser.add_argument("--part", action="append", choices=PARTS, help="only this; repeatable")
+    parser.add_argument(
+        "--quick", action="store_true", help="run for about two minutes, and record nothing"
+    )
+    parser.add_argument(
+        "--part", action="append", choices=PARTS, help="run only this part; may be repeated"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into a page")
-    parser.add_argument("--strict", action="store_true", help="exit 1 after a loss of 10 %%")
-    parser.add_argument("--unrecorded", action="store_true", help="leave the history alone")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 after a loss over 10 %%")
+    parser.add_argument("--recorded", action="store_true", help="add even a part to the history")
+    parser.add_argument("--unrecorded", action="store_true", help="do not add to the history")
     parser.add_argument(
-        "--directory", default=".", help="where the databases lie meanwhile; a real disk"
+        "--directory", default=".", help="folder of the temporary databases, on a real disk"
     )
     return parser
 
@@ -173,6 +197,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
             extent.decided_hosts, extent.decisions, extent.repetitions
         ),
         "dedicating": lambda: dedicating.measure(extent.decisions, extent.repetitions),
+        "leasing": lambda: leasing.measure(directory, extent.leasing),
         "explanations": lambda: explaining.measure(directory, extent.explaining),
         "loading": lambda: loading.measure(directory, extent.loaded_hosts, extent.repetitions),
         "serving": lambda: serving.measure(directory, extent.serving, is_building=False),
@@ -181,6 +206,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "placement_claims": lambda: claiming.measure(directory, extent.claiming),
         "candidates": lambda: searching.measure(directory, extent.searching),
         "several_processes": lambda: several_processes.measure(directory, extent.several),
+        "zones": lambda: zoning.measure(directory, extent.zoning),
     }
     return measures[part]()
 
@@ -193,12 +219,13 @@ def _shown(part: str, figures: Iterable[Figure], extent: Extent, paper: Paper) -
     return list(found.values())
 
 
-def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
+def _tables(part: str, extent: Extent, found: Found) -> Sequence[str]:
     claims = extent.claiming
     searched = (found, searching.MACHINES, extent.searching.host_counts)
     makers: Mapping[str, Callable[[], Sequence[str]]] = {
         "deciding": lambda: [report.deciding(found, deciding.cases(extent.decided_hosts))],
         "dedicating": lambda: [report.dedicating(found, dedicating.KINDS)],
+        "leasing": lambda: lease_report.tables(found),
         "explanations": lambda: [report.explaining(found, extent.explaining.hosts)],
         "loading": lambda: [report.loading(found, extent.loaded_hosts)],
         "serving": lambda: _of_boots(found, "boot", extent.serving),
@@ -214,18 +241,21 @@ def _tables(part: str, extent: Extent, found: report.Found) -> Sequence[str]:
             report.reading(*searched),
         ],
         "several_processes": lambda: _of_several(found, extent.several),
+        "zones": lambda: zone_report.tables(
+            found, extent.zoning.zone_counts, extent.zoning.requests
+        ),
     }
     return makers[part]()
 
 
-def _of_boots(found: report.Found, kind: str, plan: Plan) -> Sequence[str]:
+def _of_boots(found: Found, kind: str, plan: Plan) -> Sequence[str]:
     return [
         report.serving(found, kind, plan.host_counts, plan.client_counts),
         report.memory(found, kind, plan.host_counts),
     ]
 
 
-def _of_several(found: report.Found, plan: several_processes.Plan) -> Sequence[str]:
+def _of_several(found: Found, plan: several_processes.Plan) -> Sequence[str]:
     names = tuple(database_servers.SERVERS)
     rows = tuple(itertools.product(names, plan.host_counts, plan.process_counts))
     flush_us = machine.flush_us(Path(tempfile.gettempdir()))
@@ -235,22 +265,24 @@ def _of_several(found: report.Found, plan: several_processes.Plan) -> Sequence[s
 
 TITLES = {
     "deciding": "One decision inside the process",
-    "dedicating": "One decision at 10,000 hosts, by what there is of pclouds",
-    "explanations": "Boots, decided and durable, by what is kept of their decisions",
+    "dedicating": "One decision at 10,000 hosts, with and without pclouds",
+    "leasing": "Leases: 5,000 hosts in the freepool, 10,000 leases in the calendar",
+    "explanations": "Durable boots, by how much of their decisions is recorded",
     "loading": "Reading the host table from SQLite",
-    "serving": "Durable POST /servers beside an empty authenticated POST; no agent runs",
+    "serving": "Durable POST /servers compared with an empty authenticated POST; no agent runs",
     "together": "One durable POST /servers for 1,000 servers",
-    "building": "The same while an agent carries the builds out",
-    "placement_claims": "Durable PUT /allocations/{consumer} beside an empty POST",
+    "building": "The same comparison while an agent carries out the builds",
+    "placement_claims": "Durable PUT /allocations/{consumer} compared with an empty POST",
     "candidates": "GET /allocation_candidates, one client",
-    "several_processes": "Claims and boots by way of several processes, 16 clients",
+    "several_processes": "Claims and boots through several processes, 16 clients",
+    "zones": "Plans and boots over trees of zones with 3,000 hosts each",
 }
 
 
 def _compare(kind: str, found: list[Figure]) -> bool:
     before = history.last(kind)
     if before is None:
-        print("\nThere is no earlier record of a machine of this kind to compare with.")
+        print("\nNothing to compare with: there is no earlier record of a machine of this kind.")
         return False
     lost = list(history.losses(before, found))
     print(f"\nCompared with {before['commit']} of {before['at']}:", end=" ")

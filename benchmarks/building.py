@@ -1,4 +1,4 @@
-"""An agent that carries out the builds beside the measured service."""
+"""Runs an agent that carries out builds while the service is measured."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def _wait(is_so: Any, within_s: float, what: str) -> None:
     deadline = time.perf_counter() + within_s
     while not is_so():
         if time.perf_counter() > deadline:
-            raise RuntimeError(f"Waited in vain for {what}.")
+            raise RuntimeError(f"Timed out waiting for {what}.")
         time.sleep(LOOK_AGAIN_S)

@@ -1,10 +1,10 @@
-"""Counts the numbers in an arrival trace from which ``innkeeper simulate`` draws synthetic ones.
+"""Derives the numbers from which ``innkeeper simulate`` generates synthetic traces.
 
     python -m benchmarks.calibrate FOLDER > calibration.toml
 
-The folder holds an arrival trace as ``docs/reference/simulate.md`` describes it, of a day at
-least. The output is ``src/innkeeper/entrypoints/simulator/traces/calibration.toml``;
-``synthetic.py`` beside it explains each number.
+The folder contains an arrival trace of at least one day, as ``docs/reference/simulate.md``
+describes it. The output is ``src/innkeeper/entrypoints/simulator/traces/calibration.toml``. The
+module ``synthetic.py`` in that folder explains each number.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from innkeeper.scheduling.simulation.workload import Workload
 
 BIN_S = 300
 SHAPES = 6
-"""The number of the commonest shapes; the others make a thousandth of all servers."""
+"""The number of most frequent shapes that are kept; all others have a thousandth of the servers."""
 LEVELS = (*(round(each / 20, 2) for each in range(20)), 0.97, 0.98, 0.99, 0.995, 1.0)
-"""Closer together at the end, where few servers live much longer than all others."""
+"""The levels of the quantiles. They are denser at the end, where few servers live very long."""
 SIZES = (*range(1, 11), 12, 15, 20, 25, 30, 40, 50, 65, 80, 100, 130, 170, 250, 400)
 """The lower bounds of the classes of batch sizes."""
 MIXES = (1, 2, 10, 30, 100)
-"""From these batch sizes on, the mix of shapes differs."""
+"""The minimum batch sizes of the mixes of shapes."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,7 +50,7 @@ def _list(values: Iterable[Any]) -> str:
 
 
 def _firsts(workload: Workload) -> npt.NDArray[np.int64]:
-    """The first server of each batch."""
+    """Return the first server of each batch."""
     return np.flatnonzero(np.diff(workload.batches, prepend=workload.batches[0] - 1))
 
 
@@ -61,7 +61,7 @@ def _print_arrivals(workload: Workload) -> None:
     hours = (np.arange(counts.shape[0]) + bins[0]) * BIN_S // 3600 % 24
     mean = counts.mean()
     by_hour = np.array([counts[hours == hour].mean() for hour in range(24)]) / mean
-    # Hours of a day have equal weights in synthetic traces, and nearly so in the real one.
+    # All hours of a day have the same weight in synthetic traces, and nearly so in the real one.
     by_hour /= by_hour.mean()
     spread = counts / (mean * by_hour[hours])
     spread /= spread.mean()
@@ -73,7 +73,7 @@ def _print_arrivals(workload: Workload) -> None:
 
 
 def _with_mean(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Quantiles whose linear interpolation has the values' mean."""
+    """Return quantiles of the values whose linear interpolation has the values' mean."""
     found: npt.NDArray[np.float64] = np.quantile(values, LEVELS)
     drawn = ((found[:-1] + found[1:]) / 2 * np.diff(LEVELS)).sum()
     scaled: npt.NDArray[np.float64] = found * (values.mean() / drawn)
@@ -88,7 +88,7 @@ def _print_sizes(workload: Workload) -> None:
         inside = sizes[(sizes >= low) & (sizes <= high)]
         if not inside.shape[0]:
             continue
-        # Drawn evenly, a class must keep its mean: its upper bound is adjusted to it.
+        # Sizes of a class are drawn evenly, so its upper bound is adjusted to keep its mean.
         top = max(low, min(high, round(2 * float(inside.mean()) - low)))
         print(f"  [{low}, {top}, {inside.shape[0] / sizes.shape[0]:.5g}],")
     print("]")

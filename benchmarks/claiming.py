@@ -1,7 +1,7 @@
-"""Claims over the Placement API: empty POSTs, and durable PUTs of allocations beside them.
+"""Measures claims over the Placement API: durable PUTs of allocations, compared with empty POSTs.
 
-Providers are created over the API. Each claim is for a new consumer, and takes from a random
-provider. After the run the final state is checked, as after boots.
+Providers are created over the API. Each claim is for a new consumer, on a random provider. After
+the run the final state is checked, as after boots.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SEED = 2026
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The amount of work to measure."""
+    """Says how much work to measure."""
 
     providers: int
     client_counts: Sequence[int]
@@ -46,7 +46,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Rates, latencies and ratios at each number of clients."""
+    """Measure rates, latencies and ratios at each number of clients."""
     directory.mkdir(parents=True, exist_ok=True)
     acknowledged: list[str] = []
     seeds = iter(range(SEED, SEED + 1_000_000))
@@ -95,7 +95,7 @@ def _send(
 
 
 def claim(providers: Sequence[str], refusals: Sequence[int] = ()) -> Question:
-    """Allocate some of a random one of these providers to a new consumer."""
+    """Return a request that allocates part of a random provider to a new consumer."""
     body = {
         "allocations": {PICK.decode(): {"resources": AMOUNTS}},
         "consumer_generation": None,

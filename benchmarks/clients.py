@@ -1,7 +1,7 @@
-"""The requests that a run's clients send, and their results.
+"""Sends the requests of a run's clients, and collects their results.
 
-Always true: the clients run in a process of their own (:mod:`benchmarks.load`). A run with a
-single unexpected answer gives no figures.
+Always true: the clients run in a separate process (:mod:`benchmarks.load`). A run with a single
+unexpected response has no figures.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from benchmarks.running import Started
 from benchmarks.served import EMPTY_PATH
 
 COMPUTE_VERSION = "2.74"
-"""The microversion of the stock command when it creates servers."""
+"""The microversion that the stock command uses to create servers."""
 TOKEN = "bencher:bench"
 ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request pattern; :mod:`benchmarks.load` says what is replaced in it.
+    """A request pattern; :mod:`benchmarks.load` describes its placeholders.
 
-    ``refusals`` are statuses that are accepted as well, though nothing was done.
+    ``refusals`` are the statuses of refusals that do not end the run.
     """
 
     method: str
@@ -40,7 +40,7 @@ class Question:
 
 
 def compute_headers(token: str) -> dict[str, str]:
-    """The headers that the stock client of the Compute API sends about itself."""
+    """Return the headers that the stock client of the Compute API sends about itself."""
     return {
         "X-Auth-Token": token,
         "OpenStack-API-Version": f"compute {COMPUTE_VERSION}",
@@ -49,14 +49,17 @@ def compute_headers(token: str) -> dict[str, str]:
 
 
 def empty(token: str = TOKEN) -> Question:
-    """The baseline: a request through the whole stack that does nothing."""
+    """Return the baseline: a request that passes through the whole service and does nothing."""
     return Question("POST", f"/compute{EMPTY_PATH}", compute_headers(token), "{}", 202)
 
 
 def ask(
     service: Started, question: Question, clients: int, seconds: float, seed: int = 0
 ) -> dict[str, Any]:
-    """Run this many clients for this long. ``seed`` determines random parts of requests."""
+    """Run this many clients for this long; returns the results.
+
+    ``seed`` determines the random parts of requests.
+    """
     command = [sys.executable, "-m", "benchmarks.load", "--port", str(service.port)]
     command += ["--clients", str(clients), "--seconds", str(seconds)]
     sent = {
@@ -94,12 +97,12 @@ class Outcome:
         self.p99s.append(percentile(latencies, 99))
 
     def figures(self, name: str) -> Iterator[Figure]:
-        """The medians of the repetitions."""
+        """Yield the medians of the repetitions."""
         yield Figure(f"{name}.rate", median(self.rates), "/s", is_rate=True)
         yield Figure(f"{name}.median", median(self.medians) * 1e3, "ms")
         yield Figure(f"{name}.p99", median(self.p99s) * 1e3, "ms")
 
     def ratio(self, name: str, yardstick: Outcome) -> Figure:
-        """The rate relative to another kind of request, measured in turns with this one."""
+        """Return the rate divided by that of ``yardstick``, which was measured in turns with it."""
         ratios = [mine / its for mine, its in zip(self.rates, yardstick.rates, strict=True)]
         return Figure(f"{name}.ratio", median(ratios), "", is_rate=True)

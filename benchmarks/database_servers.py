@@ -1,8 +1,8 @@
-"""Throw-away database servers to measure on: PostgreSQL, and three Galera nodes.
+"""Starts temporary database servers to measure on: PostgreSQL, and three Galera nodes.
 
-Always true: these are the servers of the tests, with the settings of crash tests: every
-commit is flushed to the disk before it is acknowledged. Their data is in the system's
-folder for temporary files.
+Always true: the servers are those of the tests, with the settings of crash tests. So every commit
+is flushed to the disk before it is acknowledged. The data is in the system's folder for temporary
+files.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from tests.support.servers import galera, packages, postgresql
 
 
 class Missing(Exception):
-    """A server is not on this machine; the message says how to install it."""
+    """A server is not installed on this machine; the message says how to install it."""
 
 
 class DatabaseServer(Protocol):
     """The servers of one kind, and their databases."""
 
     def start(self) -> None:
-        """Start all of them, and wait until they answer."""
+        """Start all servers, and wait until they answer."""
 
     def fresh(self) -> str:
-        """The address of a new, empty database."""
+        """Return the address of a new, empty database."""
 
     def close(self) -> None:
-        """Stop all of them, and remove their data."""
+        """Stop all servers, and remove their data."""
 
 
 SERVERS: Mapping[str, Callable[[], DatabaseServer]] = {
@@ -43,7 +43,10 @@ PROGRAMS = (("postgres", "postgresql", postgresql.PLACE), ("mariadbd", "mariadb-
 
 @contextmanager
 def started(name: str) -> Iterator[DatabaseServer]:
-    """Run one kind until the block ends. Raises :class:`Missing` if it is not installed."""
+    """Run the servers of one kind until the block ends.
+
+    Raises :class:`Missing` if they are not installed.
+    """
     with _or_missing():
         server = SERVERS[name]()
     try:
@@ -55,7 +58,7 @@ def started(name: str) -> Iterator[DatabaseServer]:
 
 
 def versions() -> Iterator[str]:
-    """The versions of the installed programs."""
+    """Yield the versions of the installed programs."""
     for program, package, place in PROGRAMS:
         with suppress(Missing), _or_missing():
             found = packages.find(program, package, beside=place)

@@ -1,8 +1,8 @@
-"""The cost of one decision inside the process, without database and HTTP.
+"""Measures the cost of one decision inside the process, without database and HTTP.
 
-Measures the function that the service calls (a driver's ``plan`` with the pipeline of the
-default settings), on columns of a synthetic fleet. Every decision depletes the table for the
-next.
+The measured function is the one that the service calls: a driver's ``plan`` with the pipeline of
+the default settings, on columns of a synthetic fleet. Every decision depletes the table for the
+next one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOGETHER = 1_000
 
 
 class Case(NamedTuple):
-    """A case: a number of hosts, with disks of their own or from pools."""
+    """A case to measure: a number of hosts, with disks of their own or from pools."""
 
     hosts: int
     pools: int = 0
@@ -52,12 +52,12 @@ POOLED = Case(10_000, pools=20)
 
 
 def cases(host_counts: Sequence[int]) -> list[Case]:
-    """Hosts with disks of their own in these numbers, and some without."""
+    """Return one case per number of hosts with their own disks, and some cases without."""
     return [*map(Case, host_counts), POOLED]
 
 
 def measure(host_counts: Sequence[int], decisions: int, repetitions: int) -> Iterator[Figure]:
-    """Median and 99th percentile of single decisions, and of one request of 1,000 servers."""
+    """Measure the median and 99th percentile of single decisions, and requests of 1,000 servers."""
     for case in cases(host_counts):
         singles: list[float] = []
         passes: list[float] = []
@@ -79,7 +79,7 @@ def measure(host_counts: Sequence[int], decisions: int, repetitions: int) -> Ite
 
 
 def table_of(fleet: Fleet) -> HostTable:
-    """The fleet's host table, made without a database."""
+    """Return the fleet's host table, built without a database."""
     table = HostTable()
     for name in CLASSES:
         table.ensure_class(name)
@@ -125,7 +125,7 @@ def _singles(table: HostTable, dice: random.Random, decisions: int) -> list[floa
 
 
 def spec_of(dice: random.Random, count: int) -> RequestSpec:
-    """A request for this many servers of a random size."""
+    """Return a request for this many servers of a random size."""
     amounts = dict(zip(CLASSES, REQUESTS[dice.randrange(len(REQUESTS))], strict=True))
     return RequestSpec(
         amounts=amounts,
@@ -139,9 +139,9 @@ def spec_of(dice: random.Random, count: int) -> RequestSpec:
 
 
 def _plain_pass(table: HostTable, spec: RequestSpec) -> float:
-    """How long one pass over the columns takes that computes the same mask and score.
+    """Return the seconds of one pass over the columns that computes the same mask and score.
 
-    Written in the simplest way that does only this, and picks the first of the best.
+    The pass is written in the simplest way, and picks the first of the best hosts.
     """
     amounts = list(spec.amounts.items())
     scales = [table.greatest(name) for name, _ in amounts]
@@ -163,7 +163,7 @@ _SCHEDULER = scheduler_of(Scheduling())
 
 
 def once(table: HostTable, spec: RequestSpec) -> float:
-    """How long one decision takes, in seconds."""
+    """Return the seconds that one decision takes."""
     started = time.perf_counter()
     made = _SCHEDULER.plan(table, spec)
     took = time.perf_counter() - started

@@ -1,7 +1,7 @@
-"""The cost of pclouds in a decision, for requests with and without one.
+"""Measures the cost of pclouds in a decision, for requests that name one and for plain requests.
 
-Always true: all tables hold the same fleet and decide the same requests in turns, so that
-other load of the machine affects all alike.
+Always true: all tables have the same fleet, and decide the same requests in turns. So other load
+of the machine affects all of them equally.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from innkeeper.domain.ids import HostIndex
 from innkeeper.snapshot.columns import HostTable
 
 HOSTS, PCLOUDS, OF_EACH = 10_000, 500, 10
-"""Half of the hosts are in pclouds of ten."""
+"""The numbers of hosts, of pclouds, and of hosts in each pcloud. Half of the hosts are in one."""
 BLOCK = 50
 MY_AUTOMATIC = 3
 MINE = "mine"
 KINDS = ("none", "plain", "automatic", "named")
-"""No pclouds at all; pclouds, with plain requests; half of them taking plain requests, three of
-them those of the caller's project; and requests that name one."""
+"""The measured kinds: no pclouds at all; pclouds with plain requests; pclouds of which half take
+plain requests, three of them those of the caller's project; and requests that name a pcloud."""
 
 
 def measure(decisions: int, repetitions: int) -> Iterator[Figure]:
-    """Medians by kind, and their ratios to the one without pclouds."""
+    """Measure medians by kind, and their ratios to the median without pclouds."""
     took: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for repetition in range(repetitions):
         tables = {kind: _table(kind) for kind in KINDS}
@@ -35,7 +35,7 @@ def measure(decisions: int, repetitions: int) -> Iterator[Figure]:
             _decide(kind, table, random.Random(repetition), WARM_UPS)
         for block in range(decisions // BLOCK):
             for kind, table in tables.items():
-                # Several in a row, as the table is then in the processor's cache.
+                # Several decisions in a row, so that the table is in the processor's cache.
                 dice = random.Random(f"{repetition} {block}")
                 took[kind] += _decide(kind, table, dice, BLOCK)
     without = median(took["none"])

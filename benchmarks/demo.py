@@ -1,7 +1,7 @@
-"""The story of a first server on a real service: which host it gets, and why.
+"""Demonstrates on a real service which host a server gets, and why.
 
-Starts the program with simulated hosts on a free port, on temporary data, and calls it as any
-client does.
+Starts the program with simulated hosts, temporary data and a free port, and calls it as any client
+does.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Client:
         return json.loads(text) if text else None
 
     def servers(self) -> list[Any]:
-        """All servers, with all their fields."""
+        """Return all servers, with all their fields."""
         path = "/compute/v2.1/servers/detail"
         found: list[Any] = self.call("GET", path, is_printed=False)["servers"]
         return found
 
     def host_count(self) -> int:
-        """The number of hosts; none while the service does not answer."""
+        """Return the number of hosts, or 0 while the service does not answer."""
         path = "/compute/v2.1/os-hypervisors"
         try:
             return len(self.call("GET", path, is_printed=False)["hypervisors"])
@@ -70,7 +70,7 @@ class Client:
 
 @contextmanager
 def started(directory: Path) -> Iterator[Client]:
-    """The service and its agent, until the block ends."""
+    """Run the service and its agent until the block ends."""
     port = free_port()
     words = ["serve", "--auth", "none", "--port", str(port), "--demo-hosts", str(HOSTS)]
     print(f"$ innkeeper {' '.join(words)}\n")
@@ -87,12 +87,12 @@ def started(directory: Path) -> Iterator[Client]:
 
 
 def tell(client: Client) -> None:
-    """Run the whole story."""
-    say(f"{HOSTS} made-up hosts are there. Two flavors, one of which no host can hold:")
+    """Run the whole demonstration."""
+    say(f"There are {HOSTS} simulated hosts. Create two flavors; one is too large for every host:")
     for flavor in (SMALL, GIANT):
         client.call("POST", "/compute/v2.1/flavors", {"flavor": flavor})
 
-    say(f"{SERVERS} at once: they are placed together, each knowing where the others went.")
+    say(f"Boot {SERVERS} servers in one request. Each placement counts for the next one:")
     boot(client, "web", "small", SERVERS)
     wait_until(lambda: all(each["status"] == "ACTIVE" for each in client.servers()))
     show(
@@ -100,7 +100,7 @@ def tell(client: Client) -> None:
         [(each["name"], each["status"], each["OS-EXT-SRV-ATTR:host"]) for each in client.servers()],
     )
 
-    say("Where would the next one go, and why? Asking claims nothing:")
+    say("Where would the next server be placed, and why? An explanation claims nothing:")
     reported = explain(client, "small")
     print(f"  {reported['hosts']} hosts; these are the best:")
     show(
@@ -111,18 +111,18 @@ def tell(client: Client) -> None:
         ],
     )
 
-    say("What one of them holds, as the Placement API tells it:")
+    say("The allocations of one server, from the Placement API:")
     first = client.servers()[0]
     held = client.call("GET", f"/placement/allocations/{first['id']}")["allocations"]
     print(f"  {json.dumps([each['resources'] for each in held.values()])}")
 
-    say("And one that fits nowhere says what was missing:")
+    say("The fault of a server that fits on no host says what was missing:")
     boot(client, "huge", "giant", 1)
     wait_until(lambda: any(each["status"] == "ERROR" for each in client.servers()))
     (huge,) = (each for each in client.servers() if each["name"] == "huge")
     print(f"  {huge['fault']['message']}")
 
-    say("Deleted, all of them; every unit is free again:")
+    say("After all servers are deleted, everything is free again:")
     for each in client.servers():
         path = f"/compute/v2.1/servers/{each['id']}"
         client.call("DELETE", path, is_printed=each is huge)
@@ -133,13 +133,13 @@ def tell(client: Client) -> None:
 
 
 def explain(client: Client, flavor: str) -> Any:
-    """The hosts that a server of this flavor would get."""
+    """Return the hosts that a server of this flavor would get."""
     body = {"server": {"name": "web", "flavorRef": flavor, "imageRef": "", "networks": "none"}}
     return client.call("POST", "/compute/v2.1/os-explain", body)["explanation"]
 
 
 def boot(client: Client, name: str, flavor: str, count: int) -> None:
-    """Boot as many servers of this flavor in one request."""
+    """Boot ``count`` servers of this flavor in one request."""
     wanted: dict[str, Any] = {"name": name, "flavorRef": flavor, "imageRef": "", "networks": "none"}
     if count > 1:
         wanted |= {"min_count": count, "max_count": count}
@@ -147,12 +147,12 @@ def boot(client: Client, name: str, flavor: str, count: int) -> None:
 
 
 def parts(weights: dict[str, float]) -> str:
-    """The weights that each weigher gave."""
+    """Return the weights that each weigher gave."""
     return ", ".join(f"{name} {value:.2f}" for name, value in weights.items())
 
 
 def say(text: str) -> None:
-    """Print one sentence of the story."""
+    """Print one sentence of the demonstration."""
     print(f"\n{text}")
 
 
@@ -164,23 +164,23 @@ def show(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("    " + "  ".join(fitted).rstrip())
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Poll until it is so, for a while."""
-    deadline = time.monotonic() + WITHIN_S
+def wait_until(is_so: Callable[[], bool], within_s: float = WITHIN_S) -> None:
+    """Poll until ``is_so`` returns true, up to a time limit."""
+    deadline = time.monotonic() + within_s
     while not is_so():
         if time.monotonic() > deadline:
-            raise RuntimeError("The story does not go on; the service's log may tell why.")
+            raise RuntimeError("The service made no progress in time. See its log.")
         time.sleep(LOOK_AGAIN_S)
 
 
 def main() -> None:
-    """Run the story once."""
+    """Run the demonstration once."""
     with (
         tempfile.TemporaryDirectory(prefix="innkeeper-demo-") as directory,
         started(Path(directory)) as client,
     ):
         tell(client)
-    print("\nStopped. To go on by yourself: make run")
+    print("\nStopped. To try it yourself: make run")
 
 
 if __name__ == "__main__":

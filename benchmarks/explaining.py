@@ -1,9 +1,9 @@
-"""The cost of recording with each server why it was placed where it is.
+"""Measures the cost of recording with each server why it was placed where it is.
 
-Decided and committed inside this process: groups of boots as the decision thread carries them
-out, one group commit each, with the full record (``full``), with the default record
-(``brief``) and with none (``off``). The kinds take turns on one database, so that its growth
-and the load of the machine affect all alike.
+Groups of boots are decided and committed inside this process, as the writer thread does: each
+group in one commit, with the full record (``full``), the default record (``brief``) or none
+(``off``). The kinds take turns on one database, so that its growth and other load of the machine
+affect all kinds equally.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from innkeeper.domain.ids import ServerId
 from innkeeper.domain.slices import Computing, DecisionWish, Scheduling
 from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Boot
+from innkeeper.random_ids import RandomIds
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.boot.executor import BootExecutor
 
@@ -36,7 +37,7 @@ WARM_UPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The number of rounds, and of boots of each kind in a round."""
+    """Says how many rounds to measure, and how many boots of each kind in a round."""
 
     hosts: int
     rounds: int
@@ -44,7 +45,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """The rates of boots with and without explanations, and the cost of these."""
+    """Measure the rates of boots with and without explanations, and the cost of explanations."""
     filled(directory, Fleet(plan.hosts, allocations=9 * plan.hosts))
     store = store_in(directory)
     try:
@@ -62,9 +63,9 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
 
 
 def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
-    """The seconds of each group, and its processor time, by kind.
+    """Return the seconds and the processor seconds of each group, by kind.
 
-    Both, since a disk that flushes slowly would hide the processor time.
+    Both are returned, because a disk that flushes slowly would hide the processor time.
     """
     executors = {kind: _executor(store, kind) for kind in KINDS}
     dice = random.Random(1)
@@ -72,7 +73,7 @@ def _took(store: Store, plan: Plan) -> dict[str, list[tuple[float, float]]]:
     for turn in range(WARM_UPS + plan.rounds):
         for kind in dice.sample(KINDS, len(KINDS)):
             executor = executors[kind]
-            # Catch up with the other kinds' writes first: that is not measured.
+            # The first boot catches up with the writes of the other kinds, and is not measured.
             carry_out(store, executor, [_step(dice)])
             steps = [_step(dice) for _ in range(plan.group)]
             started_s, busy_since_s = time.perf_counter(), time.thread_time()
@@ -102,7 +103,7 @@ def _step(dice: random.Random) -> PendingCommand:
 
 
 def _request(dice: random.Random, now: datetime) -> BootRequest:
-    server_id = ServerId(wiring.RandomIds().uuid())
+    server_id = ServerId(RandomIds().uuid())
     return BootRequest(
         project_id="mine",
         user_id="me",

@@ -11,7 +11,7 @@ PERCENT = 100
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a run. ``is_rate`` figures are better when higher."""
+    """One figure of a run. A higher value is better if ``is_rate``, and worse otherwise."""
 
     name: str
     value: float
@@ -19,18 +19,18 @@ class Figure:
     is_rate: bool = False
 
     def loss(self, before: float) -> float:
-        """The loss since ``before``, as a share; negative where the figure improved."""
+        """Return the loss since ``before``, as a share of it; negative if the figure improved."""
         if before <= 0 or self.value <= 0:
             return 0.0
         return before / self.value - 1 if self.is_rate else self.value / before - 1
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value."""
+    """Return the median of the values."""
     return statistics.median(values)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The value that ``percent`` of the values do not exceed."""
+    """Return the value that ``percent`` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, len(ordered) * percent // PERCENT)]

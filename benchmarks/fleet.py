@@ -1,7 +1,7 @@
-"""A synthetic cloud in use: hosts of three generations, and consumers that hold part of them.
+"""Builds a synthetic cloud: hosts of three generations, and consumers with allocations on them.
 
-Always true: the same seed and number of hosts give the same hosts and the same amounts, and
-no host is over its capacity.
+Always true: the same seed and number of hosts result in the same hosts and amounts, and no host is
+over its capacity.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SHAPES = ((32, 131_072, 2_000), (64, 262_144, 4_000), (96, 524_288, 8_000))
 """vCPUs, memory and disk of three generations of machines."""
 RATIOS = (4.0, 1.0, 1.0)
 HELD = ((1, 2_048, 20), (2, 4_096, 40), (4, 8_192, 80), (8, 16_384, 160))
-"""The amounts that the initial consumers hold."""
+"""vCPUs, memory and disk of the initial consumers' allocations."""
 OTHERS = "others"
-"""Project and user of those consumers."""
+"""The project and the user of the initial consumers."""
 AGENT_ID = "00000000-0000-4000-8000-000000000001"
 AGENT_NAME = "benchmark"
 FLAVOR_ID = "1"
@@ -36,9 +36,9 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The size of the cloud. ``allocations`` are rows: each consumer has three.
+    """The size of the cloud. ``allocations`` is a number of rows; each consumer has three.
 
-    All hosts have one ``shape`` if it is given.
+    If ``shape`` is given, all hosts have it.
     """
 
     hosts: int
@@ -47,17 +47,17 @@ class Fleet:
     shape: tuple[int, int, int] | None = None
 
     def shapes(self) -> list[tuple[int, int, int]]:
-        """The shape of each host."""
+        """Return the shape of each host."""
         if self.shape is not None:
             return [self.shape] * self.hosts
         dice = random.Random(self.seed)
         return [SHAPES[dice.randrange(len(SHAPES))] for _ in range(self.hosts)]
 
     def holdings(self) -> list[tuple[int, tuple[int, int, int]]]:
-        """Each consumer's host, by index, and amounts. Hosts take turns, so none overflows."""
+        """Return the host index and the amounts of each consumer, evenly distributed over hosts."""
         dice = random.Random(self.seed + 1)
         count = self.allocations // len(CLASSES)
-        assert count * max(each[1] for each in HELD) / self.hosts < SHAPES[0][1]
+        assert count * max(each[1] for each in HELD) <= self.hosts * SHAPES[0][1]
         return [(i % self.hosts, HELD[dice.randrange(len(HELD))]) for i in range(count)]
 
 
@@ -80,15 +80,15 @@ def fill(store: Store, fleet: Fleet, now: datetime) -> None:
 
 
 def host_name(index: int) -> str:
-    """The name of a host."""
+    """Return the name of a host."""
     return f"host-{index:06d}"
 
 
 def insert_rows(store: Store, table: sa.Table, rows: Iterator[dict[str, Any]]) -> None:
     """Write many rows, in transactions of limited size.
 
-    The other nodes of a cluster would apply a single one long after its commit, and readers there
-    would wait for that.
+    The other nodes of a cluster would apply a single large transaction long after its commit, and
+    readers there would wait for it.
     """
     while some := list(islice(rows, ROWS_AT_ONCE)):
         with store.write() as tx:

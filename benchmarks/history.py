@@ -1,4 +1,4 @@
-"""Records of earlier runs, and the losses since the last one on a machine of the same kind."""
+"""Records runs, and finds losses since the last run on a machine of the same kind."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from benchmarks.machine import Machine
 FILE = Path(__file__).parent / "history.jsonl"
 LOSS_MAX = 0.10
 """A figure that is worse by more than this is reported as a loss."""
-WATCHED_ENDINGS = (".rate", ".median", ".of_1000", ".read", ".ratio", ".after")
-"""Tails and start times vary too much from run to run for a comparison."""
+WATCHED_ENDINGS = (".rate", ".median", ".of_1000", ".read", ".ratio", ".after", ".path")
+"""Endings of the names of figures to compare. Tails and start times vary too much between runs."""
 
 
 def record(machine: Machine, figures: Sequence[Figure]) -> dict[str, Any]:
-    """A run as one line of the file."""
+    """Return a run as one record of the file."""
     return {
         "at": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": machine.commit,
@@ -36,17 +36,24 @@ def append(line: dict[str, Any], file: Path = FILE) -> None:
 
 
 def last(kind: str, file: Path = FILE) -> dict[str, Any] | None:
-    """The newest record of a machine of this kind."""
+    """Return the newest record of a machine of this kind, with the newest value of each figure.
+
+    Some records have only a part of the figures. ``commits`` are those of the figures.
+    """
     if not file.exists():
         return None
     lines = file.read_text(encoding="utf-8").splitlines()
     records: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
     mine = [each for each in records if each["kind"] == kind]
-    return mine[-1] if mine else None
+    if not mine:
+        return None
+    figures = {name: value for each in mine for name, value in each["figures"].items()}
+    commits = {name: each["commit"] for each in mine for name in each["figures"]}
+    return {**mine[-1], "figures": figures, "commits": commits}
 
 
 def losses(before: dict[str, Any], figures: Sequence[Figure]) -> Iterator[str]:
-    """One sentence for each watched figure that lost more than the allowed share."""
+    """Yield one sentence for each watched figure that lost more than the allowed share."""
     for each in figures:
         old = before["figures"].get(each.name)
         if old is None or not each.name.endswith(WATCHED_ENDINGS):
@@ -55,5 +62,5 @@ def losses(before: dict[str, Any], figures: Sequence[Figure]) -> Iterator[str]:
         if loss > LOSS_MAX:
             yield (
                 f"{each.name}: {each.value:.4g} {each.unit}, was {old:.4g} {each.unit} at "
-                f"{before['commit']}: {loss:.0%} worse"
+                f"{before['commits'][each.name]}: {loss:.0%} worse"
             )

@@ -1,7 +1,7 @@
-"""Checks the final state of a measured run: without safety a rate is worth nothing.
+"""Checks the final state of a measured run, because the rate of an unsafe run is meaningless.
 
-Always true: the state is checked after the service has stopped, by queries that are written
-here and are not the service's own.
+Always true: the state is checked after the service has stopped, with queries that do not share
+code with the service.
 """
 
 from __future__ import annotations
@@ -43,14 +43,36 @@ SELECT c.uuid, COUNT(a.id), COUNT(DISTINCT a.resource_provider_id)
  GROUP BY c.uuid
 """  # noqa: S608 - a constant of ours
 
+BOOTED = """
+SELECT s.uuid,
+       SUM(CASE WHEN a.resource_provider_id = s.provider_id THEN 1 ELSE 0 END),
+       SUM(CASE WHEN a.resource_provider_id = s.provider_id THEN 0
+                WHEN p.parent_provider_id = s.provider_id AND a.used = 1 THEN 0
+                ELSE 1 END)
+  FROM servers s
+  LEFT JOIN allocations a ON a.consumer_id = s.uuid
+  LEFT JOIN resource_providers p ON p.id = a.resource_provider_id
+ WHERE s.deleted_at IS NULL
+ GROUP BY s.uuid
+"""
+LEASED = f"""
+SELECT l.uuid, COUNT(DISTINCT r.id),
+       CASE WHEN SUM(h.units) BETWEEN r.hosts_min AND r.hosts_max THEN 1 ELSE 0 END
+  FROM leases l
+  LEFT JOIN reservations r ON r.lease_id = l.id
+  LEFT JOIN holds h ON h.reservation_id = r.id
+ WHERE l.user_id <> '{OTHERS}'
+ GROUP BY l.uuid, r.hosts_min, r.hosts_max
+"""  # noqa: S608 - a constant of ours
+
 
 class Unsafe(Exception):
-    """The final state breaks an invariant; the run's figures are worth nothing."""
+    """The final state violates an invariant, so the run's figures are meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of acknowledged object; each must be found as ``expected``."""
+    """One kind of acknowledged object; ``expected`` is the row of each object without its id."""
 
     word: str
     query: str
@@ -59,6 +81,10 @@ class Kind:
 
 SERVERS = Kind("server", PLACED, (CLASSES_HELD, 1, 1))
 CONSUMERS = Kind("consumer", HELD, (CLASSES_HELD, 1))
+LEASED_SERVERS = Kind("server", BOOTED, (CLASSES_HELD, 0))
+"""Servers with their amounts on their own host, and nothing elsewhere except a slot there."""
+LEASES = Kind("lease", LEASED, (1, 1))
+"""Leases with one reservation, which has as many units as it asked for."""
 
 
 def judge(directory: Path, acknowledged: Sequence[str]) -> None:
@@ -72,8 +98,13 @@ def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
 
 
 def judge_both(directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]) -> None:
-    """Check a database with booted servers, and with claims on the same hosts."""
+    """Raise :class:`Unsafe` unless exactly these servers and claims exist, on the same hosts."""
     _judge(directory, url, {SERVERS: servers, CONSUMERS: [*servers, *claims]})
+
+
+def judge_leases(directory: Path, leases: Sequence[str], servers: Sequence[str]) -> None:
+    """Raise :class:`Unsafe` unless exactly these measured leases and servers exist."""
+    _judge(directory, None, {LEASES: leases, LEASED_SERVERS: servers})
 
 
 def _judge(directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequence[str]]) -> None:
@@ -92,10 +123,10 @@ def _judge(directory: Path, url: str | None, acknowledged: Mapping[Kind, Sequenc
 
 
 def problems(store: Store, acknowledged: Mapping[Kind, Sequence[str]]) -> Iterator[str]:
-    """The violations in a database with exactly these acknowledgements, in words."""
+    """Yield the violations in a database with exactly these acknowledgements, in words."""
     with store.read() as tx:
         for host, class_id, used in tx.execute(sa.text(OVERSOLD)):
-            yield f"{host} has sold {used} of class {class_id}, more than it has."
+            yield f"Host {host} has allocations of {used} of class {class_id}, over its capacity."
         for kind, uuids in acknowledged.items():
             found = {uuid: tuple(rest) for uuid, *rest in tx.execute(sa.text(kind.query))}
             yield from _differences(kind, uuids, found)
@@ -109,7 +140,7 @@ def _differences(
         yield f"One {kind.word} was acknowledged twice."
     for uuid in acknowledged:
         if found.get(uuid) != kind.expected:
-            yield f"The {kind.word} {uuid} was acknowledged, and holds {found.get(uuid)}."
+            yield f"The {kind.word} {uuid} was acknowledged, but its row is {found.get(uuid)}."
     extra = len(found.keys() - known)
     if extra:
         yield f"{extra} {kind.word}s exist without an acknowledgement."

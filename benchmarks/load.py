@@ -1,9 +1,9 @@
-"""The load: clients that send one request after the other, each on its own connection.
+"""Generates the load: clients that send requests in sequence, each on its own connection.
 
-Run as a process of its own (``python -m benchmarks.load``), with as little between the socket
-and the clock as Python allows, since it shares the machine with the service. While boots are
-answered, Linux runs it on the processor of the thread that sends the answers. A closed loop:
-a client sends its next request after the last one's answer.
+The load runs in a separate process (``python -m benchmarks.load``). It does little work for each
+response, because it shares the machine with the service. While boots are answered, Linux runs it
+on the processor of the thread that sends the responses. It is a closed loop: a client sends its
+next request once the last one is answered.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import uvloop
 HEAD_END = b"\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 MARK = b"@@@@@@@@"
-"""In a path or a body: replaced by the request's number, padded to one length."""
+"""A placeholder in a path or a body for the request's number, padded to a fixed length."""
 NEW_UUID = b"eeeeeeee-eeee-4eee-8eee-eeeeeeeeeeee"
-"""In a path: replaced by a random UUID, a new one for each request."""
+"""A placeholder in a path for a new random UUID for each request."""
 PICK = b"dddddddd-dddd-4ddd-8ddd-dddddddddddd"
-"""In a path or a body: replaced by a random one of the given UUIDs."""
+"""A placeholder in a path or a body for a random one of the given UUIDs."""
 STRAY_ANSWERS_KEPT = 5
 
 
@@ -60,7 +60,7 @@ class Maker:
         self.new_uuid = ""
 
     def make(self, number: int) -> bytes:
-        """The next request; ``new_uuid`` is the one generated for it, if any."""
+        """Return the next request; ``new_uuid`` is the UUID generated for it, if any."""
         made = self._pattern
         if self._has_mark:
             made = made.replace(MARK, b"%08d" % number)
@@ -94,7 +94,7 @@ class Client(asyncio.Protocol):
         self._send()
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of an answer; after the whole answer, send the next request."""
+        """Receive a part of a response; after the whole response, send the next request."""
         received = self._received
         received += data
         if not self._whole:
@@ -116,7 +116,7 @@ class Client(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end, expected or not; a missing answer is counted as status 0."""
+        """Finish, expected or not; a missing answer is counted as status 0."""
         if not self._transport.is_closing() or exc is not None:
             self._tally.statuses[0] = self._tally.statuses.get(0, 0) + 1
         if not self._done.done():
@@ -145,7 +145,7 @@ class Client(asyncio.Protocol):
 
 
 async def run(port: int, clients: int, seconds: float, make_client: Callable[..., Client]) -> Tally:
-    """Keep ``clients`` busy for so long; every sent request is also answered."""
+    """Keep ``clients`` clients busy for ``seconds``; waits for the response to every request."""
     loop = asyncio.get_running_loop()
     tally = Tally(stop_at=time.perf_counter() + seconds)
     dones = [loop.create_future() for _ in range(clients)]
@@ -156,7 +156,7 @@ async def run(port: int, clients: int, seconds: float, make_client: Callable[...
 
 
 def request_head(port: int, method: str, path: str, headers: dict[str, str], length: int) -> bytes:
-    """Method, path and headers as the stock client sends them."""
+    """Return the request line and the headers as the stock client sends them."""
     lines = [
         f"{method} {path} HTTP/1.1",
         f"Host: 127.0.0.1:{port}",
@@ -185,7 +185,7 @@ def _summary(tally: Tally, took_s: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run once with the JSON from standard input, and print the results as JSON."""
+    """Read the request pattern as JSON from the standard input, run it, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--clients", type=int, required=True)

@@ -1,7 +1,7 @@
-"""How long a service takes to read its host table from SQLite, and to be ready.
+"""Measures how long a service takes to read its host table from SQLite, and to become ready.
 
-Measured twice: inside this process, for the reading alone, and with a real service from its
-start to its first success at ``/readyz``.
+The reading alone is measured inside this process. A real service is measured from its start to its
+first success at ``/readyz``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALLOCATIONS_PER_HOST = 10
 
 
 def measure(directory: Path, host_count: int, repetitions: int) -> Iterator[Figure]:
-    """Times of reading and of starting, and the memory of the started service."""
+    """Measure the times of reading and of starting, and the memory of the started service."""
     fleet = Fleet(host_count, allocations=ALLOCATIONS_PER_HOST * host_count)
     filled(directory, fleet)
     took = [_read_s(directory, host_count) for _ in range(repetitions)]

@@ -1,6 +1,6 @@
-"""The machine, the program and the database of the figures, without which these mean nothing.
+"""Describes the machine, the program and the database of a run, which its figures depend on.
 
-Always true: nothing here names a path, a user or an address; records can be published.
+Always true: a description contains no path, user or address, so records can be published.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLUSH_BYTES = 8192
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine of a run's figures."""
+    """The machine on which a run's figures were measured."""
 
     cpu: str
     cores: int
@@ -40,16 +40,16 @@ class Machine:
     sqlite: str
     commit: str
     flush_us: float
-    """Median time of writing a little and flushing it to the disk. A durable write cannot be
-    faster; where it is a few microseconds, the disk acknowledges without writing."""
+    """Median microseconds to write a little and flush it to the disk. A durable write cannot be
+    faster. If it is only a few microseconds, the disk acknowledges without writing."""
 
     @property
     def kind(self) -> str:
-        """Runs are compared only between machines of the same kind."""
+        """The kind of machine; only runs on machines of the same kind are compared."""
         return f"{self.cpu}, {self.cores} cores, Python {self.python}"
 
     def facts(self) -> dict[str, Any]:
-        """The fields of a record."""
+        """Return the fields of a record."""
         return asdict(self)
 
 
@@ -70,7 +70,7 @@ def look(directory: Path) -> Machine:
 
 
 def database_settings(store: Store) -> dict[str, str]:
-    """The settings for durability and speed, as the product's connections have them."""
+    """Return the settings for durability and speed that the service's connections use."""
     names = ("journal_mode", "synchronous", "foreign_keys", "cache_size", "wal_autocheckpoint")
     with store.read() as tx:
         return {name: str(tx.execute(sa.text(f"PRAGMA {name}")).scalar()) for name in names}
@@ -106,7 +106,7 @@ def _commit() -> str:
 
 
 def flush_us(directory: Path) -> float:
-    """The median time of writing a little to a file there and flushing it to the disk."""
+    """Return the median microseconds to write a little to a file there and flush it to the disk."""
     took: list[float] = []
     with tempfile.NamedTemporaryFile(dir=directory) as file:
         for _ in range(FLUSHES):

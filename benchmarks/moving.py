@@ -1,9 +1,9 @@
-"""``python -m benchmarks.moving``: the duration of ``innkeeper placement-import``.
+"""``python -m benchmarks.moving``: measures the duration of ``innkeeper placement-import``.
 
-The source is OpenStack's own service as the tests start it, with SQLite and the standard
-library's HTTP server. A real one answers faster or slower, and an import mostly waits for its
-answers. The target is the real program with an empty database. Everything runs on this
-machine, at the same time.
+The source is OpenStack's own service as the tests start it, with SQLite and the standard library's
+HTTP server. An import mostly waits for the source, and a production service may respond faster or
+slower. The target is the real program with an empty database. Everything runs on this machine, at
+the same time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SERVER_HOLDS = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 40}
 
 
 def fill(source: Original, hosts: int, servers: int) -> None:
-    """Create hosts, and servers that hold three classes of one host each."""
+    """Create hosts, and servers that each have allocations of three classes on one host."""
     uuids = [str(uuid.uuid4()) for _ in range(hosts)]
     for number, each in enumerate(uuids):
         send(source, "POST", "/resource_providers", {"uuid": each, "name": f"host-{number}"})
@@ -64,7 +64,7 @@ def send(source: Original, method: str, path: str, body: Any) -> None:
 
 
 def measured(words: list[str]) -> float:
-    """The seconds of the command, which must find both equal at its end."""
+    """Run the command, and return its seconds; it must find both sides equal."""
     begun = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "innkeeper.main", "placement-import", *words],

@@ -1,24 +1,25 @@
-"""The results of a run as Markdown tables for a page."""
+"""Formats the results of a run as Markdown tables for a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks import lease_report, zone_report
 from benchmarks.deciding import Case
-from benchmarks.figures import Figure
 from benchmarks.machine import Machine
+from benchmarks.tables import Found, at_most, shown, table, verdict
 
 RATIO_MIN = 0.4
 RATIO_OF = "boot.10000.16"
-"""Boots compared with empty requests, with as many hosts and clients."""
+"""The figures whose ratio to empty requests has a target: boots with 10,000 hosts, 16 clients."""
 TAIL_MAX = 8.0
-"""A boot's 99th percentile, in medians."""
+"""The maximum of a boot's 99th percentile divided by its median."""
 DECISIONS_MAX_US = {10_000: 60.0, 100_000: 600.0}
 PASSES_MAX = 3.0
-"""A decision, in plain passes over the columns."""
+"""The maximum time of a decision divided by that of a plain pass over the columns."""
 EXPLAINED_MAX = 1.1
-"""A boot with its decision recorded, in boots without."""
+"""The maximum cost of a boot with a recorded decision divided by that of a boot without one."""
 TOGETHER_AT = 10_000
 TOGETHER_MAX_MS = {"decision.%d.of_1000": 30.0, "together.%d.median": 400.0}
 LOAD_AT = 100_000
@@ -26,10 +27,10 @@ LOAD_MAX = {"load.%d.read": 5.0, "memory.%d.start": 600.0}
 CLAIMS_MIN = 1_500.0
 SEARCH_AT = 10_000
 SEARCH_MAX_MS = {"1": 2.0, "1000": 15.0}
-"""The longest median of a search for candidates among flat providers, by its limit."""
+"""The maximum median of a search for candidates among flat providers, in ms, by its limit."""
 CONFLICTS_AT = 10_000
 CONFLICTS_MAX = 1.0
-"""Percent of writes through several processes that may conflict."""
+"""The maximum percentage of conflicts among writes through several processes."""
 
 DEDICATED = {
     "none": "none",
@@ -38,16 +39,14 @@ DEDICATED = {
     "named": "500, one named",
 }
 DEDICATED_MAX = 1.1
-"""A decision with 500 pclouds, in decisions without any."""
+"""The maximum time of a decision with 500 pclouds divided by that of one without pclouds."""
 
 BEGIN = "<!-- figures: make bench writes them -->"
 END = "<!-- end of the figures -->"
 
-Found = Mapping[str, Figure]
-
 
 def head(machine: Machine, database: Mapping[str, str], command: str) -> str:
-    """The machine, the program and the command of the figures."""
+    """Describe the machine, the program and the command of the figures."""
     libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
     settings = ", ".join(f"{name}={value}" for name, value in database.items())
     return "\n".join(
@@ -65,77 +64,77 @@ def head(machine: Machine, database: Mapping[str, str], command: str) -> str:
 
 
 def deciding(found: Found, cases: Iterable[Case]) -> str:
-    """Decisions inside the process."""
+    """Return the table of decisions inside the process."""
     rows = [
         (
             case.label,
-            _of(found, f"{case.name}.median", ".0f"),
-            _of(found, f"{case.name}.p99", ".0f"),
-            _of(found, f"{case.name}.plain.median", ".0f"),
-            _of(found, f"{case.name}.of_1000", ".1f"),
+            shown(found, f"{case.name}.median", ".0f"),
+            shown(found, f"{case.name}.p99", ".0f"),
+            shown(found, f"{case.name}.plain.median", ".0f"),
+            shown(found, f"{case.name}.of_1000", ".1f"),
         )
         for case in cases
     ]
     names = ("hosts", "median us", "p99 us", "plain pass us", "1,000 servers at once, ms")
-    return _table(names, rows)
+    return table(names, rows)
 
 
 def dedicating(found: Found, variants: Iterable[str]) -> str:
-    """Decisions with and without pclouds."""
+    """Return the table of decisions with and without pclouds."""
     rows = [
         (
             DEDICATED[wanted],
-            _of(found, f"dedicated.{wanted}.median", ".0f"),
-            _of(found, f"dedicated.{wanted}.p99", ".0f"),
-            _of(found, f"dedicated.{wanted}.share", ".3f"),
+            shown(found, f"dedicated.{wanted}.median", ".0f"),
+            shown(found, f"dedicated.{wanted}.p99", ".0f"),
+            shown(found, f"dedicated.{wanted}.share", ".3f"),
         )
         for wanted in variants
     ]
-    return _table(("pclouds", "median us", "p99 us", "time beside none"), rows)
+    return table(("pclouds", "median us", "p99 us", "time beside none"), rows)
 
 
 def together(found: Found, hosts: Iterable[int]) -> str:
-    """One request for 1,000 servers, from its sending to its answer."""
+    """Return the table of single requests for 1,000 servers, from request to answer."""
     rows = [
         (
             f"{each:,}",
-            _of(found, f"together.{each}.median", ",.0f"),
-            _of(found, f"together.{each}.longest", ",.0f"),
+            shown(found, f"together.{each}.median", ",.0f"),
+            shown(found, f"together.{each}.longest", ",.0f"),
         )
         for each in hosts
     ]
-    return _table(("hosts", "median ms", "longest ms"), rows)
+    return table(("hosts", "median ms", "longest ms"), rows)
 
 
 def explaining(found: Found, hosts: int) -> str:
-    """Boots with and without recorded decisions."""
+    """Return the table of boots with and without recorded decisions."""
     rows = [
         (
             wanted,
-            _of(found, f"explanations.{hosts}.{wanted}.rate", ",.0f"),
-            _of(found, f"explanations.{hosts}.{wanted}.busy", ".0f"),
-            _of(found, f"explanations.{hosts}.{wanted}.share", ".3f"),
+            shown(found, f"explanations.{hosts}.{wanted}.rate", ",.0f"),
+            shown(found, f"explanations.{hosts}.{wanted}.busy", ".0f"),
+            shown(found, f"explanations.{hosts}.{wanted}.share", ".3f"),
         )
         for wanted in ("off", "brief", "full")
     ]
-    return _table(
+    return table(
         ("`explain_decisions`", "boots/s", "processor, us per boot", "time beside off"), rows
     )
 
 
 def loading(found: Found, hosts: int) -> str:
-    """Reading the host table, and starting."""
+    """Return the table of reading the host table, and of starting."""
     rows = [
         (
             f"{hosts:,}",
             f"{10 * hosts:,}",
-            _of(found, f"load.{hosts}.read", ".2f"),
-            _of(found, f"load.{hosts}.start", ".2f"),
-            _of(found, f"memory.{hosts}.start", ".0f"),
+            shown(found, f"load.{hosts}.read", ".2f"),
+            shown(found, f"load.{hosts}.start", ".2f"),
+            shown(found, f"memory.{hosts}.start", ".0f"),
         )
     ]
     names = ("hosts", "allocations", "reading, s", "start to ready, s", "resident, MB")
-    return _table(names, rows)
+    return table(names, rows)
 
 
 def serving(
@@ -145,63 +144,63 @@ def serving(
     clients: Sequence[int],
     words: tuple[str, str] = ("hosts", "boots/s"),
 ) -> str:
-    """Requests over HTTP. ``words`` describe the setup and the request."""
+    """Return the table of requests over HTTP. ``words`` name the setup and the request."""
     rows = [
         (
             f"{each:,}",
             str(count),
-            _of(found, f"empty.{each}.{count}.{kind}.rate", ",.0f"),
-            _of(found, f"empty.{each}.{count}.{kind}.median", ".2f"),
-            _of(found, f"empty.{each}.{count}.{kind}.p99", ".2f"),
-            _of(found, f"{kind}.{each}.{count}.rate", ",.0f"),
-            _of(found, f"{kind}.{each}.{count}.median", ".2f"),
-            _of(found, f"{kind}.{each}.{count}.p99", ".2f"),
-            _of(found, f"{kind}.{each}.{count}.ratio", ".2f"),
+            shown(found, f"empty.{each}.{count}.{kind}.rate", ",.0f"),
+            shown(found, f"empty.{each}.{count}.{kind}.median", ".2f"),
+            shown(found, f"empty.{each}.{count}.{kind}.p99", ".2f"),
+            shown(found, f"{kind}.{each}.{count}.rate", ",.0f"),
+            shown(found, f"{kind}.{each}.{count}.median", ".2f"),
+            shown(found, f"{kind}.{each}.{count}.p99", ".2f"),
+            shown(found, f"{kind}.{each}.{count}.ratio", ".2f"),
         )
         for each in hosts
         for count in clients
     ]
     names = (words[0], "clients", "empty/s", "median ms", "p99 ms")
-    return _table((*names, words[1], "median ms", "p99 ms", "ratio"), rows)
+    return table((*names, words[1], "median ms", "p99 ms", "ratio"), rows)
 
 
 def searching(
     found: Found, shapes: Iterable[str], hosts: Sequence[int], limits: Sequence[str]
 ) -> str:
-    """Searches for allocation candidates over HTTP."""
+    """Return the table of searches for allocation candidates over HTTP."""
     rows = [
         (
             shape,
             f"{each:,}",
             limit,
-            _of(found, f"candidates.{shape}.{each}.{limit}.median", ",.2f"),
-            _of(found, f"candidates.{shape}.{each}.{limit}.p99", ",.2f"),
-            _of(found, f"candidates.{shape}.{each}.{limit}.size", ",.1f"),
+            shown(found, f"candidates.{shape}.{each}.{limit}.median", ",.2f"),
+            shown(found, f"candidates.{shape}.{each}.{limit}.p99", ",.2f"),
+            shown(found, f"candidates.{shape}.{each}.{limit}.size", ",.1f"),
         )
         for shape in shapes
         for each in hosts
         for limit in limits
     ]
-    return _table(("providers", "hosts", "limit", "median ms", "p99 ms", "answer, kB"), rows)
+    return table(("providers", "hosts", "limit", "median ms", "p99 ms", "answer, kB"), rows)
 
 
 def reading(found: Found, shapes: Iterable[str], hosts: Sequence[int]) -> str:
-    """The first search, which reads all providers, and the memory after all of them."""
+    """Return the table of the first search, which reads all providers, and the final memory."""
     rows = [
         (
             shape,
             f"{each:,}",
-            _of(found, f"candidates.{shape}.{each}.first", ".2f"),
-            _of(found, f"memory.{each}.{shape}.after", ".0f"),
+            shown(found, f"candidates.{shape}.{each}.first", ".2f"),
+            shown(found, f"memory.{each}.{shape}.after", ".0f"),
         )
         for shape in shapes
         for each in hosts
     ]
-    return _table(("providers", "hosts", "first search, s", "resident after, MB"), rows)
+    return table(("providers", "hosts", "first search, s", "resident after, MB"), rows)
 
 
 def servers(versions: Iterable[str], flush_us: float) -> str:
-    """The database servers of the figures."""
+    """Describe the database servers of the figures."""
     return "\n".join(
         (
             "```text",
@@ -214,67 +213,69 @@ def servers(versions: Iterable[str], flush_us: float) -> str:
 
 
 def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int]]) -> str:
-    """One kind of request; each row is a database, and numbers of hosts and processes."""
+    """Return the table of one kind of request, by database, number of hosts and of processes."""
     made = [
         (
             server,
             f"{hosts:,}",
             str(processes),
-            _of(found, f"{name}.empty.rate", ",.0f"),
-            _of(found, f"{name}.{kind}.rate", ",.0f"),
-            _of(found, f"{name}.{kind}.median", ".1f"),
-            _of(found, f"{name}.{kind}.p99", ".1f"),
-            _of(found, f"{name}.{kind}.ratio", ".2f"),
-            _of(found, f"{name}.{kind}.steps", ".1f"),
-            _of(found, f"{name}.{kind}.conflicts", ".2f"),
+            shown(found, f"{name}.empty.rate", ",.0f"),
+            shown(found, f"{name}.{kind}.rate", ",.0f"),
+            shown(found, f"{name}.{kind}.median", ".1f"),
+            shown(found, f"{name}.{kind}.p99", ".1f"),
+            shown(found, f"{name}.{kind}.ratio", ".2f"),
+            shown(found, f"{name}.{kind}.steps", ".1f"),
+            shown(found, f"{name}.{kind}.conflicts", ".2f"),
         )
         for server, hosts, processes in rows
         for name in [f"several.{server}.{hosts}.{processes}"]
     ]
     names = ("on", "hosts", "processes", "empty/s", f"{kind}s/s", "median ms", "p99 ms")
-    return _table((*names, "ratio", f"{kind}s per commit", "conflicts, %"), made)
+    return table((*names, "ratio", f"{kind}s per commit", "conflicts, %"), made)
 
 
 def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:
-    """Resident memory of the serving process around the runs."""
+    """Return the table of the service's resident memory before and after the runs."""
     rows = [
         (
             f"{each:,}",
-            _of(found, f"memory.{each}.{kind}.before", ".0f"),
-            _of(found, f"memory.{each}.{kind}.after", ".0f"),
+            shown(found, f"memory.{each}.{kind}.before", ".0f"),
+            shown(found, f"memory.{each}.{kind}.after", ".0f"),
         )
         for each in hosts
     ]
-    return _table(("hosts", "resident before, MB", "after, MB"), rows)
+    return table(("hosts", "resident before, MB", "after, MB"), rows)
 
 
 def targets(found: Found) -> Iterable[str]:
-    """Each target, its result, and whether the result meets it."""
+    """Yield each target, its result, and whether the result meets it."""
     yield from _boots(found)
     for hosts, most in DECISIONS_MAX_US.items():
-        yield from _at_most(found, f"decision.{hosts}.median", most)
-        yield from _at_most(
+        yield from at_most(found, f"decision.{hosts}.median", most)
+        yield from at_most(
             found, f"decision.{hosts}.median", PASSES_MAX, f"decision.{hosts}.plain.median"
         )
     for name, most in TOGETHER_MAX_MS.items():
-        yield from _at_most(found, name % TOGETHER_AT, most)
-    yield from _at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
+        yield from at_most(found, name % TOGETHER_AT, most)
+    yield from at_most(found, f"explanations.{TOGETHER_AT}.brief.share", EXPLAINED_MAX)
     for wanted in ("plain", "named"):
-        yield from _at_most(found, f"dedicated.{wanted}.share", DEDICATED_MAX)
+        yield from at_most(found, f"dedicated.{wanted}.share", DEDICATED_MAX)
+    yield from lease_report.targets(found)
     for name, most in LOAD_MAX.items():
-        yield from _at_most(found, name % LOAD_AT, most)
+        yield from at_most(found, name % LOAD_AT, most)
     rates = [each for each in found.values() if each.name.startswith("claim.")]
     rates = [each for each in rates if each.name.endswith(".rate")]
     if rates:
         best = max(rates, key=lambda each: each.value)
         is_met = best.value >= CLAIMS_MIN
-        yield _verdict(f"claims per second {best.name}", best.value, CLAIMS_MIN, is_met)
+        yield verdict(f"claims per second {best.name}", best.value, CLAIMS_MIN, is_met)
     for limit, most in SEARCH_MAX_MS.items():
         search = found.get(f"candidates.flat.{SEARCH_AT}.{limit}.median")
         if search is not None:
             what = f"ms per search at {SEARCH_AT:,} flat hosts, limit {limit}"
-            yield _verdict(what, search.value, most, search.value <= most)
+            yield verdict(what, search.value, most, search.value <= most)
     yield from _conflicts(found)
+    yield from zone_report.targets(found)
 
 
 def _conflicts(found: Found) -> Iterable[str]:
@@ -287,24 +288,14 @@ def _conflicts(found: Found) -> Iterable[str]:
     if shares:
         worst = max(shares, key=lambda each: each.value)
         what = f"{worst.name}, the most of all, {worst.unit}"
-        yield _verdict(what, worst.value, CONFLICTS_MAX, worst.value <= CONFLICTS_MAX)
+        yield verdict(what, worst.value, CONFLICTS_MAX, worst.value <= CONFLICTS_MAX)
 
 
 def _boots(found: Found) -> Iterable[str]:
     ratio = found.get(f"{RATIO_OF}.ratio")
     if ratio is not None:
-        yield _verdict(ratio.name, ratio.value, RATIO_MIN, ratio.value >= RATIO_MIN)
-    yield from _at_most(found, f"{RATIO_OF}.p99", TAIL_MAX, f"{RATIO_OF}.median")
-
-
-def _at_most(found: Found, name: str, most: float, beside: str | None = None) -> Iterable[str]:
-    """Whether a figure is small enough, by itself or divided by another."""
-    figure, other = found.get(name), found.get(beside or name)
-    if figure is None or other is None:
-        return
-    value = figure.value if beside is None else figure.value / other.value
-    what = f"{name}, {figure.unit}" if beside is None else f"{name} / {beside}"
-    yield _verdict(what, value, most, value <= most)
+        yield verdict(ratio.name, ratio.value, RATIO_MIN, ratio.value >= RATIO_MIN)
+    yield from at_most(found, f"{RATIO_OF}.p99", TAIL_MAX, f"{RATIO_OF}.median")
 
 
 def put_into(page: Path, blocks: Sequence[str]) -> None:
@@ -312,26 +303,6 @@ def put_into(page: Path, blocks: Sequence[str]) -> None:
     before, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, other_mark, after = rest.partition(END)
     if not (mark and other_mark):
-        raise ValueError(f"{page} has no place for figures.")
+        raise ValueError(f"{page} has no marks for the figures.")
     text = "\n\n".join((before + BEGIN, *blocks, END + after))
     page.write_text(text, encoding="utf-8")
-
-
-def _verdict(what: str, value: float, aim: float, is_met: bool) -> str:
-    return f"{'met   ' if is_met else 'MISSED'} {what}: {value:.3g}, aim {aim:g}"
-
-
-def _of(found: Found, name: str, form: str) -> str:
-    figure = found.get(name)
-    return "" if figure is None else format(figure.value, form)
-
-
-def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[column]) for line in (names, *rows)) for column in range(len(names))]
-
-    def line(cells: Sequence[str]) -> str:
-        fitted = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-        return "| " + " | ".join(fitted) + " |"
-
-    ruler = "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|"
-    return "\n".join((line(names), ruler, *(line(row) for row in rows)))

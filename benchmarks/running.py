@@ -1,4 +1,4 @@
-"""Services as processes of their own: filled, started, watched, stopped."""
+"""Fills, starts, watches and stops services, each in a separate process."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SETTINGS = {
     "INNKEEPER_QUOTA_RAM": UNLIMITED,
 }
 ALIVE_WITHOUT_AGENT = {
-    # Without an agent there are no heartbeats; the fleet's hosts were up when it was made.
+    # Without an agent there are no heartbeats. The fleet's hosts were up when they were created.
     "INNKEEPER_SERVICE_DOWN_TIME_S": A_DAY_S,
     "INNKEEPER_ORDER_TIMEOUT_S": A_DAY_S,
 }
 LOG = "service.log"
 SOCKETS = Path("/proc/net/tcp")
-"""One line per socket: number, own address, other address, state, and more."""
+"""A file with one line per socket: number, local address, remote address, state, and more."""
 LISTENING = "0A"
 
 
@@ -51,26 +51,34 @@ class Started:
     ready_after_s: float
 
     def resident_mb(self) -> float:
-        """The memory of the process that is in use now."""
+        """Return the memory of the process that is in use now."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
-        raise AssertionError("Linux tells every process's memory")
+        raise AssertionError("Linux reports the memory of every process")
+
+    def busy_s(self) -> float:
+        """Return the processor time of all threads that the process has now."""
+        found_ns = 0
+        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+            # A file with three numbers: nanoseconds on a processor, nanoseconds of waiting, turns.
+            found_ns += int((thread / "schedstat").read_text().split()[0])
+        return found_ns / 1e9
 
 
 def database_at(url: str | None) -> dict[str, str]:
-    """The setting of a database that is not in the data directory."""
+    """Return the setting for a database that is not in the data directory."""
     return {} if url is None else {"INNKEEPER_DATABASE_URL": url}
 
 
 def store_in(directory: Path, url: str | None = None) -> Store:
-    """The store of a service with this data directory, and this database if it is elsewhere."""
+    """Open the store of a service with this data directory, or with the database at ``url``."""
     overrides = {"data_dir": str(directory), "database_url": url}
     return wiring.open_store(load(None, environ={}, overrides=overrides))
 
 
 def filled(directory: Path, fleet: Fleet, url: str | None = None) -> None:
-    """Make a fresh database that holds the fleet."""
+    """Create a new database with the fleet."""
     store = store_in(directory, url)
     try:
         fleets.fill(store, fleet, wiring.now())
@@ -84,7 +92,7 @@ def started(
 ) -> Iterator[Started]:
     """Serve the database in ``directory`` until the block ends, with this many processes.
 
-    The log goes to a file beside it: writing it is part of the measurement.
+    The log is written to a file in that folder, because writing it is part of the measurement.
     """
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.served", "serve", "--auth", "none"]
@@ -114,7 +122,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    """A port without a listener."""
+    """Return a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
@@ -123,7 +131,7 @@ def free_port() -> int:
 def _wait_ready(process: subprocess.Popen[bytes], port: int, log: Path, workers: int) -> None:
     deadline = time.perf_counter() + START_WITHIN_S
     while time.perf_counter() < deadline and process.poll() is None:
-        # Each worker listens on a socket of its own, once it is ready.
+        # Each worker listens on a separate socket once it is ready.
         if _listeners(port) == workers and _is_ready(port):
             return
         time.sleep(LOOK_AGAIN_S)
@@ -132,7 +140,7 @@ def _wait_ready(process: subprocess.Popen[bytes], port: int, log: Path, workers:
 
 
 def _listeners(port: int) -> int:
-    """How many sockets listen on a port of this machine."""
+    """Return the number of sockets that listen on a port of this machine."""
     lines = [line.split() for line in SOCKETS.read_text().splitlines()[1:]]
     end = f":{port:04X}"
     return sum(words[1].endswith(end) and words[3] == LISTENING for words in lines)

@@ -1,9 +1,9 @@
-"""Allocation candidates as a client gets them: one search after the other, over HTTP.
+"""Measures searches for allocation candidates, in sequence and over HTTP.
 
-Flat providers have all classes themselves. Nested ones are machines with disks, two NUMA nodes
-with processors and memory, and two devices at each node. There a candidate takes processors,
-memory and a device of the same node. They are written into the database before the service
-starts, partly in use.
+Flat providers have all classes themselves. Nested providers are machines with disks, two NUMA
+nodes with processors and memory, and two devices at each node. A candidate of a nested provider
+has processors, memory and a device of the same node. All providers are written into the database
+before the service starts, and are partly in use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SEED = 2026
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The amount of work to measure."""
+    """Says how much work to measure."""
 
     host_counts: Sequence[int]
     seconds: float
@@ -79,7 +79,7 @@ MACHINES = {
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Latencies of searches, and the memory of the service, by kind of provider and limit."""
+    """Measure latencies of searches and the service's memory, by kind of provider and limit."""
     for shape, machine in MACHINES.items():
         for hosts in plan.host_counts:
             place = directory / f"{shape}-{hosts}"
@@ -108,7 +108,7 @@ def _search(shape: str, limit: str) -> Question:
 
 
 def fill(store: Store, machine: Sequence[Part], count: int, now: datetime) -> None:
-    """Write so many machines into a fresh store, each with a few consumers."""
+    """Write ``count`` machines into a new store, each with a few consumers."""
     dice = random.Random(SEED)
     moments = {"created_at": now, "updated_at": now}
     classes = placement.resource_classes
@@ -141,7 +141,7 @@ def _uuid(dice: random.Random) -> uuid.UUID:
 
 
 def _ids(machine: Sequence[Part], number: int) -> dict[str, int]:
-    """Row ids of one machine's providers by their positions in it."""
+    """Return the row ids of one machine's providers, by their names in it."""
     first = number * len(machine) + 1
     return {part.name: first + index for index, part in enumerate(machine)}
 

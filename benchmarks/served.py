@@ -1,9 +1,9 @@
-"""The measured service: the real program, with one more route that does nothing.
+"""The measured service: the real program, with an additional route that does nothing.
 
-It takes the program's commands; the workers of a service with several are this program too.
-The empty route passes through the whole shell as every other does (token, version, policy,
-body, schema, answer, metrics, log), under the policy rule of a boot. The additional cost of a
-boot is that of deciding, claiming and committing.
+It has the program's commands, and its workers are also this program. A request to the empty route
+passes through the same steps as any other (token, version, policy, body, schema, response, metrics,
+log), under the policy rule of a boot. The additional cost of a boot is that of deciding, claiming
+and committing.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ EMPTY = Route(
 
 
 def with_empty_route(api: Api) -> Api:
-    """The same API with the empty route."""
+    """Return the same API with the empty route."""
     return replace(api, routes=(*api.routes, EMPTY))
 
 
 if __name__ == "__main__":
-    # The list exists once in the program, which reads it when it starts to serve.
+    # The program has a single list of APIs, and reads it when it starts to serve.
     apis = cast(dict[str, Api], tables.APIS)
     apis["compute"] = with_empty_route(apis["compute"])
     programs.PROGRAM = (sys.executable, "-m", "benchmarks.served")

@@ -1,8 +1,8 @@
-"""Requests to the started service: empty POSTs, and durable boots beside them.
+"""Measures requests to a running service: durable boots, compared with empty POSTs.
 
-Always true: compared figures were measured in turns on the same process, with the same
-clients. After each run the final state is checked; a run that lost a server or oversold a host
-gives no figures.
+Always true: compared figures were measured in turns on the same process, with the same clients.
+After each run the final state is checked. A run that lost a server or put a host over capacity has
+no figures.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ BOOT_BODY = json.dumps(
         }
     }
 )
-"""The request of the stock ``server create``, except for the order of its keys."""
+"""The body that the stock ``server create`` sends, except for the order of its keys."""
 BOOT = Question("POST", "/compute/v2.1/servers", compute_headers(TOKEN), BOOT_BODY, 202)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The amount of work to measure."""
+    """Says how much work to measure."""
 
     host_counts: Sequence[int]
     client_counts: Sequence[int]
@@ -59,7 +59,7 @@ class Plan:
 
 
 def measure(directory: Path, plan: Plan, *, is_building: bool) -> Iterator[Figure]:
-    """Rates, latencies and ratios at each number of hosts and clients; memory at the end."""
+    """Measure rates, latencies and ratios by number of hosts and clients, and the final memory."""
     for hosts in plan.host_counts:
         place = directory / f"{hosts}{'-building' if is_building else ''}"
         place.mkdir(parents=True)
@@ -96,5 +96,5 @@ def _measure_one(place: Path, plan: Plan, hosts: int, *, is_building: bool) -> I
 def _boot(service: Started, clients: int, seconds: float) -> dict[str, Any]:
     found = ask(service, BOOT, clients, seconds)
     if len(found["server_ids"]) != found["done"]:
-        raise RuntimeError("An acknowledgement did not name its server.")
+        raise RuntimeError("The response to a boot contains no server id.")
     return found

@@ -1,9 +1,9 @@
-"""Claims and boots through one, two and four processes, on the database servers of clusters.
+"""Measures claims and boots through one, two and four processes, on servers for clusters.
 
-Always true: each number of processes had the same clients, database and requests, in turns.
-Clients, processes and database servers share the machine. So this measures the cost of more
-processes and their conflicts. It cannot show the gain where each has a processor of its own.
-After the last turn the final state is checked, as after every run.
+Always true: all numbers of processes take turns with the same clients, database and requests.
+Clients, processes and database servers share the machine. So the figures show the cost of more
+processes and of their conflicts, but not the gain of more processors. After the last turn the
+final state is checked, as after every run.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from innkeeper.store.tables import placement
 
 CONFLICT = 409
 FEW = 100
-"""So few hosts need to be larger than real ones, or they are full before the end."""
+"""Fleets with fewer hosts have larger hosts than real ones, so that they do not fill up."""
 LARGE = (1_000_000, 1_000_000_000, 20_000_000)
 WARM_UP_S = 0.3
 SEED = 2026
 AGAIN = re.compile(r"\bevent=(?:write_overtaken|batch_repeated|batch_tried_again)\b")
-"""The log event of a service that repeats writes after a conflict."""
+"""Matches the log events of writes that a service repeats after a conflict."""
 TOGETHER = re.compile(r"\bsteps=(\d+)")
 STEPS = "innkeeper_commit_steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The amount of work to measure."""
+    """Says how much work to measure."""
 
     host_counts: Sequence[int]
     process_counts: Sequence[int]
@@ -68,7 +68,7 @@ class Tally:
     steps_per_commit: list[float] = field(default_factory=list)
 
     def figures(self, name: str, yardstick: Outcome) -> Iterator[Figure]:
-        """Rates, latencies and ratio; and the share of conflicts."""
+        """Yield rates, latencies, the ratio, and the share of conflicts."""
         yield from self.outcome.figures(name)
         yield self.outcome.ratio(name, yardstick)
         yield Figure(f"{name}.steps", median(self.steps_per_commit), "per commit", is_rate=True)
@@ -77,7 +77,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Turns:
-    """All turns on one database, and their acknowledgements."""
+    """Runs all turns on one database, and keeps the acknowledged ids."""
 
     place: Path
     url: str
@@ -90,7 +90,7 @@ class Turns:
     _seeds: Iterator[int] = field(default_factory=lambda: itertools.count(SEED))
 
     def take(self, processes: int) -> None:
-        """One turn: the empty request, and each kind of write."""
+        """Measure one turn: the empty request, and each kind of write."""
         elsewhere = {**ALIVE_WITHOUT_AGENT, **database_at(self.url)}
         with started(self.place, elsewhere, workers=processes) as service:
             for kind in self.questions:
@@ -114,14 +114,14 @@ class Turns:
     def _ask(self, service: Started, kind: str, seconds: float) -> dict[str, Any]:
         found = ask(service, self.questions[kind], self.plan.clients, seconds, next(self._seeds))
         if len(found["server_ids"]) + len(found["new_uuids"]) != found["done"]:
-            raise RuntimeError("An acknowledgement did not name what it was about.")
+            raise RuntimeError("The response to a write contains no id.")
         self.servers += found["server_ids"]
         self.claims += found["new_uuids"]
         return found
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Rates, latencies, ratios and conflicts on each server, at each number of hosts."""
+    """Measure rates, latencies, ratios and conflicts on each server, by number of hosts."""
     for name in database_servers.SERVERS:
         try:
             with database_servers.started(name) as server:
@@ -144,7 +144,7 @@ def _measure_one(server: str, place: Path, url: str, hosts: int, plan: Plan) -> 
     turns = Turns(place, url, plan, questions)
     dice = random.Random(SEED)
     for _ in range(plan.repetitions):
-        # In alternating order: tables grow, and the machine has other load.
+        # The order is random, because tables grow and the machine has other load.
         for processes in dice.sample(plan.process_counts, len(plan.process_counts)):
             turns.take(processes)
     judging.judge_both(place, url, turns.servers, turns.claims)
@@ -167,7 +167,7 @@ def _providers(place: Path, url: str) -> list[str]:
 
 
 def _commits(service: Started) -> tuple[float, float]:
-    """The number of commits of all processes, and of the steps in them."""
+    """Return the number of commits of all processes, and of the commands in them."""
     with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     reported = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
@@ -175,7 +175,7 @@ def _commits(service: Started) -> tuple[float, float]:
 
 
 def repeated(log: Path, begin: int = 0) -> int:
-    """The number of writes that a service has repeated, by its log from ``begin`` on."""
+    """Return the number of writes that a service has repeated, from its log after ``begin``."""
     with log.open("rb") as file:
         file.seek(begin)
         lines = file.read().decode(errors="replace").splitlines()

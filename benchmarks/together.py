@@ -1,6 +1,6 @@
-"""One request for a thousand servers: how long until all of them are durable.
+"""Measures how long it takes until all servers of a request for a thousand servers are durable.
 
-The request returns its reservation id, so the answer is small. The servers are read
+The response has only the request's reservation id, so it is small. The servers are read
 afterwards, and the final state is checked as after every run.
 """
 
@@ -29,14 +29,14 @@ WARM_UPS = 2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The amount of work to measure."""
+    """Says how much work to measure."""
 
     host_counts: Sequence[int]
     requests: int
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """The median and the longest of some requests, one after the other."""
+    """Measure the median and the longest time of some requests, one after the other."""
     for hosts in plan.host_counts:
         place = directory / str(hosts)
         place.mkdir(parents=True)
@@ -76,5 +76,5 @@ def _servers(client: httpx.Client, batch_id: str) -> list[str]:
     wanted = {"reservation_id": batch_id, "limit": str(SERVERS)}
     found = client.get("/servers", params=wanted).json()["servers"]
     if len(found) != SERVERS:
-        raise RuntimeError(f"The reservation has {len(found)} servers.")
+        raise RuntimeError(f"The request has {len(found)} servers, not as many as it asked for.")
     return [str(each["id"]) for each in found]

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.upstream``: the same requests to OpenStack's Placement and to ours.
+"""``python -m benchmarks.upstream``: compares OpenStack's Placement with ours.
 
-Both run on this machine, take turns, and have one client; so the ratios mean more than the
-times. OpenStack's service is the one that tests start: SQLite that does not flush, and the
-standard library's HTTP server. Ours is the real program, which flushes at every commit.
+Both get the same requests on this machine, in turns, from one client. So the ratios mean more than
+the times. OpenStack's service runs as tests start it: SQLite does not flush, and the HTTP server is
+the standard library's. Ours is the real program, which flushes at every commit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Sides = Mapping[str, Original]
 
 
 def fill(side: Original, uuids: list[str]) -> None:
-    """Make flat providers with three classes each."""
+    """Create flat providers with three classes each."""
     for number, each in enumerate(uuids):
         send(side, "POST", "/resource_providers", {"uuid": each, "name": f"host-{number}"})
         body = {"resource_provider_generation": 0, "inventories": HAS}
@@ -56,7 +56,7 @@ def get(path: str, side: Original) -> None:
 
 
 def claim(provider: str, side: Original) -> None:
-    """Allocate some of a provider to a new consumer."""
+    """Claim part of a provider for a new consumer."""
     body = {
         "allocations": {provider: {"resources": TAKES}},
         "consumer_generation": None,

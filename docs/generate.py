@@ -1,4 +1,4 @@
-"""Writes the reference pages that are generated from the program.
+"""Writes the pages and the picture that are generated from the program.
 
 ``make reference`` writes them. A test compares them with the program, so a change of a summary,
 a rule or a version is reviewed together with its page.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from docs import calendar_picture
 from innkeeper.domain.slices import Serving
 from innkeeper.engine.maintenance.invariants import INVARIANTS
+from innkeeper.engine.maintenance.zone_audit import ZONE_INVARIANTS
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
 
@@ -41,7 +43,7 @@ def microversions(apis: Mapping[str, Api]) -> str:
     """What each microversion changed."""
     intro = (
         "A client requests a version in the header `OpenStack-API-Version`.\n"
-        "Without that header it gets the oldest one.\n"
+        "Without that header the client gets the oldest version.\n"
         "Versions that are not listed changed nothing here."
     )
     parts = {
@@ -62,7 +64,7 @@ def microversions(apis: Mapping[str, Api]) -> str:
 def routes(apis: Mapping[str, Api]) -> str:
     """All routes, and the rule that guards each."""
     intro = (
-        "Every method of every path, with the default prefixes.\n"
+        "This page lists every method of every path, with the default prefixes.\n"
         "The rule must allow the caller; *open* routes answer without a token."
     )
     head = ("Method and path", "What it does", "Rule", "Versions")
@@ -136,7 +138,7 @@ def invariants() -> str:
             "by hand" if each.repair is None else cell(each.repair),
             cell(each.advice),
         )
-        for each in INVARIANTS
+        for each in (*INVARIANTS, *ZONE_INVARIANTS)
     )
     return "\n".join(("", *table(head, rows), ""))
 
@@ -149,11 +151,12 @@ def with_invariants(text: str) -> str:
 
 
 def main() -> None:
-    """Write all pages."""
+    """Write all pages, and the picture."""
     for name, make in PAGES.items():
         (FOLDER / name).write_text(make(APIS), encoding="utf-8")
     text = AUDIT_PAGE.read_text(encoding="utf-8")
     AUDIT_PAGE.write_text(with_invariants(text), encoding="utf-8")
+    calendar_picture.PATH.write_text(calendar_picture.svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The commands of the program: serve, audit, and the maintenance of database and keys.
+"""The commands of the program: serve, audit, and the maintenance of the database and keys.
 
 Always true: a command returns its exit status, and prints its results to the standard output.
 Problems with the environment are raised as :class:`SettingsError`.
@@ -25,6 +25,7 @@ from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
 from innkeeper.engine import metrics
 from innkeeper.engine.database import Database
+from innkeeper.engine.maintenance.zone_audit import ZoneAudit
 from innkeeper.engine.retry import START, START_ON_FILE
 from innkeeper.entrypoints.api import certificates
 from innkeeper.entrypoints.api.identity import agent_commands, key_commands, key_files, startup
@@ -35,13 +36,13 @@ from innkeeper.entrypoints.worker.child import Child, stop_all
 from innkeeper.entrypoints.worker.database_wait import DatabaseWait, NotThere
 from innkeeper.entrypoints.worker.heartbeat import Heartbeat
 from innkeeper.programs import demo_agent, with_port, worker
+from innkeeper.random_ids import RandomIds
 from innkeeper.settings import SettingsError
 from innkeeper.store import schema
 from innkeeper.store.transactions import Store
 from innkeeper.terminal.ending import Signals, end_on_signals, stop_with
 from innkeeper.wiring import (
     DATABASE_FILE,
-    RandomIds,
     Service,
     chance,
     connect,
@@ -52,13 +53,13 @@ from innkeeper.wiring import (
 )
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread may keep the interpreter from other threads. Python's default of 5 ms would
-dominate response times, since deciding and responding run in two threads."""
+"""How long a thread may hold the interpreter lock while others wait. Python's default of 5 ms would
+dominate response times, because decisions and responses run in different threads."""
 NOT_THERE = 3
-"""The exit status if the database did not become available: the same start may succeed later."""
+"""The exit status if the database did not become available. The same command may succeed later."""
 GARBAGE_THRESHOLD = 50_000
-"""Allocations between two runs of the cyclic collector. Python's default of 700 would scan a
-response with a thousand candidates many times while it is built."""
+"""The number of object allocations between two runs of the garbage collector. With Python's default
+of 700, a response with a thousand candidates would be scanned many times while it is built."""
 
 
 def run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
@@ -96,7 +97,7 @@ def _run(command: str, settings: Settings, options: Mapping[str, Any]) -> int:
 
 
 def reset_admin_password(settings: Settings) -> int:
-    """Set a new administrator's password, and print where it was written."""
+    """Set a new password for the administrator, and print the file that contains it."""
     with _existing(settings) as database:
         path = startup.reset_password(
             database,
@@ -134,19 +135,27 @@ def maintain_agent_credentials(settings: Settings, options: Mapping[str, Any]) -
 
 
 def audit(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Check the invariants of every room: one line per finding, and status 1 if there are any."""
+    """Check the invariants of every room, and print the findings; returns 1 if there are any."""
     audit_options = auditing.AuditOptions(
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
     with _existing(settings) as database:
-        return auditing.run(database, now, sys.stdout.write, audit_options)
+        zones = zone_audit(settings, database) if options["with_zones"] else None
+        return auditing.run(database, now, sys.stdout.write, audit_options, zones)
+
+
+def zone_audit(settings: Settings, database: Database) -> ZoneAudit:
+    """Return the part of an audit that asks child zones."""
+    ids = RandomIds()
+    box, zone_id = startup.zone_secrets(database, settings.storing, secrets.token_bytes, ids, now())
+    return ZoneAudit(database, box, settings.zoning, zone_id, ids, now)
 
 
 @contextmanager
 def _existing(settings: Settings) -> Iterator[Database]:
-    """Open the service's database, without creating or upgrading it.
+    """A context manager that opens the service's database, without creating or upgrading it.
 
-    Raises :class:`SettingsError` if there is none, or if its schema is not usable.
+    Raises :class:`SettingsError` if there is no database, or if its schema is not usable.
     """
     database = Path(settings.storing.data_dir) / DATABASE_FILE
     if settings.storing.database_url is None and not database.exists():
@@ -185,7 +194,7 @@ def maintain_database(settings: Settings, options: Mapping[str, Any]) -> int:
 
 
 def serve(settings: Settings, options: Mapping[str, Any]) -> int:
-    """Serve until asked to stop; requests in progress are finished first."""
+    """Serve until asked to stop, and then finish the requests in progress."""
     if options["demo_hosts"] < 0:
         raise SettingsError("--demo-hosts must not be negative.")
     if options["demo_hosts"] and "compute" not in settings.serving.apis:
@@ -203,7 +212,7 @@ def serve(settings: Settings, options: Mapping[str, Any]) -> int:
 
 
 def _open_service(settings: Settings, open_: Callable[[Settings], Store]) -> Service:
-    """Wait for the database, and create the service on it."""
+    """Wait for the database, and create the service that uses it."""
     storing = settings.storing
     retry = START_ON_FILE if storing.is_file else START
     database_wait = DatabaseWait(storing.database_wait_s, chance, retry)
@@ -261,7 +270,7 @@ def _prepare(service: Service, listener: socket.socket, demo_hosts: int) -> Chil
 
 
 def _supervise(settings: Settings, demo_hosts: int) -> int:
-    """Run several workers, and do what must be done once for all of them."""
+    """Run several workers, and the tasks that run only once for all workers."""
     # Errors in the settings are reported here, once, and not by each worker.
     certificates.options(settings.serving)
     service = _open_service(settings, open_store)
@@ -291,8 +300,8 @@ def _serve_as_worker(settings: Settings, options: Mapping[str, Any]) -> int:
     """Serve a port together with other workers, until the supervisor ends."""
     stop_with(options["with_parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
     if options["instead_of"] is not None:
-        # The successor counts the failure, because a dead worker cannot do so, and the supervisor
-        # has no metrics of its own.
+        # The successor counts the failure: a dead worker cannot, and the supervisor has no
+        # metrics.
         metrics.REPLACED.labels(options["instead_of"]).inc()
     service = _open_service(settings, open_store_as_it_is)
     try:

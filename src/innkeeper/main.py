@@ -20,7 +20,7 @@ from innkeeper.terminal.arguments import names
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. An option with a setting's name overrides the setting."""
+    """Return the parser for all commands. An option named like a setting overrides the setting."""
     program = argparse.ArgumentParser(
         prog="innkeeper", description="Keeps the capacity of a cloud.", allow_abbrev=False
     )
@@ -31,10 +31,13 @@ def parser() -> argparse.ArgumentParser:
     import_options.add(add("placement-import", help="copy a running Placement into this one"))
     simulator_options.add(add("simulate", help="replay a trace of servers on simulated hosts"))
     replayer_options.add(add("replay", help="repeat a recorded decision, and explain it"))
-    audit = add("audit", help="check every invariant against the store")
+    audit = add("audit", help="check that the database keeps all invariants")
     _add_settings(audit)
     audit.add_argument("--repair", action="store_true", help="repair what can safely be repaired")
     audit.add_argument("--dry-run", action="store_true", help="show what --repair would do")
+    audit.add_argument(
+        "--with-zones", action="store_true", help="ask all child zones which servers they have"
+    )
     audit.add_argument("--json", action="store_true", help="print the result as JSON")
     _add_database(add("db", help="maintain the database"))
     _add_settings(add("admin-password", help="set a new administrator's password"))
@@ -42,12 +45,12 @@ def parser() -> argparse.ArgumentParser:
     key.add_argument(
         "act",
         choices=("show", "rotate", "drop-old", "reset"),
-        help="show: list the keys; rotate: re-encrypt everything with a new one; drop-old: delete "
-        "unused keys; reset: delete what no key decrypts",
+        help="show: list the keys; rotate: re-encrypt all secrets with a new key; drop-old: delete "
+        "unused keys; reset: delete secrets that no key decrypts",
     )
     _add_settings(key)
-    key.add_argument("--encryption-key-file", help="file with the keys")
-    _add_credential(add("agent-credential", help="issue a credential for an agent"))
+    key.add_argument("--encryption-key-file", help="file with the encryption keys")
+    _add_credential(add("agent-credential", help="issue or revoke an agent's credentials"))
     return program
 
 
@@ -57,15 +60,15 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--port", type=int, help="port to listen on; 0 selects a free one")
     serve.add_argument("--workers", type=int, help="number of processes that serve the port")
     serve.add_argument("--apis", type=names, help="comma-separated list of APIs to serve")
-    serve.add_argument("--auth", help="none, builtin or keystone")
-    serve.add_argument("--policy-file", help="overrides of policy rules, as YAML")
-    serve.add_argument("--public-url", help="address that clients use, for links")
-    for api in ("identity", "placement", "compute", "image", "reservation"):
+    serve.add_argument("--auth", help="how clients log in: none, builtin or keystone")
+    serve.add_argument("--policy-file", help="YAML file that overrides policy rules")
+    serve.add_argument("--public-url", help="address of the service in links, as clients see it")
+    for api in ("identity", "placement", "compute", "image", "volume", "reservation"):
         serve.add_argument(f"--{api}-prefix", help=f"path of the {api} API; may be empty")
     serve.add_argument(
         "--demo-hosts", type=int, default=0, metavar="N", help="start an agent with N fake hosts"
     )
-    # For the workers that a supervisor starts.
+    # A supervisor passes these options to the workers that it starts.
     serve.add_argument("--with-parent", type=int, help=argparse.SUPPRESS)
     serve.add_argument("--pulse", type=int, help=argparse.SUPPRESS)
     serve.add_argument("--instead-of", help=argparse.SUPPRESS)
@@ -76,12 +79,14 @@ def _add_database(database: argparse.ArgumentParser) -> None:
     add = partial(acts.add_parser, allow_abbrev=False)
     _add_settings(add("upgrade", help="upgrade the schema"))
     _add_settings(add("check", help="show missing upgrade steps"))
-    backup = add("backup", help="save it while it is in use")
-    backup.add_argument("file", type=Path, metavar="FILE", help="the new file, private to you")
+    backup = add("backup", help="back up the database, even while it is in use")
+    backup.add_argument(
+        "file", type=Path, metavar="FILE", help="the backup to create; only you can read it"
+    )
     backup.add_argument("--force", action="store_true", help="overwrite an existing file")
     _add_settings(backup)
-    restore = add("restore", help="restore a saved one")
-    restore.add_argument("file", type=Path, metavar="FILE", help="the saved file")
+    restore = add("restore", help="restore the database from a backup")
+    restore.add_argument("file", type=Path, metavar="FILE", help="the backup")
     _add_settings(restore)
 
 
@@ -92,17 +97,22 @@ def _add_credential(credential: argparse.ArgumentParser) -> None:
         dest="agent_hosts",
         action="append",
         metavar="PATTERN",
-        help="hosts it may report, such as 'rack-1-*'; may be repeated",
+        help="hosts that the agent may report, such as 'rack-1-*'; may be repeated",
     )
-    credential.add_argument("--days", type=int, help="its lifetime; default: unlimited")
+    credential.add_argument(
+        "--days", type=int, help="lifetime of the credential; default: unlimited"
+    )
     credential.add_argument(
         "--replace", action="store_true", help="revoke the agent's other credentials"
     )
     credential.add_argument(
-        "--revoke", action="store_true", help="revoke all its credentials, and issue none"
+        "--revoke", action="store_true", help="revoke all the agent's credentials, and issue none"
     )
     credential.add_argument(
-        "--file", dest="into", type=Path, help="write it to a private file instead of the output"
+        "--file",
+        dest="into",
+        type=Path,
+        help="write the credential to this file; only you can read it",
     )
     _add_settings(credential)
 
@@ -110,7 +120,7 @@ def _add_credential(credential: argparse.ArgumentParser) -> None:
 def _add_settings(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config", type=Path, help="settings file (TOML)")
     command.add_argument("--data-dir", help="folder of the embedded database")
-    command.add_argument("--database-url", help="address of any other database")
+    command.add_argument("--database-url", help="URL of the database, if it is not embedded")
 
 
 STANDALONE = {
@@ -119,7 +129,7 @@ STANDALONE = {
     "simulate": "innkeeper.entrypoints.simulator.wiring",
     "replay": "innkeeper.entrypoints.replayer.wiring",
 }
-"""Programs that need neither the service's settings nor its imports."""
+"""Programs that need neither the service's settings nor the service's imports."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -131,8 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     overrides: dict[str, Any] = {k: v for k, v in options.items() if k in KEYS}
     try:
         settings = load(options.get("config"), overrides=overrides)
-        # Imported modules are kept, and scanning them for garbage would take a quarter of the
-        # start.
+        # Imported modules are never garbage. Scanning them would take a quarter of the start.
         gc.disable()
         from innkeeper import commands  # noqa: PLC0415 - errors in settings are reported first
 

@@ -21,7 +21,7 @@ from innkeeper.wiring import Service, environment_without
 
 PROGRAM = (sys.executable, "-m", "innkeeper.main")
 STOP_BESIDE_S = 10.0
-"""The time for a worker to stop, in addition to the grace period for requests in progress."""
+"""The time that a worker may take to stop, in addition to the grace period for requests."""
 
 
 def demo_agent(service: Service, address: str, hosts: int) -> Child:
@@ -60,7 +60,7 @@ def with_port(settings: Settings, port: int) -> Settings:
 
 
 def worker(settings: Settings, metrics_folder: Path, number: int) -> Child:
-    """Create one of the processes that serve the same port; they share ``metrics_folder``.
+    """Create one of the workers, which serve the same port and share ``metrics_folder``.
 
     The current settings are passed in the environment, because the settings file may have changed
     when a worker restarts.

@@ -1,8 +1,8 @@
-"""Typed settings, read once at the start and passed on in slices.
+"""Typed settings, read once at the start. Each part of the program gets a slice of them.
 
-Sources are a TOML file of plain keys, ``INNKEEPER_<KEY>`` environment variables and the command
-line; later ones override earlier ones. An unknown name is an error, which suggests the nearest
-known name. Otherwise a typo would silently leave the default in place.
+The sources are a TOML file of plain keys, ``INNKEEPER_<KEY>`` environment variables and the command
+line. Each source overrides those before it. An unknown name is an error, because otherwise a typo
+would silently leave the default in place. The message suggests the nearest known name.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from innkeeper.terminal.arguments import is_http, names
 
 ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
-"""The suffix of the settings with an API's path."""
+"""The suffix of the names of those settings that contain an API's path."""
 PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
 """Scheme, host and optional port, without a trailing slash."""
 TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """The name of a method or a header."""
 ZONE_PATTERN = re.compile(r"[^:\s\x00-\x1f]{1,255}")
-SECRETS = frozenset({"keystone_password", "build_plan_encryption_key"})
+SECRETS = frozenset(
+    {"keystone_password", "build_plan_encryption_key", "lease_webhook_secret", "lease_check_token"}
+)
 """Settings whose values never appear in messages."""
 ONE_OR_SEVERAL = frozenset({"build_plan_encryption_key"})
-"""Lists that may be written as a single item, as in the design for zones."""
+"""Lists that may be given as a single text, as in the design for zones."""
 OWN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 """Paths of the service itself, outside of its APIs."""
 
@@ -54,7 +56,7 @@ def _keys() -> dict[str, str]:
 
 
 KEYS = _keys()
-"""Every key, and its slice."""
+"""Maps every key to the name of its slice."""
 
 
 def load(
@@ -62,7 +64,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Read the file, the environment and the overrides.
+    """Load the settings from the file, the environment and the overrides.
 
     Raises :class:`SettingsError` for an unreadable file, an unknown name, a value of the wrong
     type, or a missing value that another setting requires.
@@ -88,6 +90,7 @@ def load(
     _check_names(settings)
     _check_keystone(settings)
     _check_plans(settings)
+    _check_leasing(settings)
     return settings
 
 
@@ -111,15 +114,15 @@ def _check_texts(slice_: Any) -> None:
         shown = "" if key in SECRETS else f": {value!r}"
         # For the operating system, a path, name or address ends at its first NUL.
         if any(isinstance(each, str) and "\0" in each for each in texts):
-            raise SettingsError(f"The setting {key!r} has a NUL character in it{shown}.")
+            raise SettingsError(f"The setting {key!r} contains a NUL character{shown}.")
         if is_list and any(not each.strip() for each in texts):
-            raise SettingsError(f"The setting {key!r} has an empty name in it{shown}.")
+            raise SettingsError(f"The setting {key!r} contains an empty name{shown}.")
 
 
 def _conversion_error(
     kind: type[msgspec.Struct], given: Mapping[str, Any], error: msgspec.ValidationError
 ) -> str:
-    """Return the message for a value of the wrong type; for a map, it names the entry."""
+    """Return the message for a value of the wrong type; for a map, it names the wrong entry."""
     for key, value in given.items():
         is_shown = isinstance(value, Mapping) and key not in SECRETS
         for name, each in value.items() if is_shown else ():
@@ -136,14 +139,14 @@ def _check_serving(settings: Settings) -> None:
     known = [key.removesuffix(PREFIX) for key in KEYS if key.endswith(PREFIX)]
     _refuse_unknown(serving.apis, known, "API")
     if not serving.apis:
-        raise SettingsError("The setting 'apis' is empty.")
+        raise SettingsError("The setting 'apis' is empty. Name at least one API.")
     if not serving.host.strip():
         raise SettingsError(
             "The setting 'host' is empty. To listen on all addresses, use '0.0.0.0' or '::'."
         )
     if serving.public_url is not None and not is_http(serving.public_url):
         raise SettingsError(
-            f"The setting 'public_url' is no http or https address: {serving.public_url!r}."
+            f"The setting 'public_url' is not an http or https URL: {serving.public_url!r}."
         )
     _check_tls(serving)
     _check_prefixes(serving)
@@ -152,7 +155,7 @@ def _check_serving(settings: Settings) -> None:
 
 def _check_tls(serving: Serving) -> None:
     if (serving.tls_cert is None) != (serving.tls_key is None):
-        raise SettingsError("The settings 'tls_cert' and 'tls_key' go together.")
+        raise SettingsError("Set both 'tls_cert' and 'tls_key', or neither.")
     if serving.tls_client_ca is not None and serving.tls_cert is None:
         raise SettingsError("The setting 'tls_client_ca' needs 'tls_cert' and 'tls_key'.")
     for text in serving.trusted_proxies:
@@ -160,7 +163,7 @@ def _check_tls(serving: Serving) -> None:
             ipaddress.ip_network(text)
         except ValueError as error:
             raise SettingsError(
-                f"The setting 'trusted_proxies' names no network address: {text!r}."
+                f"The setting 'trusted_proxies' contains an invalid network address: {text!r}."
             ) from error
 
 
@@ -169,39 +172,41 @@ def _check_prefixes(serving: Serving) -> None:
     for prefix in prefixes:
         if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
             raise SettingsError(
-                f"A prefix begins with a slash and does not end with one: {prefix!r}."
+                f"A prefix must begin with a slash, and must not end with one: {prefix!r}."
             )
         if not PREFIX_PATTERN.fullmatch(prefix):
             raise SettingsError(
-                f"A prefix is made of letters, digits, dots, dashes, tildes and underscores "
+                f"A prefix must consist of letters, digits, dots, dashes, tildes and underscores "
                 f"between single slashes: {prefix!r}."
             )
         if prefix in OWN_PATHS:
-            raise SettingsError(f"The service itself uses {prefix!r}; no API can.")
+            raise SettingsError(
+                f"No API can have the prefix {prefix!r}: the service itself uses it."
+            )
     if len(set(prefixes)) < len(prefixes):
-        raise SettingsError("Two APIs have the same prefix.")
+        raise SettingsError("Two APIs have the same prefix. Give each API its own.")
 
 
 def _check_origins(serving: Serving) -> None:
     for origin in serving.cors_allowed_origins:
         if origin != "*" and not ORIGIN_PATTERN.fullmatch(origin):
             raise SettingsError(
-                "The setting 'cors_allowed_origins' names no origin, such as "
-                f"'https://console.example.org', nor '*': {origin!r}."
+                "The setting 'cors_allowed_origins' must list '*' or origins such as "
+                f"'https://console.example.org', not {origin!r}."
             )
     for key in ("cors_expose_headers", "cors_allow_methods", "cors_allow_headers"):
         for name in getattr(serving, key):
             if not TOKEN_PATTERN.fullmatch(name):
-                raise SettingsError(f"The setting {key!r} has an invalid name in it: {name!r}.")
+                raise SettingsError(f"The setting {key!r} contains an invalid name: {name!r}.")
 
 
 def _check_names(settings: Settings) -> None:
     if not settings.storing.data_dir:
-        raise SettingsError("The setting 'data_dir' is empty. The present folder is '.'.")
+        raise SettingsError("The setting 'data_dir' is empty. For the current folder, use '.'.")
     zone = settings.scheduling.default_availability_zone
     if not ZONE_PATTERN.fullmatch(zone):
         raise SettingsError(
-            "The setting 'default_availability_zone' is a name without colons and spaces: "
+            "The setting 'default_availability_zone' must be a name without colons and spaces: "
             f"{zone!r}."
         )
     if not settings.authenticating.region_name.strip():
@@ -212,21 +217,32 @@ def _check_keystone(settings: Settings) -> None:
     if settings.authenticating.auth == "keystone":
         for key in ("keystone_url", "keystone_user", "keystone_password"):
             if not getattr(settings.authenticating, key):
-                raise SettingsError(f"With auth = 'keystone', the setting {key!r} is needed.")
+                raise SettingsError(f"With auth = 'keystone', the setting {key!r} is required.")
 
 
 def _check_plans(settings: Settings) -> None:
     name = settings.zoning.zone_name
     if not name.strip() or not name.isprintable():
-        raise SettingsError(f"The setting 'zone_name' is no name: {name!r}.")
+        raise SettingsError(
+            f"The setting 'zone_name' must be printable text that is not blank: {name!r}."
+        )
     for place, text in enumerate(settings.zoning.build_plan_encryption_key, start=1):
         try:
             plan_key(text)
         except ValueError as error:
             raise SettingsError(
-                f"The setting 'build_plan_encryption_key' is wrong at number {place}: {error}. "
-                "'openssl rand -hex 32' creates one."
+                f"The setting 'build_plan_encryption_key' has an invalid key at number {place}: "
+                f"{error}. 'openssl rand -hex 32' creates a valid one."
             ) from error
+
+
+def _check_leasing(settings: Settings) -> None:
+    for key in ("lease_webhook_url", "lease_check_url"):
+        url = getattr(settings.leasing, key)
+        if url is not None and not is_http(url):
+            raise SettingsError(f"The setting {key!r} is not an http or https address: {url!r}.")
+    if settings.leasing.lease_webhook_secret == "":
+        raise SettingsError("The setting 'lease_webhook_secret' is empty.")
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -276,7 +292,7 @@ def _map_of(variable: str, text: str) -> dict[str, Any]:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     for name, sign, _ in pairs:
         if not sign:
-            raise SettingsError(f"{variable} has no '=' behind {name.strip()!r}.")
+            raise SettingsError(f"{variable} has no '=' after {name.strip()!r}.")
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 

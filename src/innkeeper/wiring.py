@@ -8,48 +8,52 @@ import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from innkeeper.domain.errors import Busy
+from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.database import Database
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
+from innkeeper.engine.pods.clouds import PodUpkeep, clouds_of
+from innkeeper.engine.pods.doors import DoorUpkeep, door_of
+from innkeeper.engine.zones.neighbours import ZoneSources, neighbours_of
+from innkeeper.engine.zones.upkeep import ZoneUpkeep
 from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.identity import startup
+from innkeeper.entrypoints.api.leases import external_check
 from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.recordings import RecordingFiles
-from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.single_flight import SingleFlight
 from innkeeper.entrypoints.api.site import Site, Tracer
-from innkeeper.entrypoints.api.tables import APIS
+from innkeeper.entrypoints.api.tables import APIS, served_apis
 from innkeeper.entrypoints.worker.database_wait import Patiently, at_once
 from innkeeper.entrypoints.worker.heartbeat import StuckThreadDetector
 from innkeeper.entrypoints.worker.loop import WorkerThread
+from innkeeper.random_ids import RandomIds
 from innkeeper.settings import SettingsError
 from innkeeper.store import invalidations, schema
 from innkeeper.store.backends import catalogue as backend_catalogue
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.boot.executor import BootExecutor
+from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.identity.tokens import Signer
+from innkeeper.systems.leases.resource_types import catalogue
+from innkeeper.systems.leases.resource_types.catalogue import ResourceTypes
 from innkeeper.systems.placement.candidates import CandidateSearcher
 from innkeeper.systems.zones.sealing import sealer_of
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
-READERS_BESIDE = 5
-"""Readers in addition to the reader threads: the search, the worker thread with the agent's token,
-the writer when it looks up a batch after a failed commit, the order watch, and the listener for
-invalidations."""
-
-DRAWN_BYTES = 10
-DRAWN_AT_ONCE = 256
-VERSION_7 = 0x7000_8000_0000_0000_0000
-"""The version and variant bits of a UUID, below its 48 bits of time."""
-RANDOM_74 = 0x0FFF_3FFF_FFFF_FFFF_FFFF
+READERS_BESIDE = 7
+"""Readers in addition to the reader threads: the search, the order watch, the listener for
+invalidations, and the writer when it looks up a batch after a failed commit. The other three are
+the worker thread with the agent's token, and the threads for leases and for their webhook."""
 
 
 def now() -> datetime:
@@ -60,39 +64,6 @@ def now() -> datetime:
 def chance() -> float:
     """Return a random number from 0 to 1 that differs between processes."""
     return secrets.SystemRandom().random()
-
-
-class RandomIds:
-    """Unguessable, time-ordered identifiers: UUIDs of version 7 (RFC 9562).
-
-    Rows written at the same time are therefore adjacent in every index by id. With random ids,
-    each row would change a page of its own, and all changed pages are flushed before a boot is
-    acknowledged.
-    """
-
-    def __init__(self) -> None:
-        self._drawn: list[bytes] = []
-
-    def uuid(self) -> str:
-        moment = f"{time.time_ns() // 1_000_000:012x}"
-        drawn = int.from_bytes(self._draw(), "big")
-        rest = f"{VERSION_7 | drawn & RANDOM_74:020x}"
-        return f"{moment[:8]}-{moment[8:]}-{rest[:4]}-{rest[4:8]}-{rest[8:]}"
-
-    def seed(self) -> int:
-        return int.from_bytes(self._draw()[:8], "big") >> 1
-
-    def _draw(self) -> bytes:
-        """Return random bytes that no other call returns."""
-        with suppress(IndexError):
-            return self._drawn.pop()
-        # Many are drawn at once, because each system call releases the interpreter, and the
-        # writer thread waits to get it back. No bytes are returned twice, even if two threads
-        # draw at the same time.
-        many = os.urandom(DRAWN_AT_ONCE * DRAWN_BYTES)
-        first, *others = (many[i : i + DRAWN_BYTES] for i in range(0, len(many), DRAWN_BYTES))
-        self._drawn += others
-        return first
 
 
 def connect(settings: Settings) -> Store:
@@ -138,7 +109,7 @@ def open_store(settings: Settings) -> Store:
 def open_store_as_it_is(settings: Settings) -> Store:
     """Open a database whose schema the supervisor has upgraded.
 
-    Raises :class:`Busy` if the schema is not usable, or not visible yet.
+    Raises :class:`Busy` if the schema is not usable, or if the upgrade is not visible yet.
     """
     store = connect(settings)
     with ExitStack() as undo:
@@ -151,32 +122,50 @@ def open_store_as_it_is(settings: Settings) -> Store:
     return store
 
 
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What a service gets from its process. A simulation of many services replaces it."""
+
+    ids: IdSource = field(default_factory=RandomIds)
+    engine_of: Callable[[Store, BootExecutor, CandidateSearcher, IdSource, int], Engine] = Engine
+    zone_sources_of: Callable[[Clock, IdSource], ZoneSources] = ZoneSources
+
+
 class Service:
     """Everything that one serving process consists of."""
 
     def __init__(
-        self, settings: Settings, store: Store | None = None, patiently: Patiently = at_once
+        self,
+        settings: Settings,
+        store: Store | None = None,
+        patiently: Patiently = at_once,
+        clock: Clock = now,
+        seams: Seams | None = None,
     ) -> None:
-        """``patiently`` executes every action of the start that needs the database."""
+        """Create the parts; ``patiently`` executes each action that needs the database."""
+        seams = seams or Seams()
         self.settings = settings
+        self._clock = clock
         self._patiently = patiently
         self.store = store or open_store(settings)
         self.database = Database(self.store)
-        self.ids = RandomIds()
+        self.ids = seams.ids
         self.recordings = RecordingFiles(
             Path(settings.storing.data_dir) / RECORDINGS_FOLDER, settings.scheduling.recordings_max
         )
         executor = _or_settings_error(
-            lambda: BootExecutor(settings.scheduling, settings.computing, self.recordings.keep)
+            lambda: BootExecutor(
+                settings.scheduling, settings.computing, self.recordings.keep, settings.leasing
+            )
         )
-        self.engine = Engine(
+        self.engine = seams.engine_of(
             self.store,
             executor,
             CandidateSearcher(settings.placing),
             self.ids,
             settings.serving.reader_threads,
         )
-        # A thread of its own, because the poll for invalidations must not wait for other reads.
+        # A separate thread, because the poll for invalidations must not wait for other reads.
         self._invalidation_thread = ThreadPoolExecutor(1, thread_name_prefix="invalidations")
         self.listener = invalidations.Listener(self.store, invalidations.IDENTITY)
         polled = SingleFlight(self._invalidations) if settings.is_one_of_several else None
@@ -193,54 +182,95 @@ class Service:
         self.signer: Signer | None = None
         if settings.authenticating.auth == "builtin":
             self.signer = patiently(
-                lambda: startup.signer(self.database, settings.storing, secrets.token_bytes, now())
+                lambda: startup.signer(
+                    self.database, settings.storing, secrets.token_bytes, clock()
+                )
             )
+        self.sealer = sealer_of(settings.zoning)
+        self.secret_box: SecretBox | None = None
+        zone_id = ""
+        if settings.zoning.has_secrets or settings.has_pods:
+            self.secret_box, zone_id = patiently(
+                lambda: startup.zone_secrets(
+                    self.database, settings.storing, secrets.token_bytes, self.ids, clock()
+                )
+            )
+        zone_box = self.secret_box if settings.zoning.has_secrets else None
+        zone_sources = seams.zone_sources_of(clock, self.ids)
         self.site = Site(
             settings=settings,
             engine=self.engine,
             recordings=self.recordings,
             policy=policy,
-            authenticator=startup.authenticator(settings, self.signer, self.engine, now, polled),
-            clock=now,
+            authenticator=startup.authenticator(
+                settings, self.signer, zone_box, self.engine, clock, polled
+            ),
+            clock=clock,
             ids=self.ids,
             services=startup.services(settings, apis),
             signer=self.signer,
-            sealer=sealer_of(settings.zoning),
+            sealer=self.sealer,
+            lease_check=external_check.connect(settings.leasing),
+            secret_box=self.secret_box,
+            neighbours=neighbours_of(
+                settings, self.engine, zone_box, self.sealer, zone_id, zone_sources
+            ),
+            pods=_or_settings_error(
+                lambda: clouds_of(settings, self.engine, self.secret_box, self._clock, self.ids)
+            ),
+            resource_types=self._resource_types(),
             tracing=_tracing(settings.serving.trace_endpoint),
         )
+        self.site.door = _or_settings_error(lambda: door_of(settings, self.site.pods))
         self.app = app.make(self.site, apis, self.why_not_ready)
         self.detector = StuckThreadDetector(self.engine.writer, settings.serving.worker_timeout_s)
         self._has_agent = False
-        self.worker = WorkerThread([], time.monotonic)
+        self.workers: list[WorkerThread] = []
+
+    def _resource_types(self) -> ResourceTypes:
+        """Return the resource types of leases. Types of an operator's own may read the database."""
+        names = self.settings.leasing.lease_resource_types
+        return _or_settings_error(
+            lambda: self._patiently(
+                lambda: self.database.read(lambda tx: catalogue.types_of(tx, names))
+            )
+        )
 
     async def _invalidations(self) -> int:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._invalidation_thread, self.listener.number)
 
     def prepare_logins(self, address: str) -> Path | None:
-        """Create the required logins; returns the file of a new administrator's password.
+        """Create the required logins; returns the file with a new administrator's password, if any.
 
-        ``address`` is where this process listens. Call it before requests are served.
+        ``address`` is where this process listens. Call this method before requests are served.
         """
         if self.signer is None:
             return None
         return self._patiently(
             lambda: startup.prepare_logins(
-                self.database, self.settings, address, self.ids, secrets.token_urlsafe, now()
+                self.database,
+                self.settings,
+                address,
+                self.ids,
+                secrets.token_urlsafe,
+                self._clock(),
             )
         )
 
     def keep_agent_token(self) -> Path:
-        """Write a token for the demo agent, and keep renewing it; returns its file.
+        """Write a token for the demo agent, and keep renewing it; returns the token's file.
 
-        Not for the ``keystone`` mode, in which only Keystone issues tokens.
+        Must not be called in the ``keystone`` mode, in which only Keystone issues tokens.
         """
         assert self.settings.authenticating.auth != "keystone"
         self._has_agent = True
         return self._patiently(self._write_agent_token)
 
     def _write_agent_token(self) -> Path:
-        return startup.write_agent_token(self.database, self.settings, self.signer, self.ids, now())
+        return startup.write_agent_token(
+            self.database, self.settings, self.signer, self.ids, self._clock()
+        )
 
     def renew_agent_token(self) -> int:
         """Renew the demo agent's token, if there is a demo agent."""
@@ -256,7 +286,18 @@ class Service:
         self._patiently(self.engine.load)
         serves_agents = "compute" in self.settings.serving.apis
         self.engine.start(watches_orders=self.settings.is_one_of_several and serves_agents)
-        periodic = PeriodicTasks(self.settings, self.store, self.engine.writer, now, self.ids)
+        around = self.site.neighbours
+        settle = None if self.site.door is None else DoorUpkeep(self.site.door).settle
+        periodic = PeriodicTasks(
+            self.settings,
+            self.store,
+            self.engine.writer,
+            self._clock,
+            self.ids,
+            self.site.resource_types,
+            None if around is None else ZoneUpkeep(around),
+            None if self.site.pods is None else PodUpkeep(self.site.pods, settle),
+        )
         self._begin([*periodic.tasks(), self._token_task()])
 
     def start_beside(self) -> None:
@@ -264,12 +305,15 @@ class Service:
         self._begin([self._token_task()])
 
     def _begin(self, tasks: list[PeriodicTask]) -> None:
-        self.worker = WorkerThread(tasks, time.monotonic)
-        self.worker.start()
+        for name in dict.fromkeys(task.thread for task in tasks):
+            own = [task for task in tasks if task.thread == name]
+            self.workers.append(WorkerThread(own, time.monotonic, name))
+            self.workers[-1].start()
 
     def stop(self) -> None:
         """Finish the work in progress, and release everything."""
-        self.worker.stop(self.settings.serving.shutdown_grace_s)
+        for worker in self.workers:
+            worker.stop(self.settings.serving.shutdown_grace_s)
         self.engine.stop(self.settings.serving.shutdown_grace_s)
         self.recordings.stop()
         self._invalidation_thread.shutdown()
@@ -312,16 +356,6 @@ def _tracing(endpoint: str | None) -> Tracer | None:
             "The setting 'trace_endpoint' needs the extra: pip install 'innkeeper[tracing]'."
         ) from error
     return OpenTelemetryTracer(endpoint)
-
-
-def served_apis(settings: Settings) -> dict[str, Api]:
-    """Return the APIs to serve, by name; with an external Keystone, without the Identity API."""
-    is_ours = settings.authenticating.auth != "keystone"
-    return {
-        name: APIS[name]
-        for name in settings.serving.apis
-        if name in APIS and (is_ours or name != "identity")
-    }
 
 
 def environment_without(*prefixes: str) -> dict[str, str]:

@@ -236,7 +236,7 @@ def test_hosts_are_renamed_enabled_replaced_and_given_back(
     assert "works and is enabled" in refused
     # Quoted or not, such a name would be the address of the pcloud itself.
     refused = service.refuses("pcloud", "host", "remove", "web", "..", login=alice)
-    assert "Nothing can be called '..'" in refused
+    assert "'..' is not a valid name or ID" in refused
     add = ("pcloud", "host", "add", "web", "--host-flavor", "big")
     assert "HTTP 400" in service.refuses(*add, "..", login=alice)
     service.do("pcloud", "host", "remove", "web", "door", login=alice)
@@ -326,7 +326,7 @@ def test_another_project_is_authorized_and_removed(
         *("id", "name", "auto_placement", "auto_placement_accepted")
     }
     refused = service.refuses("pcloud", "host", "list", "web", login=bob)
-    assert "No pcloud of the project's own has the name" in refused
+    assert "The project owns no pcloud with the name" in refused
     assert "HTTP 403" in service.refuses("pcloud", "host", "list", pcloud, login=bob)
     made = service.ask(*boot, "guest", login=bob)
     shown = service.ask("pcloud", "host", "show", "web", "right", login=alice)
@@ -351,7 +351,7 @@ def test_a_guest_accepts_automatic_placement_itself(
     # The pcloud's own answer contains the caller's project.
     service.do("pcloud", "accept", "web", login=alice)
     refused = service.refuses("pcloud", "decline", "web", login=alice)
-    assert "switch its automatic placement off. (HTTP 409)" in refused
+    assert "Switch off the automatic placement of the pcloud instead. (HTTP 409)" in refused
     listed = service.ask("pcloud", "action", "list", "--limit", "3", "web", login=alice)
     assert column(listed, "Action") == ["decline", "accept", "authorize"]
     # Both pclouds have this name: each caller means their own.

@@ -123,8 +123,8 @@ def test_each_kind_of_difference_is_found_and_mended(
     before = generations(ours)
     status, reported, warned = bring(filled.url, at(target))
     assert (status, reported) == (2, "")
-    assert f"providers that the source has not: 1 ({stranger})" in warned
-    assert f"consumers that the source has not: 1 ({extra})" in warned
+    assert f"providers that the source lacks: 1 ({stranger})" in warned
+    assert f"consumers that the source lacks: 1 ({extra})" in warned
     assert generations(ours) == before
 
     status, reported, warned = bring(filled.url, at(target), "--others", "keep")

@@ -56,7 +56,10 @@ def test_it_can_be_interrupted(target: Running) -> None:
                 assert program.wait(ENDS_WITHIN_S) == 130
             assert program.stderr is not None
             *_, last = program.stderr
-            assert last == "innkeeper placement-import: interrupted; run it again to go on.\n"
+            assert (
+                last
+                == "innkeeper placement-import: interrupted; run the command again to continue.\n"
+            )
 
 
 def test_a_closed_pipe_is_not_an_error(filled: Original, target: Running) -> None:
@@ -126,10 +129,10 @@ def test_wrong_use_is_one_line(capsys: pytest.CaptureFixture[str], filled: Origi
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
-    assert "Where is the source?" in refused()
+    assert "The source is not given" in refused()
     ours = ("--from-url", filled.url, "--from-token", "admin")
-    assert "Where is the target?" in refused(*ours)
+    assert "The target is not given" in refused(*ours)
     assert "are the same" in refused(*ours, "--to-url", f"{filled.url}/", "--to-token", "admin")
     nowhere = ("--to-url", f"{filled.url}/nowhere", "--to-token", "admin")
     assert "401 Unauthorized" in refused(*ours, *nowhere)
-    assert "exclude each other" in refused("--from-cloud", "a", "--from-token", "b")
+    assert "not both" in refused("--from-cloud", "a", "--from-token", "b")

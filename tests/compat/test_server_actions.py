@@ -68,7 +68,7 @@ def test_events(service: Started) -> None:
     assert shown["action"] == "pause"
     (step,) = shown["events"]
     assert step["result"] == "Error"
-    assert "asked to fail" in step["details"]
+    assert "metadata makes the" in step["details"]
     service.do("server", "delete", "--wait", "told")
     at_last = service.ask("server", "event", "list", made["id"])
     assert at_last[0]["Action"] == "delete"

@@ -18,6 +18,7 @@ from innkeeper.engine.commands import Write
 from innkeeper.engine.readers import ReaderThreads
 from innkeeper.engine.search import SearchThread
 from innkeeper.engine.writer import Writer
+from innkeeper.random_ids import RandomIds
 from innkeeper.store import schema
 from innkeeper.store.transactions import Store, Tx, ping
 from tests.support.clouds import NOW, cloud_in
@@ -59,7 +60,7 @@ def test_a_write_succeeds_while_all_reader_threads_read(store: Store, tmp_path: 
     long_read = LongRead()
     readers = ReaderThreads(store, READERS)
     executor: Any = long_read
-    searching = SearchThread(store, executor, wiring.RandomIds())
+    searching = SearchThread(store, executor, RandomIds())
     cloud = cloud_in(tmp_path)
     writer = Writer(store, cloud.executor)
     beside = ThreadPoolExecutor(2)

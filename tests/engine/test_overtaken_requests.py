@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from innkeeper.entrypoints.api.policy import OsloPolicy
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from tests.support.clouds import NOW, Cloud, reported
 from tests.support.lease_operator import LeaseOperator
@@ -64,6 +66,13 @@ class Overtaken:
         if self.attempts == self._overtakes + 1:
             self._cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
         return self._cloud.write(work)
+
+    async def decide(self, work: Callable[[Tx, DecisionContext], Any], now: datetime) -> Any:
+        """See ``Engine``."""
+        self.attempts += 1
+        if self.attempts == self._overtakes + 1:
+            self._cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER rival"))
+        return self._cloud.decide(work, now)
 
     async def read(self, work: Callable[[Tx], Any]) -> Any:
         """See ``Engine``."""

@@ -1,99 +1,146 @@
-"""The periodic task of leases: one of all processes carries it out."""
+"""The periodic task of leases: one of all processes carries it out, and any process goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
+from structlog.testing import capture_logs
 
-from innkeeper.domain.errors import ConcurrentUpdate
+from innkeeper.domain.compute import Status
+from innkeeper.domain.errors import NotFound
 from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import Lease, LeaseStatus
-from innkeeper.domain.slices import Settings
-from innkeeper.engine.commands import Command
-from innkeeper.engine.periodic import SWEEP_PERIOD_S, PeriodicTasks
-from innkeeper.engine.writer import Writer
-from innkeeper.systems.leases import events
+from innkeeper.domain.leases import Demand, Lease, LeaseStatus, Window
+from innkeeper.domain.slices import Leasing
+from innkeeper.engine.lease_events import FAILED_MAX_S, TASK, TURN_S, WAIT_MAX_S
+from innkeeper.store import periodic
+from innkeeper.store.queries.leases import leases as lease_rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases import events, handover
 from tests.support.clouds import reported
 from tests.support.lease_operator import LeaseOperator
+from tests.support.lease_processes import Died, LeaseProcess
 from tests.support.moves import Movers
 from tests.support.statements import Counter
 
-T = TypeVar("T")
-STOP_S = 10.0
-HOUR_S = 3600.0
-STATEMENTS_MAX = 40
+HOUR_S, SOON_S = 3600.0, 1.0
+HOUR = timedelta(seconds=HOUR_S)
+STATEMENTS_MAX = 45
 """The statements of a step without a request to an agent, for any number of servers."""
-
-
-class Stumbling(Writer):
-    """Carries out writes, except those whose numbers are given."""
-
-    refused_calls: Collection[int] = ()
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.calls = 0
-        self.answers: list[Any] = []
-
-    def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
-        """Carry out a write, or reject it."""
-        self.calls += 1
-        if self.calls in self.refused_calls:
-            raise ConcurrentUpdate("Somebody was in the way.")
-        answer = super().submit_and_wait(command, timeout_s)
-        self.answers.append(answer)
-        return answer
-
-
-class Serving:
-    """A process on a cloud's database whose task the test runs."""
-
-    def __init__(self, operator: LeaseOperator) -> None:
-        self.operator = operator
-        cloud = operator.cloud
-        self.writer = Stumbling(cloud.store, cloud.executor)
-        self.writer.start()
-        periodic = PeriodicTasks(
-            Settings(), cloud.store, self.writer, lambda: operator.now, cloud.ids
-        )
-        (self.task,) = (each for each in periodic.tasks() if each.name == "lease_events")
-
-    def run(self, after_s: float) -> int:
-        """Let some time pass, and run the task."""
-        self.operator.movers.now += timedelta(seconds=after_s)
-        return self.task.work()
+RETRIES = 3
+FREE = (Dedication.FREEPOOL, None)
+Start = Callable[[], LeaseProcess]
 
 
 @pytest.fixture
-def serving(tmp_path: Path) -> Iterator[Serving]:
-    """Two hosts for leases, and a process."""
-    operator = LeaseOperator(
+def operator(tmp_path: Path) -> Iterator[LeaseOperator]:
+    """Two hosts for leases."""
+    made = LeaseOperator(
         Movers(tmp_path, *(reported(each, 99, 99_999, 9999) for each in ("a1", "b1")))
     )
-    operator.keep("a1", "b1")
-    made = Serving(operator)
+    made.leasing = Leasing(lease_event_retries_max=RETRIES)
+    made.keep("a1", "b1")
     yield made
-    made.writer.stop(STOP_S)
-    operator.movers.close()
+    made.movers.close()
 
 
-def test_leases_start_and_end_on_time(serving: Serving) -> None:
-    operator = serving.operator
+@pytest.fixture
+def process(operator: LeaseOperator) -> Iterator[LeaseProcess]:
+    """A process."""
+    made = LeaseProcess(operator)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def other(operator: LeaseOperator) -> Iterator[LeaseProcess]:
+    """Another process on the same database."""
+    made = LeaseProcess(operator)
+    yield made
+    made.stop()
+
+
+def test_leases_start_and_end_on_time(operator: LeaseOperator, process: LeaseProcess) -> None:
     lease = operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
-    assert serving.run(0) == 0
-    assert serving.run(HOUR_S) > 0
+    assert process.run(HOUR_S - SOON_S) == 0
+    assert process.run(SOON_S) > 0
     assert operator.status(lease) == LeaseStatus.ACTIVE
-    # Another process has just run the task.
-    assert serving.run(1) == 0
-    assert serving.run(HOUR_S) > 0
+    assert process.run(HOUR_S) > 0
     assert operator.status(lease) == LeaseStatus.ENDED
-    assert serving.run(SWEEP_PERIOD_S) == 0
-    assert operator.said("a1", "b1") == [(Dedication.FREEPOOL, None)] * 2
+    assert process.run(SOON_S) == 0
+    assert operator.said("a1", "b1") == [FREE] * 2
+
+
+def test_nothing_is_written_while_nothing_is_due(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    operator.lease((1, 1), start=HOUR_S, end=2 * HOUR_S)
+    for _ in range(3):
+        assert process.run(SOON_S) == 0
+    assert process.writer.commits == 0
+
+
+def test_one_process_at_a_time_has_the_turn(
+    operator: LeaseOperator, process: LeaseProcess, other: LeaseProcess
+) -> None:
+    first = operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S)
+    second = operator.lease((1, 1), start=HOUR_S + SOON_S, end=9 * HOUR_S)
+    third = operator.lease((1, 1), start=10 * HOUR_S, end=11 * HOUR_S)
+    assert process.run(HOUR_S) > 0
+    # The first process keeps its turn, so the other one only looks.
+    assert other.run(SOON_S) == 0
+    assert other.writer.commits == 0
+    assert process.run() > 0
+    assert [operator.status(each) for each in (first, second)] == [LeaseStatus.ACTIVE] * 2
+    assert other.run(9 * HOUR_S) > 0
+    assert process.run() == 0
+    assert operator.status(third) == LeaseStatus.ACTIVE
+
+
+def test_a_process_whose_turn_was_taken_writes_nothing(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    """Another process takes the turn after this one has looked, and before it writes."""
+    lease = operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S)
+
+    def take(tx: Tx) -> bool:
+        now = operator.now + timedelta(milliseconds=1)
+        return periodic.hold_turn(tx, TASK, mine=None, lapse_s=0.0, now=now)
+
+    process.writer.before = partial(operator.cloud.write, take)
+    assert process.run(HOUR_S) == 0
+    assert process.writer.commits == 1
+    assert operator.status(lease) == LeaseStatus.PENDING
+    process.writer.before = None
+    assert process.run(2 * TURN_S) > 0
+    assert operator.status(lease) == LeaseStatus.ACTIVE
+
+
+def test_a_lease_is_begun_before_any_other_goes_on(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    made = [operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2)]
+    process.writer.commits_left = 1
+    with pytest.raises(Died):
+        process.run(HOUR_S)
+    assert [operator.status(each) for each in made] == [LeaseStatus.STARTING] * 2
+
+
+def test_hosts_are_freed_before_the_next_lease_takes_them(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    later = operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
+    first = operator.lease((2, 2), end=HOUR_S)
+    assert process.run(HOUR_S) > 0
+    assert [operator.status(each) for each in (first, later)] == [
+        LeaseStatus.ENDED,
+        LeaseStatus.ACTIVE,
+    ]
 
 
 def filled(operator: LeaseOperator, count: int) -> Lease:
@@ -107,18 +154,24 @@ def filled(operator: LeaseOperator, count: int) -> Lease:
     return lease
 
 
-def test_many_servers_are_deleted_in_steps(serving: Serving) -> None:
-    operator, at_once = serving.operator, events.DELETED_AT_ONCE
+def test_many_servers_are_deleted_in_steps(operator: LeaseOperator, process: LeaseProcess) -> None:
+    at_once = handover.DELETED_AT_ONCE
     lease = filled(operator, at_once + 4)
-    assert serving.run(HOUR_S) == at_once + 4
-    assert serving.writer.answers == [[lease.uuid], at_once, 4, 0]
+    process.run(HOUR_S)
+    assert process.writer.answers == [[True], [at_once], [4], [0]]
     assert len(operator.movers.waiting("destroy")) == at_once + 4
     assert operator.status(lease) == LeaseStatus.ENDING
+    # It waits for the agents, at pauses.
+    commits = process.writer.commits
+    assert process.run() == 0
+    assert process.writer.commits == commits
+    assert process.run(WAIT_MAX_S) == 0
+    assert process.writer.commits == commits + 1
 
 
-def test_servers_being_deleted_get_no_second_order(serving: Serving) -> None:
-    operator, movers, at_once = (serving.operator, serving.operator.movers, events.DELETED_AT_ONCE)
-    lease, counter = filled(operator, at_once + 4), Counter(serving.operator.cloud)
+def test_servers_being_deleted_get_no_second_order(operator: LeaseOperator) -> None:
+    movers, at_once = operator.movers, handover.DELETED_AT_ONCE
+    lease, counter = filled(operator, at_once + 4), Counter(operator.cloud)
     movers.wait(HOUR_S)
 
     def step() -> int:
@@ -138,12 +191,145 @@ def test_servers_being_deleted_get_no_second_order(serving: Serving) -> None:
     assert len(movers.waiting("destroy")) == at_once + 4
 
 
-def test_a_refused_task_delays_no_other(serving: Serving) -> None:
-    operator = serving.operator
-    first, second = (operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
-    serving.writer.refused_calls = {2}
-    serving.run(HOUR_S)
-    assert operator.status(first) == LeaseStatus.PENDING
-    assert operator.status(second) == LeaseStatus.ACTIVE
-    serving.run(SWEEP_PERIOD_S)
-    assert operator.status(first) == LeaseStatus.ACTIVE
+# -- errors --------------------------------------------------------------------------------
+
+
+def break_reservation(operator: LeaseOperator, lease: Lease) -> None:
+    """Let every change of a lease's reservation fail."""
+    (reservation,) = lease.reservations
+    trigger = (
+        f"CREATE TRIGGER defect BEFORE UPDATE ON reservations WHEN OLD.id = {reservation.id} "
+        "BEGIN SELECT RAISE(ABORT, 'a defect'); END"
+    )
+    operator.cloud.write(lambda tx: tx.exec_driver_sql(trigger))
+
+
+def repair(operator: LeaseOperator) -> None:
+    operator.cloud.write(lambda tx: tx.exec_driver_sql("DROP TRIGGER defect"))
+
+
+def failures(process: LeaseProcess, after_s: float) -> list[bool]:
+    """Run the task until a failing event is given up; gives whether it was, by failure."""
+    with capture_logs() as logs:
+        process.run(after_s)
+        for _ in range(2 * RETRIES):
+            process.run(FAILED_MAX_S)
+    return [each["given_up"] for each in logs if each["event"] == "lease_event_failed"]
+
+
+def test_a_failing_event_is_given_up_and_delays_no_other(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    bad, good = (operator.lease((1, 1), start=HOUR_S, end=9 * HOUR_S) for _ in range(2))
+    break_reservation(operator, bad)
+    with capture_logs():
+        process.run(HOUR_S)
+    assert operator.status(good) == LeaseStatus.ACTIVE
+    assert operator.status(bad) == LeaseStatus.STARTING
+    # One failure was counted already.
+    assert failures(process, FAILED_MAX_S) == [False] * (RETRIES - 1) + [True]
+    assert operator.status(bad) == LeaseStatus.FAILED
+    assert process.run(FAILED_MAX_S) == 0
+    repair(operator)
+    operator.delete(bad)
+    with pytest.raises(NotFound):
+        operator.status(bad)
+    assert operator.cloud.read(lambda tx: lease_rows.by_uuid(tx, bad.uuid)) is None
+    assert operator.broken() == []
+
+
+def test_a_deleted_lease_whose_end_fails_is_visible_again(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    lease = operator.lease((1, 1))
+    (home,) = operator.held(lease)
+    server = operator.movers.boot(home, hints={"reservation": lease.reservations[0].uuid})
+    operator.delete(lease)
+    break_reservation(operator, lease)
+    operator.movers.tell("destroy", server)
+    assert failures(process, SOON_S) == [False] * RETRIES + [True]
+    assert operator.status(lease) == LeaseStatus.FAILED
+    repair(operator)
+    operator.delete(lease)
+    with pytest.raises(NotFound):
+        operator.status(lease)
+    assert operator.said("a1", "b1") == [FREE] * 2
+
+
+def test_a_lease_that_is_starting_can_be_deleted_once(
+    operator: LeaseOperator, process: LeaseProcess
+) -> None:
+    first = operator.lease((2, 2), end=HOUR_S)
+    second = operator.lease((2, 2), start=HOUR_S, end=2 * HOUR_S)
+    server = operator.movers.boot("a1", hints={"reservation": first.reservations[0].uuid})
+    process.run(HOUR_S)
+    assert operator.status(second) == LeaseStatus.STARTING
+    operator.delete(second)
+    with pytest.raises(NotFound):
+        operator.delete(second)
+    operator.movers.tell("destroy", server)
+    process.run(WAIT_MAX_S)
+    assert operator.status(first) == LeaseStatus.ENDED
+    assert operator.said("a1", "b1") == [FREE] * 2
+    assert operator.cloud.read(lambda tx: lease_rows.by_uuid(tx, second.uuid)) is None
+    assert operator.broken() == []
+
+
+# -- crashes -------------------------------------------------------------------------------
+
+MANY = handover.HOSTS_AT_ONCE + 5
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Iterator[LeaseOperator]:
+    """So many hosts that they change hands in several steps."""
+    names = [f"a{number:02}" for number in range(MANY)]
+    made = LeaseOperator(Movers(tmp_path, *map(reported, names)))
+    made.keep(*names)
+    yield made
+    made.movers.close()
+
+
+def dies(operator: LeaseOperator, commits: int, after_s: float) -> bool:
+    """Whether a process dies after this many commits; another one then goes on."""
+    mortal, heir = LeaseProcess(operator, commits), LeaseProcess(operator)
+    has_died = True
+    with suppress(Died):
+        mortal.run(after_s)
+        has_died = False
+    mortal.stop()
+    assert operator.broken() == []
+    if has_died:
+        # The turn of the dead process is not over yet.
+        assert heir.run() == 0
+        heir.run(TURN_S)
+    heir.stop()
+    assert operator.broken() == []
+    return has_died
+
+
+def test_another_process_goes_on_after_any_step(crowd: LeaseOperator) -> None:
+    shape = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+    demands = [Demand(MANY - 2, MANY - 2), Demand(3, 3, shape)]
+    for commits in itertools.count(1):
+        window = Window(crowd.now + HOUR, crowd.now + 2 * HOUR)
+        lease = crowd.make(window, demands)
+        is_interrupted = dies(crowd, commits, HOUR_S)
+        assert crowd.status(lease) == LeaseStatus.ACTIVE
+        whole, slots = (each.uuid for each in lease.reservations)
+        server = crowd.movers.boot(None, hints={"reservation": whole})
+        request = crowd.cloud.request(now=crowd.now, flavor_id=slots)
+        (booted,) = crowd.cloud.boot(request)
+        assert getattr(booted, "fault", "") is None
+        crowd.movers.finish()
+        is_interrupted |= dies(crowd, commits, HOUR_S)
+        assert crowd.status(lease) == LeaseStatus.ENDING
+        crowd.movers.finish()
+        is_interrupted |= dies(crowd, commits, HOUR_S)
+        assert crowd.status(lease) == LeaseStatus.ENDED
+        assert crowd.movers.server(server).status == Status.DELETED
+        assert crowd.held(lease) == set()
+        crowd.delete(lease)
+        if not is_interrupted:
+            break
+    assert commits > 2

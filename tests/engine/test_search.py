@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from innkeeper import wiring
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates, RequestGroup
 from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.engine.search import WAIT_S, GoesOn, SearchThread
+from innkeeper.random_ids import RandomIds
 from innkeeper.store.transactions import Tx, ping
 from tests.support.clouds import Cloud, cloud_in
 
@@ -71,7 +71,7 @@ def searcher() -> Puzzler:
 @pytest.fixture
 def searching(cloud: Cloud, searcher: Puzzler) -> Iterator[SearchThread]:
     """A started search thread."""
-    made = SearchThread(cloud.store, searcher, wiring.RandomIds())
+    made = SearchThread(cloud.store, searcher, RandomIds())
     yield made
     made.stop()
 
@@ -140,7 +140,7 @@ def test_a_failed_first_read_of_providers_is_logged_and_retried(
     cloud: Cloud, searcher: Puzzler
 ) -> None:
     searcher.is_broken = True
-    searching = SearchThread(cloud.store, searcher, wiring.RandomIds())
+    searching = SearchThread(cloud.store, searcher, RandomIds())
     with capture_logs() as logs:
         searching.start()
         assert asyncio.run(searching.find(EASY, rendered))[0] is NOTHING

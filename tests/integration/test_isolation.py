@@ -322,7 +322,7 @@ def put_in(wanted: Any, ids: dict[str, str]) -> Any:
     return str(wanted).format_map(ids)
 
 
-BOOTING = ("servers", "os-explain", "zones/select")
+BOOTING = ("servers", "os-explain", "zones/select", "zones/boot")
 
 
 @pytest.mark.parametrize("path", [f"{COMPUTE}/{each}" for each in BOOTING])

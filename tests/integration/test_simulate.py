@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import subprocess
@@ -138,6 +139,29 @@ def test_the_smallest_fleet_is_found(tmp_path: Path) -> None:
     assert is_drawn((out / "compaction.png").read_bytes())
 
 
+def test_trees_of_zones_are_compared_with_one_zone(tmp_path: Path) -> None:
+    tree = tmp_path / "own.toml"
+    tree.write_text('[[zones]]\nname = "a"\nshare = 3\n[[zones]]\nname = "b"\n', encoding="utf-8")
+    done = simulate(
+        *("--hosts", "20x64c256g", "--trace", "synthetic:0.02:1"),
+        *("--tree", "2x2", "--tree", str(tree), "--lag", "60", "--late", "0.1", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    replays = {each["policy"]: each for each in json.loads(done.stdout)["replays"]}
+    flat, fixed, deep, own = replays.values()
+    assert list(replays) == [
+        "default",
+        "default, fixed scales",
+        "default, tree 2x2",
+        "default, tree own",
+    ]
+    assert flat["tree"] is fixed["tree"] is None
+    assert [zone["hosts"] for zone in own["tree"]["zones"]] == [15, 5]
+    assert len(deep["tree"]["zones"]) == 4
+    assert own["tree"]["calls"]["late"] > 0
+    assert all(each["requested"] == flat["requested"] for each in replays.values())
+
+
 def test_the_same_seed_prints_the_same() -> None:
     arguments = ("--hosts", "20x64c256g", "--trace", "synthetic:0.02:1", "--seed")
     first, again = (simulate(*arguments, "9") for _ in range(2))
@@ -198,14 +222,14 @@ def test_a_broken_matplotlib_is_reported_before_the_replay(
     ("arguments", "reported"),
     [
         (["--hosts", "5x64c", "--trace", "nowhere.csv"], "Cannot read nowhere.csv"),
-        (["--hosts", "64z", "--trace", "synthetic:1"], "A shape is numbers with"),
+        (["--hosts", "64z", "--trace", "synthetic:1"], "Write a shape as numbers"),
         (["--hosts", "64c256g", "--trace", "synthetic:0.01"], "or use --compact"),
         (["--hosts", "64c9g+3x64c9g", "--trace", "synthetic:0.01"], "hosts for all groups"),
         (["--hosts", "9x64c9g", "--trace", "synthetic:x"], "A synthetic trace is"),
         (["--hosts", "9x64c9g", "--trace", "synthetic:1", "--driver", "x"], "no driver 'x'"),
-        (["--hosts", "9x64c9g", "--trace", "synthetic:1", "--reference", "?"], "A shape is"),
-        (["--hosts", "2c9g", "--trace", "synthetic:0.01", "--compact"], "refuses 4c7g however"),
-        (["--hosts", "64c", "--trace", "synthetic:0.01", "--compact"], "refuses 1c0.75g how"),
+        (["--hosts", "9x64c9g", "--trace", "synthetic:1", "--reference", "?"], "Write a shape as"),
+        (["--hosts", "2c9g", "--trace", "synthetic:0.01", "--compact"], "is enough for 4c7g"),
+        (["--hosts", "64c", "--trace", "synthetic:0.01", "--compact"], "is enough for 1c0.75g"),
         (["--hosts", "9x64c9g", "--trace", "synthetic:0.01", "--seed", "-1"], "whole number"),
         (
             ["--hosts", "9x64c9g", "--trace", "synthetic:1", "--seed", "\u0663"],

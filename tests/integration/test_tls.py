@@ -195,9 +195,9 @@ def test_settings_that_do_not_go_together(wrong: dict[str, Any]) -> None:
 
 def test_an_agent_reports_wrong_files(tmp_path: Path, authority: Authority) -> None:
     pair = authority.pair("rack")
-    with pytest.raises(Invalid, match="authorities"):
+    with pytest.raises(Invalid, match="CA bundle"):
         trust_of(str(tmp_path / "nowhere"), None, None)
     with pytest.raises(Invalid, match="certificate"):
         trust_of(None, str(pair.key), str(pair.key))
-    with pytest.raises(Invalid, match="needs a certificate"):
+    with pytest.raises(Invalid, match="without its certificate"):
         trust_of(None, None, str(pair.key))

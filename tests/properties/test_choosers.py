@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from innkeeper.domain.placing import Expression, GroupRule, RequestSpec, Rules
 from innkeeper.scheduling import expressions
 from innkeeper.scheduling.filters.catalogue import FILTERS
+from innkeeper.scheduling.pipeline import weigh
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 from tests.support.host_facts import near
 from tests.support.plain_hosts import PCLOUDS, PlainCloud, PlainHost, table_for
@@ -63,6 +64,7 @@ HOSTS = st.builds(
         capabilities=facts,
         pcloud=st.sampled_from([None, None, "", *PCLOUDS]),
         is_pcloud_open=st.sampled_from([True, True, False]),
+        needed_from_s=st.sampled_from([0.0, NOW_S + 150, NOW_S + 151, float("inf")]),
     ),
     seen_s=st.sampled_from([NOW_S, NOW_S, NOW_S - 180, NOW_S - 181, 0.0]),
     aggregates=st.frozensets(st.integers(0, 2)),
@@ -187,6 +189,7 @@ RULES = st.builds(
     capability_multipliers=st.sampled_from(
         [(), (("cores", 2.0),), (("cores", 0.5), ("cpu.n", -1.0), ("none", 1.0))]
     ),
+    preemptible_reach_s=st.just(150.0),
 )
 SPECS = st.builds(
     asking,
@@ -227,7 +230,11 @@ SPECS = st.builds(
     pclouds=st.sampled_from([(), (), ("one",), ("two",), ("one", "two"), ("gone",)]),
     pcloud_host=st.sampled_from([None, None, "h0", "h1", "gone"]),
     reservation=st.sampled_from([None, None, None, "held", "gone", "one"]),
+    is_preemptible=st.sampled_from([False, False, True]),
     automatic_pclouds=st.sampled_from([(), (), ("two",), ("two", "nobody's", "gone")]),
+    has_fixed_scales=st.booleans(),
+    # No such pool is there, so it reaches no host.
+    volume_pools=st.sampled_from([frozenset(), frozenset(), frozenset({10_000})]),
 )
 
 
@@ -272,6 +279,25 @@ def test_a_weigher_follows_its_rule(name: str, cloud: PlainCloud, spec: RequestS
     assert weigher.scale(table, spec) >= 0
     for rows in some_of(len(cloud.hosts)):
         assert weigher.column(table, spec, rows).tolist() == column[rows].tolist()
+
+
+@pytest.mark.parametrize("name", WEIGHER_RULES)
+@settings(max_examples=60)
+@given(CLOUDS, SPECS)
+def test_with_fixed_scales_a_host_weighs_the_same_alone(
+    name: str, cloud: PlainCloud, spec: RequestSpec
+) -> None:
+    """So the weights of two zones can be compared. Hosts without room are never compared."""
+    spec = replace(spec, has_fixed_scales=True)
+    table, weighed = table_for(cloud), ((WEIGHERS[name], 1.0),)
+    together = weigh(weighed, table, spec, WHOLE)
+    has_room = FILTERS["CapacityFilter"].mask(table, spec, WHOLE)
+    for index, host in enumerate(cloud.hosts):
+        alone = weigh(weighed, table_for(PlainCloud([host], cloud.metadata)), spec, WHOLE)
+        assert (alone is None) == (together is None)
+        if alone is None or together is None or has_room is None or not has_room[index]:
+            continue
+        assert alone[0] == together[index]
 
 
 @settings(max_examples=400)

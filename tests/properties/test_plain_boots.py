@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -68,6 +69,21 @@ SERVERS = st.fixed_dictionaries(
         "colour": TEXTS,
     },
 )
+HINTS = st.one_of(
+    st.none(),
+    st.dictionaries(
+        st.sampled_from(
+            ["group", "same_host", "different_host", "reservation", "pcloud", "query", "colour"]
+        ),
+        st.one_of(
+            st.sampled_from([UUID, UUID.upper(), UUID.replace("-", ""), UUID + "\n"]),
+            TEXTS,
+            st.lists(TEXTS, max_size=1),
+            NUMBERS,
+        ),
+        max_size=2,
+    ),
+)
 PLAIN: dict[str, Any] = {
     "server": {
         "name": "web",
@@ -105,8 +121,10 @@ BODIES = st.one_of(
         st.lists(st.sampled_from([*PLAIN["server"], "availability_zone"]), max_size=2),
     ),
     st.fixed_dictionaries(
-        {"server": SERVERS}, optional={"os:scheduler_hints": st.just({}), "more": st.just(1)}
+        {"server": SERVERS},
+        optional={"OS-SCH-HNT:scheduler_hints": st.just({}), "more": st.just(1)},
     ),
+    st.builds(lambda good, hints: {"server": good, "os:scheduler_hints": hints}, GOOD, HINTS),
 )
 
 
@@ -142,3 +160,11 @@ def test_whatever_comes_it_does_not_fail(body: bytes) -> None:
 def test_what_the_stock_client_sends_takes_the_quick_way() -> None:
     assert decode(msgspec.json.encode(PLAIN)) == slowly(msgspec.json.encode(PLAIN))
     assert decode(msgspec.json.encode(PLAIN)) is not None
+
+
+@pytest.mark.parametrize("hint", ["group", "same_host", "different_host", "reservation", "pcloud"])
+def test_a_hint_that_names_one_thing_takes_the_quick_way(hint: str) -> None:
+    body = msgspec.json.encode({**PLAIN, "os:scheduler_hints": {hint: UUID}})
+    quick = decode(body)
+    assert quick is not None
+    assert quick == slowly(body)

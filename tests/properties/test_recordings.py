@@ -219,16 +219,16 @@ def test_what_is_no_recording_is_called_so() -> None:
 
 
 def test_the_error_for_a_newer_file_names_the_version() -> None:
-    assert refusal_of(rewritten(lambda head: head.update(version=5))) == (
-        "The recording is of version 5, and this program reads those up to 4. "
-        "A newer Innkeeper wrote it, and can replay it."
+    assert refusal_of(rewritten(lambda head: head.update(version=6))) == (
+        "The recording has version 6, and this program reads only version 5. "
+        "Replay it with the newer Innkeeper that wrote it."
     )
 
 
 def test_the_error_for_an_older_file_names_the_version() -> None:
     assert refusal_of(rewritten(lambda head: head.update(version=3))) == (
-        "The recording is of version 3, and lacks what this program keeps with hosts from "
-        "version 4 on. The Innkeeper that wrote it can replay it."
+        "The recording has version 3, and this program reads only version 5. "
+        "Replay it with the older Innkeeper that wrote it."
     )
 
 

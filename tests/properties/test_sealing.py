@@ -11,9 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.key_rings import NONCE_BYTES
-from innkeeper.domain.zones import Destination, EntryScope, Opened, digest
+from innkeeper.domain.zones import ChildEntry, Destination, EntryScope, Opened, digest
 from innkeeper.systems.zones.sealing import FORM, NotOurs, Sealer, key_id
 
 NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - the core's clock is naive and in UTC
@@ -36,6 +37,7 @@ WISHES = st.recursive(
     ),
     max_leaves=6,
 )
+CHILD = "4c2b1d7e-0000-4000-8000-000000000003"
 OLD_ENTRY = (
     "Aa_RJa8juS3MAAECAwQFBgcICQoLzY_R1TCSpKgxQJK4KsFiRDKw1Dp7vXamw6ZWNBjBd3Z_2D9mVcDW"
     "qpgfI0YKy6Ngdnp0rvx4yladUFYlXeRywjnBoXTWJnHZaB2kbQr6Z9zqkUmo6-BI21xAdqJVgBt5gUIV"
@@ -43,7 +45,7 @@ OLD_ENTRY = (
     "zI4-J-X3HPUrUzexroIch7Pz1FbaMPOMQEahmQhbscSI-SBDyOf2Q3PSEKaYbFaY2FKVjBXkWKVO_SJb"
     "WMc2WYJf_a-o_mQkOEwOmraFbLKPf4UF08iGB6Etjduvlo1k9gCspQVNX_mBQbaDa7To6_M"
 )
-"""Sealed by the first program that sealed entries, with a nonce that counts."""
+"""Sealed by the first program that sealed entries, in its form, with a nonce that counts."""
 
 
 def sealer(*keys: bytes, zone: str = "east") -> Sealer:
@@ -79,8 +81,65 @@ def test_an_entry_of_an_older_program_opens() -> None:
         "4c2b1d7e-0000-4000-8000-000000000002",
     )
     scope = EntryScope("project", "digest")
-    assert zone.open(OLD_ENTRY, scope).destination == destination
-    assert zone.seal(destination, scope, bytes(range(12)), NOON) == OLD_ENTRY
+    assert zone.open(OLD_ENTRY, scope).place == destination
+
+
+@given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES, st.integers(1, 8))
+def test_an_entry_of_a_child_is_wrapped_and_unwrapped(
+    key: bytes, below: bytes, destination: Destination, scope: EntryScope, nonce: bytes, hops: int
+) -> None:
+    inner = sealer(below, zone="west").seal(destination, scope, nonce, NOON, hops - 1)
+    wrapped = sealer(key).seal(ChildEntry(CHILD, inner), scope, nonce, NOON, hops)
+    opened = sealer(key).open(wrapped, scope).place
+    assert opened == ChildEntry(CHILD, inner)
+    assert sealer(below, zone="west").open(inner, scope).place == destination
+    own = sealer(key).seal(destination, scope, nonce, NOON, hops)
+    assert len(own) == len(wrapped), "the length does not say where the host is"
+
+
+def test_no_byte_of_an_entry_through_three_zones_can_be_changed() -> None:
+    """Each zone notices it in its own layer, whatever the zones above it do."""
+    scope, nonces = EntryScope("project", "digest"), iter(range(10_000))
+    zones = [sealer(bytes([n]) * 32, zone=f"zone-{n}") for n in range(3)]
+    host = Destination(ServerId(CHILD), "host-1", CHILD)
+
+    def sealed(place: Destination | ChildEntry, zone: int) -> str:
+        nonce = next(nonces).to_bytes(NONCE_BYTES, "big")
+        return zones[zone].seal(place, scope, nonce, NOON, 2 - zone)
+
+    def wrapped(entry: str, zone: int) -> str:
+        """The entry of a zone, as the first zone offers it."""
+        for above in reversed(range(zone)):
+            entry = sealed(ChildEntry(CHILD, entry), above)
+        return entry
+
+    assert len({len(wrapped(sealed(host, zone), zone)) for zone in range(3)}) == 1
+    right = sealed(host, 2)
+    for zone in (2, 1, 0):
+        entry = right if zone == 2 else sealed(ChildEntry(CHILD, right), zone)
+        raw = bytes_of(entry)
+        for place in range(len(raw)):
+            raw[place] ^= 1 << place % 8
+            found = wrapped(letters(raw), zone)
+            raw[place] ^= 1 << place % 8
+            for above in range(zone):
+                opened = zones[above].open(found, scope).place
+                assert isinstance(opened, ChildEntry)
+                found = opened.sealed
+            with pytest.raises(NotOurs):
+                zones[zone].open(found, scope)
+        right = entry
+
+
+@given(KEYS, TERMS, NONCES, st.text(max_size=2000))
+def test_what_a_child_calls_an_entry_is_checked(
+    key: bytes, scope: EntryScope, nonce: bytes, text: str
+) -> None:
+    try:
+        entry = sealer(key).seal(ChildEntry(CHILD, text), scope, nonce, NOON, 1)
+    except Invalid:
+        return
+    assert sealer(key).open(entry, scope).place == ChildEntry(CHILD, text)
 
 
 @given(KEYS, KEYS, DESTINATIONS, TERMS, NONCES)
@@ -156,11 +215,11 @@ def test_keys_take_turns(
 ) -> None:
     old, new, newer = keys
     entry = sealer(old).seal(destination, scope, nonce, NOON)
-    assert sealer(new, old).open(entry, scope).destination == destination
+    assert sealer(new, old).open(entry, scope).place == destination
     with pytest.raises(NotOurs):
         sealer(newer, new).open(entry, scope)
     later = sealer(new, old).seal(destination, scope, nonce, NOON)
-    assert sealer(newer, new).open(later, scope).destination == destination
+    assert sealer(newer, new).open(later, scope).place == destination
     with pytest.raises(NotOurs):
         sealer(old).open(later, scope)
 

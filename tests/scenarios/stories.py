@@ -4,6 +4,7 @@ A story is a mapping::
 
     name: what it shows
     settings: {auth: none}              # optional; settings of the service
+    zones: {kid: {zone_name: kid}}      # optional; more services, with the settings of each
     microversion: placement 1.39        # optional; the OpenStack-API-Version of every step
     steps:
       - name: what this step shows
@@ -12,6 +13,8 @@ A story is a mapping::
           path: /placement/resource_providers
           headers: {accept: text/plain}     # optional; null takes a header away
           token: admin                      # optional; "admin" unless said, null for none
+          zone: kid                         # optional; the service that is asked
+          hop: {parent: up, password: $p}   # optional; a zone parent asks; see ``hop_tokens``
           microversion: placement 1.20      # optional; null for none
           body: {name: rack-1}              # optional; sent as JSON
           raw: "{not json"                  # optional; sent as it is, labelled as JSON
@@ -24,10 +27,10 @@ A story is a mapping::
         save: {uuid: uuid, etag: "header:etag"}   # optional; dotted paths, or headers
         within_s: 5                         # optional; ask again until it is so, this long
 
-``$name`` and ``${name}`` stand for what was saved, ``$url`` for the service's address, and
-``$admin_password`` for what the first start made up, with the setting ``auth: builtin``. A
-value that is nothing but ``$name`` keeps its type. A saved name goes before a matcher of the
-same name, such as ``$uuid``.
+``$name`` and ``${name}`` stand for what was saved, ``$url`` for the service's address,
+``$kid_url`` for that of the zone ``kid``, and ``$admin_password`` for what the first start made
+up, with the setting ``auth: builtin``. A value that is nothing but ``$name`` keeps its type. A
+saved name goes before a matcher of the same name, such as ``$uuid``.
 
 Always true: a story runs against a service of its own, so it can rely on an empty store.
 """
@@ -45,11 +48,14 @@ from typing import Any
 import yaml
 
 from innkeeper.domain.ids import is_uuid
+from tests.support import hop_tokens
 from tests.support.running import Running
 
-STORY_KEYS = frozenset({"name", "settings", "microversion", "steps"})
+STORY_KEYS = frozenset({"name", "settings", "zones", "microversion", "steps"})
 STEP_KEYS = frozenset({"name", "request", "answer", "save", "within_s"})
-REQUEST_KEYS = frozenset({"method", "path", "headers", "token", "microversion", "body", "raw"})
+REQUEST_KEYS = frozenset(
+    {"method", "path", "headers", "token", "zone", "hop", "microversion", "body", "raw"}
+)
 ANSWER_KEYS = frozenset({"status", "body", "text", "headers", "absent"})
 VERSION_HEADER = "openstack-api-version"
 HEADER_PREFIX = "header:"
@@ -88,6 +94,7 @@ class Story:
     steps: tuple[Mapping[str, Any], ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
     microversion: str | None = None
+    zones: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read(folder: Path) -> Iterator[Story]:
@@ -105,6 +112,7 @@ def read(folder: Path) -> Iterator[Story]:
                 tuple(document["steps"]),
                 document.get("settings") or {},
                 document.get("microversion"),
+                document.get("zones") or {},
             )
 
 
@@ -113,12 +121,16 @@ def _only(found: Mapping[str, Any], known: frozenset[str], path: Path) -> None:
     assert not strange, f"{path}: a story knows no {strange}"
 
 
-def tell(story: Story, service: Running) -> None:
+def tell(story: Story, service: Running, zones: Mapping[str, Running] | None = None) -> None:
     """Run all steps in order; raises AssertionError at the first that goes otherwise."""
     saved: dict[str, Any] = {"url": service.url, "admin_password": service.admin_password()}
+    others = zones or {}
+    saved |= {f"{name}_url": each.url for name, each in others.items()}
     for number, step in enumerate(story.steps, start=1):
         label = f"{story.path.name}, step {number} ({step.get('name', 'unnamed')})"
-        response = _take(story, step, service, saved, label)
+        zone = step["request"].get("zone")
+        asked = service if zone is None else others[zone]
+        response = _take(story, step, asked, saved, label)
         for name, where in (step.get("save") or {}).items():
             value = _saved_value(response, where)
             assert value is not _MISSING, f"{label}: nothing to save at {where}"
@@ -155,10 +167,14 @@ def _ask(story: Story, request: Mapping[str, Any], service: Running) -> Any:
     if content is not None:
         headers["content-type"] = "application/json"
     headers.update(request.get("headers") or {})
+    token = request.get("token", "admin")
+    if "hop" in request:
+        method = request.get("method", "GET")
+        token = hop_tokens.token(method, request["path"], content or b"", **request["hop"])
     return service.call(
         request.get("method", "GET"),
         request["path"],
-        token=request.get("token", "admin"),
+        token=token,
         headers={name: value for name, value in headers.items() if value is not None},
         content=content,
     )

@@ -32,7 +32,7 @@ def test_hints_are_bounded_together(tmp_path: Path, colour: str, status: int) ->
         answer = service.call("POST", "/compute/v2.1/servers", json=body)
         assert answer.status_code == status
         if status == 400:
-            told = f"Scheduler hints take at most {BYTES_MAX} bytes of JSON."
+            told = f"The scheduler hints are too large: use at most {BYTES_MAX} bytes of JSON."
             assert answer.json() == {"badRequest": {"code": 400, "message": told}}
         listed = service.call("GET", "/compute/v2.1/servers").json()["servers"]
         assert len(listed) == (status == 202)

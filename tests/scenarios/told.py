@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -27,5 +28,9 @@ def tell_on(backend: str, story: Story, folder: Path) -> None:
     """Tell a story on a database of this kind."""
     with MIGRATED[backend](folder) as url:
         settings = {"database_url": url, **story.settings}
-        with running(folder, **settings) as service:
-            tell(story, service)
+        with running(folder, **settings) as service, ExitStack() as others:
+            zones = {
+                name: others.enter_context(running(folder / name, **given))
+                for name, given in story.zones.items()
+            }
+            tell(story, service, zones)

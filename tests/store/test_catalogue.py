@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from innkeeper.domain.compute import Flavor, Image, Keypair
+from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
+from innkeeper.domain.images import Image
+from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.listing import FlavorSelection, ImageSelection
 from innkeeper.store.queries.compute import flavors, images, keypairs, quotas
 from innkeeper.store.queries.compute.flavors import SORT_COLUMNS

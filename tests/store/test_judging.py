@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 
 import pytest
 import sqlalchemy as sa
 
-from benchmarks import fleet, judging
+from benchmarks import fleet, judging, leased_fleet
 from benchmarks.fleet import Fleet
-from innkeeper.store.tables import placement
+from benchmarks.leased_fleet import Leased
+from innkeeper.store.tables import leases, placement
 from innkeeper.store.transactions import Store
 from tests.support.stores import NOW
 
@@ -46,7 +48,9 @@ def test_what_is_there_and_was_not_acknowledged_is_found(filled: Store) -> None:
 
 def test_acknowledged_and_missing_is_found(filled: Store) -> None:
     lost = str(uuid.UUID(int=2, version=4))
-    assert found(filled, CLAIM, lost) == [f"The consumer {lost} was acknowledged, and holds None."]
+    assert found(filled, CLAIM, lost) == [
+        f"The consumer {lost} was acknowledged, but its row is None."
+    ]
 
 
 def test_a_partial_claim_is_found(filled: Store) -> None:
@@ -55,7 +59,9 @@ def test_a_partial_claim_is_found(filled: Store) -> None:
         first = tx.execute(sa.select(sa.func.min(placement.allocations.c.id)).where(mine))
         gone = placement.allocations.c.id == first.scalar_one()
         tx.execute(placement.allocations.delete().where(gone))
-    assert found(filled, CLAIM) == [f"The consumer {CLAIM} was acknowledged, and holds (2, 1)."]
+    assert found(filled, CLAIM) == [
+        f"The consumer {CLAIM} was acknowledged, but its row is (2, 1)."
+    ]
 
 
 def test_an_overcommitted_provider_is_found(filled: Store) -> None:
@@ -64,4 +70,32 @@ def test_an_overcommitted_provider_is_found(filled: Store) -> None:
         tx.execute(placement.allocations.update().where(mine).values(used=10_000_000))
     problems = found(filled, CLAIM)
     assert len(problems) == 3
-    assert all(each.startswith("host-000000 has sold ") for each in problems)
+    assert all(each.startswith("Host host-000000 has allocations of ") for each in problems)
+
+
+def test_leases_are_judged_by_what_they_hold(store: Store) -> None:
+    size = Leased(hosts=16, leases=12, rush=2)
+    fleet.fill(store, Fleet(18, allocations=0), NOW)
+    leased_fleet.fill(store, size, "mine", NOW)
+    assert list(judging.problems(store, {judging.LEASES: []})) == []
+    assert leased_fleet.starts_in(store, leased_fleet.rush_at(NOW)) == {"waiting": 2}
+    lost = str(uuid.UUID(int=2, version=4))
+    assert list(judging.problems(store, {judging.LEASES: [lost]})) == [
+        f"The lease {lost} was acknowledged, but its row is None."
+    ]
+    with store.write() as tx:
+        tx.execute(leases.leases.update().values(user_id="me"))
+        uuids = list(tx.execute(sa.select(leases.leases.c.uuid)).scalars())
+    assert list(judging.problems(store, {judging.LEASES: uuids})) == []
+    with store.write() as tx:
+        tx.execute(leases.holds.delete().where(leases.holds.c.reservation_id == 1))
+    assert len(list(judging.problems(store, {judging.LEASES: uuids}))) == 1
+
+
+def test_leases_of_a_fleet_hold_no_host_twice() -> None:
+    made = list(leased_fleet.planned(Leased(hosts=16, leases=60, rush=4), NOW))
+    starts = [each.start for each in made[:4]]
+    assert starts == [leased_fleet.rush_at(NOW)] * 4
+    for one, other in itertools.combinations((each for each in made if each.is_whole), 2):
+        is_apart = one.end <= other.start or other.end <= one.start
+        assert is_apart or not set(one.hosts) & set(other.hosts)

@@ -102,3 +102,40 @@ def test_a_lost_connection_yields_a_new_number(opened: Callable[[], Store]) -> N
     assert behind != before
     assert listener.number() == behind
     listener.close()
+
+
+LAPSE_S = 5.0
+
+
+def holds(store: Store, mine: datetime | None, now: datetime) -> bool:
+    with store.write() as tx:
+        is_open = periodic.is_open(tx, TASK, mine, LAPSE_S, now)
+        is_ours = periodic.hold_turn(tx, TASK, mine, LAPSE_S, now)
+        assert is_ours == is_open
+        assert periodic.is_held(tx, TASK, now) or not is_ours
+        return is_ours
+
+
+def test_a_turn_that_is_kept_stays_with_its_process(store: Store) -> None:
+    assert holds(store, None, at(0))
+    assert not holds(store, None, at(1))
+    assert holds(store, at(0), at(2))
+    # A process that remembers an older time than the last one has lost its turn.
+    assert not holds(store, at(0), at(3))
+    assert holds(store, at(2), at(4))
+
+
+def test_a_turn_of_a_silent_process_goes_to_another(store: Store) -> None:
+    assert holds(store, None, at(0))
+    assert not holds(store, None, at(LAPSE_S - 1))
+    assert holds(store, None, at(LAPSE_S))
+    assert not holds(store, at(0), at(LAPSE_S + 1))
+
+
+def test_one_of_several_processes_takes_over_a_turn(opened: Callable[[], Store]) -> None:
+    stores = [opened() for _ in range(4)]
+    for number in range(3):
+        moment = at(number * LAPSE_S)
+        with ThreadPoolExecutor(len(stores)) as pool:
+            turns = list(pool.map(lambda store, now=moment: holds(store, None, now), stores))
+        assert turns.count(True) == 1

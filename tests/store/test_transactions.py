@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import Conflict, Unavailable
 from innkeeper.store.queries.identity import identity
-from innkeeper.store.transactions import Store
+from innkeeper.store.transactions import Store, note, step
 from tests.support.stores import NOW
 
 
@@ -30,3 +30,17 @@ def test_temporary_errors_have_their_reason(store: Store) -> None:
     with pytest.raises(Unavailable) as caught, store.write() as tx:
         tx.exec_driver_sql(OUT_OF_ORDER[store.backend.name])
     assert isinstance(caught.value.__cause__, sa.exc.OperationalError)
+
+
+def test_notes_of_a_step_go_with_it(store: Store) -> None:
+    heard: dict[str, frozenset[str]] = {}
+    store.listen(heard.__setitem__)
+    with store.write() as tx:
+        note(tx, "topic", ["first"])
+        with pytest.raises(Conflict), step(tx):
+            note(tx, "topic", ["undone"])
+            raise Conflict("It is not to be.")
+        with step(tx):
+            note(tx, "topic", ["second"])
+            note(tx, "other", ["third"])
+    assert heard == {"topic": frozenset({"first", "second"}), "other": frozenset({"third"})}

@@ -30,7 +30,7 @@ def start(url: str, state_dir: Path, *options: str) -> Forked:
 
 @contextmanager
 def agent(url: str, state_dir: Path, *options: str) -> Iterator[Forked]:
-    """An agent that runs until the block ends."""
+    """Run an agent until the block ends."""
     program = start(url, state_dir, *options)
     try:
         yield program
@@ -50,6 +50,6 @@ def eventually(ask: Callable[[], Any], wanted: Any) -> None:
 
 
 def states(service: Running) -> dict[str, str]:
-    """Whether each host is up, by name."""
+    """Return the state of each host (up or down), by name."""
     services = service.call("GET", "/compute/v2.1/os-services").json()["services"]
     return {each["host"]: each["state"] for each in services}

@@ -1,6 +1,6 @@
-"""A small consistent cloud on any database, and every kind of defect that an audit finds.
+"""Creates a small consistent cloud on any database, and every kind of defect that an audit finds.
 
-Always true: a defect is written past all rules, as by a manual change or a lost disk.
+Always true: a defect is written without any checks, as by a manual change or a lost disk.
 """
 
 from __future__ import annotations
@@ -31,8 +31,15 @@ from innkeeper.systems.compute.hosts.reconcile import LOST
 from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import providers
-from tests.support import audited_leases, audited_pclouds
+from tests.support import (
+    audited_leases,
+    audited_pclouds,
+    audited_pods,
+    audited_volumes,
+    audited_zones,
+)
 from tests.support.clouds import AGENT, DEFAULTS, NOW, SMALL, UNLIMITED, Numbers, reported, steps_of
+from tests.support.foreign_keys import loosen
 from tests.support.moves import OTHER
 
 TRAIT = "HW_CPU_X86_VMX"
@@ -98,22 +105,6 @@ def _boot(store: Store, ids: Numbers) -> ServerId:
 
 
 Plant = Callable[[Tx, Audited], object]
-
-
-def loosen(tx: Tx) -> None:
-    """Disable the check of foreign keys in this transaction."""
-    tx.exec_driver_sql(
-        {
-            "sqlite": "PRAGMA defer_foreign_keys = ON",
-            "postgresql": "SET LOCAL session_replication_role = replica",
-        }.get(tx.dialect.name, "SET foreign_key_checks = 0")
-    )
-
-
-def tighten(tx: Tx) -> None:
-    """Enable it again, where that does not happen by itself."""
-    if tx.dialect.name not in ("sqlite", "postgresql"):
-        tx.exec_driver_sql("SET foreign_key_checks = 1")
 
 
 def _server(**values: Any) -> Plant:
@@ -300,6 +291,8 @@ PLANTS: Mapping[str, Plant] = {
     "wrong-root": _child,
     "circle": _circle,
     "untold-change": _provider("h0", generation=99),
+    **audited_zones.PLANTS,
+    **audited_volumes.PLANTS,
     "unbacked-server": lambda tx, it: _let_go(tx, it.first),
     "held-elsewhere": lambda tx, it: _hold(tx, it, it.first),
     "held-by-homeless": _server(**NOWHERE, status=Status.ERROR),
@@ -340,5 +333,6 @@ PLANTS: Mapping[str, Plant] = {
     "order-of-nobody": _order(AGENT.id, GHOST),
     **audited_pclouds.PLANTS,
     **audited_leases.PLANTS,
+    **audited_pods.PLANTS,
 }
-"""By the kind of the audit's finding."""
+"""The functions that plant a defect, by the kind of the audit's finding."""

@@ -1,6 +1,6 @@
-"""Defects of pools and pclouds, beside those of the other rooms.
+"""Plants defects of pools and pclouds, in addition to those of the other rooms.
 
-Always true: the rows before the defect are written as users write them.
+Always true: the rows without the defect are written by the same functions as for users.
 """
 
 from __future__ import annotations
@@ -99,4 +99,4 @@ PLANTS: Mapping[str, Plant] = {
     "wrong-ratio": _other_ratio,
     "wrong-run": _unpaid,
 }
-"""By the kind of the audit's finding."""
+"""The functions that plant a defect, by the kind of the audit's finding."""

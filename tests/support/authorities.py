@@ -43,7 +43,7 @@ class Authority:
         self.file.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
 
     def pair(self, name: str, address: str = "127.0.0.1") -> Pair:
-        """A certificate for an address of this machine; replaces an older one of that name."""
+        """Sign a certificate for an address of this machine; replaces an older one of that name."""
         key = ec.generate_private_key(ec.SECP256R1())
         here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
         made = self._begun(_named(name), key).add_extension(here, critical=False)

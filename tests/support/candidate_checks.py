@@ -30,14 +30,14 @@ NEEDS = {"VCPU": SMALL.vcpus, "MEMORY_MB": SMALL.memory_mb, "DISK_GB": SMALL.dis
 # A ratio below the usage, or a host that shrank, leaves a host over capacity.
 EXPECTED = (*OF_MACHINES, placement_audit.OVER_CAPACITY)
 MARK = "rack"
-"""Part of the name of every machine, and of no name that users choose."""
+"""A part of every machine's name. No name that users choose contains it."""
 
 
 class CandidateChecks:
-    """Compares all rows after each step with ``seen``, those after the last step.
+    """Compares all rows after each step with ``seen``, the rows after the previous step.
 
-    ``own`` are the ratios that agents reported, by host and class. ``plain`` are the servers
-    that named no pcloud, with the pcloud that admitted each, or ``None``.
+    ``own`` are the ratios that agents reported, by host and class. ``plain`` maps each server that
+    named no pcloud to the pcloud that admitted it, or to ``None``.
     """
 
     def __init__(self, operator: PcloudOperator, projects: Sequence[str]) -> None:
@@ -57,7 +57,7 @@ class CandidateChecks:
         may_close: bool = False,
         accepted: tuple[str, str] | None = None,
     ) -> bool:
-        """Try an action; a rejected one must change nothing. Gives whether it succeeded."""
+        """Try an action; a rejected one must change nothing. Returns whether it succeeded."""
         try:
             work()
         except Refusal as refusal:
@@ -86,7 +86,7 @@ class CandidateChecks:
             assert differences(self.cloud.table, loader.load_all(tx)) == []
 
     def _judge_taken_in(self, seen: World) -> None:
-        """The host table knows which pclouds with hosts take plain requests."""
+        """Check that the host table knows which pclouds with hosts take plain requests."""
         known = self.cloud.table.dedications
         for row in {each["pcloud_id"] for each in seen.members.values()}:
             pcloud = seen.pclouds[row]
@@ -95,14 +95,14 @@ class CandidateChecks:
                 assert is_taken_in == takes_unasked(seen, pcloud, project_id), project_id
 
     def _judge_plain(self, seen: World) -> None:
-        """A server that named no pcloud is in the one that admitted it, or in none."""
+        """Check that a server that named no pcloud is in the one that admitted it, or in none."""
         for uuid in self.plain.keys() & seen.servers.keys():
             name = seen.servers[uuid]["host"]
             home = None if name is None else seen.pcloud_of(seen.by_name(name)["id"])
             assert home is None or home["uuid"] == self.plain[uuid], (uuid, name, self.plain)
 
     def audit(self) -> None:
-        """The rooms' own audits find nothing."""
+        """Check that the rooms' own audits find nothing."""
         with self.cloud.store.read() as tx:
             found = [
                 *placement_audit.findings(tx),
@@ -112,7 +112,7 @@ class CandidateChecks:
         assert [each for each in found if each.invariant not in EXPECTED] == []
 
     def _judge_ratios(self, seen: World) -> None:
-        """I6: where no pcloud sets a ratio, the host's own is in force."""
+        """Check I6: where no pcloud sets a ratio, the host's own is in force."""
         for host_id, host in seen.hosts.items():
             said = said_of(seen, host_id)
             for name in RATIOS.keys() & seen.lines[host["provider_id"]].keys():
@@ -121,7 +121,7 @@ class CandidateChecks:
                 assert line.max_unit == line.total, (host["name"], name, line)
 
     def _judge_views(self, seen: World) -> None:
-        """I7: no user sees a machine's name, and aggregates show the true state."""
+        """Check I7: no user sees a machine's name, and aggregates show the true state."""
         output = [self.operator.shown(self._projects), self.operator.shown_runs(seen)]
         output += [(each["fault"] or {}).get("message", "") for each in seen.servers.values()]
         assert not [each for each in output if MARK in each]
@@ -156,7 +156,7 @@ class CandidateChecks:
         return uuid
 
     def able(self, project_id: str, hints: Mapping[str, Any]) -> list[str]:
-        """The hosts that may take a request at this moment."""
+        """Return the hosts that may take a request at this moment."""
         return [
             each["name"]
             for host_id, each in self.seen.hosts.items()
@@ -176,7 +176,7 @@ class CandidateChecks:
         assert self.operator.world() == self.seen
 
     def _taken_in(self, before: World, uuid: str) -> str | None:
-        """The pcloud that admitted a plain server, which took its project's plain requests then."""
+        """Return the pcloud that admitted a plain server; it must have taken such requests then."""
         server = self.seen.servers[uuid]
         host_id = None if server["host"] is None else before.by_name(server["host"])["id"]
         pcloud = None if host_id is None else before.pcloud_of(host_id)
@@ -206,7 +206,7 @@ class CandidateChecks:
         return bool(is_up and not host["is_disabled"] and has_room)
 
     def move(self, uuid: str, work: Callable[[], Any]) -> bool:
-        """Move a server to a host that its request may use now; gives whether it succeeded."""
+        """Move a server to a host that its request may use now; returns whether it succeeded."""
         before = self.seen
         if not self.attempt(work):
             return False

@@ -10,26 +10,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from innkeeper.domain.compute import Agent, Booted, BootRequest, Flavor, Host, Image
+from innkeeper.domain.compute import Agent, Booted, BootRequest, Flavor, Host
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.hosts import HostDefaults, HostReport, InventoryReport
 from innkeeper.domain.ids import AgentId, ServerId
-from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.domain.images import Image
+from innkeeper.domain.slices import Computing, Leasing, Scheduling
 from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write, WriteTogether
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.store import schema
-from innkeeper.store.backends.sqlite import Sqlite
+from innkeeper.store.backends import catalogue
 from innkeeper.store.queries.compute import agents
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute import audit as compute_audit
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.dry_run import Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.placement import audit as placement_audit
+from innkeeper.systems.volumes import audit as volume_audit
 from tests.support.servers.leaving import LEAVING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -38,14 +41,17 @@ DEFAULTS = HostDefaults("nova", {}, service_down_time_s=60.0)
 AGENT = Agent(AgentId("a0000000-0000-4000-8000-000000000001"), "agent", "fake", None, NOW, NOW)
 SMALL = Flavor(id=0, flavor_id="small", name="small", vcpus=1, memory_mb=1024, disk_gb=10)
 FILE = "store.sqlite3"
+URL_FILE = "url"
+"""The file in a cloud's folder with the URL of a database on a server."""
 OF_MACHINES = (compute_audit.UNKNOWN_SERVER, compute_audit.LOST_SERVER)
-"""What agents say of their machines may be bad news without anything wrong in the store."""
+"""Findings about reports of agents, which may occur although the store is consistent."""
 
 
 def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) -> Store:
-    """Open the database in a folder, as a process of a service does."""
-    backend = Sqlite()
-    url = f"sqlite:///{folder / FILE}"
+    """Open the database of a cloud in a folder, as a process of a service does."""
+    elsewhere = folder / URL_FILE
+    url = elsewhere.read_text() if elsewhere.exists() else f"sqlite:///{folder / FILE}"
+    backend = catalogue.of_url(url)
     return Store(
         backend, backend.engines(url, readers_max=readers_max, busy_timeout_s=busy_timeout_s)
     )
@@ -53,22 +59,27 @@ def open_store(folder: Path, readers_max: int = 2, busy_timeout_s: float = 5.0) 
 
 @cache
 def _template() -> Path:
-    """A migrated database with one agent and one flavor, to be copied: migrations are slow."""
+    """Create a migrated database with an agent and a flavor, to be copied: migrations are slow."""
     folder = LEAVING.folder("innkeeper-cloud-")
     store = open_store(folder)
     schema.upgrade(store, NOW)
+    _furnish(store)
+    return folder / FILE
+
+
+def _furnish(store: Store) -> None:
+    """Add an agent and a flavor to an empty database, and close it."""
     with store.write() as tx:
         agents.add(tx, AGENT)
         flavors.create(tx, SMALL, now=NOW)
     store.dispose()
-    return folder / FILE
 
 
 IMAGE_ID = "10000000-0000-4000-8000-000000000000"
 
 
 def image(**more: Any) -> Image:
-    """An active image of the project, except for ``more``."""
+    """Return an active image of the project; ``more`` overrides its fields."""
     settled: dict[str, Any] = {
         "id": IMAGE_ID,
         "name": "image",
@@ -109,7 +120,7 @@ class Numbers:
 
 
 class Cloud:
-    """One process's view of a cloud: its connections to the store, and its executor."""
+    """A process of a cloud: its connections to the store, and its executor."""
 
     def __init__(
         self,
@@ -117,6 +128,7 @@ class Cloud:
         ids: Numbers,
         scheduling: Scheduling = Scheduling(),  # noqa: B008 - frozen
         computing: Computing = UNLIMITED,
+        leasing: Leasing = Leasing(),  # noqa: B008 - frozen
         **connections: Any,
     ) -> None:
         self.folder = folder
@@ -124,13 +136,15 @@ class Cloud:
         self.store = open_store(folder, **connections)
         self.scheduling = scheduling
         self.computing = computing
-        self.executor = BootExecutor(scheduling, computing)
+        self.leasing = leasing
+        self.executor = BootExecutor(scheduling, computing, leasing=leasing)
         with self.store.read() as tx:
             self.executor.load(tx)
 
     def beside(self, **settings: Any) -> Cloud:
         """Start another process on the same database."""
-        settings = {"scheduling": self.scheduling, "computing": self.computing, **settings}
+        mine = {"scheduling": self.scheduling, "computing": self.computing, "leasing": self.leasing}
+        settings = {**mine, **settings}
         return Cloud(self.folder, self.ids, **settings)
 
     @property
@@ -141,12 +155,19 @@ class Cloud:
     # -- steps -----------------------------------------------------------------------------
 
     def carry_out(self, *steps: tuple[str, Any]) -> list[Any]:
-        """Carry out steps of these kinds in one batch; gives each one's answer."""
+        """Carry out steps of these kinds in one batch; returns the answer to each step."""
         return carry_out(self.store, self.executor, steps_of(steps))
 
     def write(self, work: Callable[[Tx], Any]) -> Any:
         """Run one write; raises its answer if that is an exception."""
         (answer,) = self.carry_out(("write", work))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def decide(self, work: Callable[[Tx, DecisionContext], Any], now: datetime) -> Any:
+        """Run work with a decision context in a commit of its own, and raise its refusal."""
+        (answer,) = self.carry_out(("decide", (work, now)))
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -163,7 +184,7 @@ class Cloud:
     # -- what is asked and reported --------------------------------------------------------
 
     def request(self, count_min: int = 1, count_max: int | None = None, **more: Any) -> BootRequest:
-        """A request for servers of the small flavor, for ``more`` to change."""
+        """Return a request for servers of the small flavor; ``more`` overrides its fields."""
         most = max(count_min, count_max or 0)
         settled: dict[str, Any] = {
             "project_id": "project",
@@ -184,7 +205,7 @@ class Cloud:
         self.write(lambda tx: self.report_in(tx, *reports))
 
     def report_in(self, tx: Tx, *reports: HostReport) -> None:
-        """As :meth:`report`, as part of another step."""
+        """Report hosts like :meth:`report`, in the transaction of another step."""
         hosts.report(tx, AGENT, reports, DEFAULTS, ids=self.ids, now=NOW)
 
     def add_flavor(self, flavor_id: str, **more: Any) -> None:
@@ -194,21 +215,25 @@ class Cloud:
         self.write(lambda tx: flavors.create(tx, made, now=NOW))
 
     def host(self, name: str) -> Host:
-        """A host's row."""
+        """Return a host's row."""
         found: Host = self.read(lambda tx: hosts.by_name(tx, name))
         return found
 
     # -- judgement -------------------------------------------------------------------------
 
     def reread(self) -> None:
-        """Begin a transaction without changes: it repairs what a failed one left."""
+        """Run an empty transaction, which undoes what a failed transaction left in the table."""
         self.write(lambda _: None)
 
     def judge(self) -> None:
         """Check that the host table equals the store, and that the store keeps its invariants."""
         with self.store.read() as tx:
             assert differences(self.table, loader.load_all(tx)) == []
-            found = [*placement_audit.findings(tx), *compute_audit.findings(tx)]
+            found = [
+                *placement_audit.findings(tx),
+                *volume_audit.findings(tx),
+                *compute_audit.findings(tx),
+            ]
         assert [each for each in found if each.invariant not in OF_MACHINES] == []
 
     def close(self) -> None:
@@ -217,7 +242,7 @@ class Cloud:
 
 
 def steps_of(steps: Sequence[tuple[str, Any]]) -> list[PendingCommand]:
-    """Steps of these kinds; an explanation takes a boot request."""
+    """Return steps of these kinds; an explanation takes a boot request."""
     return [PendingCommand(COMMANDS[kind](work)) for kind, work in steps]
 
 
@@ -228,12 +253,18 @@ COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {
     "decide": lambda asked: Decide(*asked),
     "explain": lambda request: Explain(Question(request)),
 }
-"""By kind: the constructor of its command."""
+"""The constructor of a command, by the kind of step."""
 
 
 def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
-    """Start a cloud in an empty folder, with these hosts."""
-    shutil.copy(_template(), folder / FILE)
+    """Start a cloud in an empty folder, with these hosts.
+
+    A folder with a :data:`URL_FILE` names an empty database with the newest schema.
+    """
+    if (folder / URL_FILE).exists():
+        _furnish(open_store(folder))
+    else:
+        shutil.copy(_template(), folder / FILE)
     cloud = Cloud(folder, Numbers(), **settings)
     if reports:
         cloud.report(*reports)
@@ -241,20 +272,20 @@ def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
 
 
 def inventories(**totals: int) -> Mapping[str, InventoryReport]:
-    """Inventories of these amounts, without unit rules."""
+    """Return inventories of these amounts, without unit rules."""
     return {name: InventoryReport(total) for name, total in totals.items()}
 
 
 def reported(
     name: str, vcpus: int = 4, memory_mb: int = 4096, disk_gb: int = 100, **more: Any
 ) -> HostReport:
-    """A host as its agent reports it; room for four small servers."""
+    """Return a host as its agent reports it; by default, it has room for four small servers."""
     has = inventories(VCPU=vcpus, MEMORY_MB=memory_mb, DISK_GB=disk_gb)
     return HostReport(name, {**has, **more.pop("inventories", {})}, **more)
 
 
 def faults(outcomes: Sequence[Booted | Refusal]) -> list[str | None]:
-    """The fault of each request; ``None`` for those that were placed."""
+    """Return the fault of each request, or ``None`` if its servers were placed."""
     return [
         each.fault if isinstance(each, Booted) else f"{type(each).__name__}: {each.message}"
         for each in outcomes

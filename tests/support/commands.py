@@ -14,12 +14,20 @@ import requests
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from openstack import exceptions
 
-COMMANDS = {
-    each.name.replace("_", " "): each
-    for each in entry_points(group="openstack.compute.v2")
-    if each.value.startswith("innkeeper.entrypoints.cli.pclouds.")
-}
+
+def _commands(package: str) -> dict[str, EntryPoint]:
+    return {
+        each.name.replace("_", " "): each
+        for each in entry_points(group="openstack.compute.v2")
+        if each.value.startswith(f"innkeeper.entrypoints.cli.{package}.")
+    }
+
+
+COMMANDS = _commands("pclouds")
 """The commands of host flavors and pclouds, by the words that call them."""
+ZONE_COMMANDS = _commands("zones")
+"""The commands of zones, by the words that call them."""
+EVERY = {**COMMANDS, **ZONE_COMMANDS}
 Answer = tuple[int, Any]
 
 
@@ -45,7 +53,7 @@ class Service:
 
 
 class Identity:
-    """An Identity API with these projects, some of which it may refuse to show or to list."""
+    """An Identity API with these projects, which may refuse to show or to list them."""
 
     def __init__(
         self,
@@ -59,7 +67,7 @@ class Identity:
         self.asked: list[str] = []
 
     def get_project(self, text: str) -> Any:
-        """The project of this id."""
+        """Return the project of this id."""
         self.asked.append(text)
         if self.unshown is not None:
             raise self.unshown
@@ -68,7 +76,7 @@ class Identity:
         return SimpleNamespace(id=text, name=self.known[text])
 
     def projects(self, name: str) -> list[Any]:
-        """The projects of this name."""
+        """Return the projects of this name."""
         self.asked.append(name)
         if self.unlisted is not None:
             raise self.unlisted
@@ -76,23 +84,23 @@ class Identity:
 
 
 class Login(BaseIdentityPlugin):
-    """A login for one project, whose token has this name."""
+    """A login whose token names one project."""
 
     def get_access(self, session: Any, **more: Any) -> Any:
-        """The token's content."""
+        """Return the content of the token."""
         return SimpleNamespace(project_name="ours")
 
     def get_auth_ref(self, session: Any, **more: Any) -> Any:
-        """Never called for its result."""
+        """Fail, because no test may call this method."""
         raise AssertionError
 
     def get_cache_id_elements(self) -> dict[str, str | None]:
-        """The cache is not used."""
+        """Return nothing, because the cache is not used."""
         return {}
 
 
 def connected(service: Service, project: str | None, identity: Any = None) -> Any:
-    """The SDK's connection to a service, logged in for a project."""
+    """Return the SDK's connection to a service, logged in for a project."""
     session = SimpleNamespace(get_project_id=lambda: project, auth=Login())
     return SimpleNamespace(compute=service, identity=identity or Identity(), session=session)
 
@@ -100,7 +108,7 @@ def connected(service: Service, project: str | None, identity: Any = None) -> An
 def made(
     command: EntryPoint, service: Service, project: str | None = "mine", identity: Any = None
 ) -> Any:
-    """A command as the stock client creates it, connected to a service."""
+    """Return a command as the stock client creates it, connected to a service."""
     connection = connected(service, project, identity)
     manager = SimpleNamespace(sdk_connection=connection)
     app = SimpleNamespace(client_manager=manager, command_manager=None)
@@ -108,9 +116,9 @@ def made(
 
 
 def run(words: str, service: Service, project: str | None = "mine", identity: Any = None) -> Any:
-    """Run a command; give its result, with all rows of a list."""
-    name = max((each for each in COMMANDS if f"{words} ".startswith(f"{each} ")), key=len)
-    command = made(COMMANDS[name], service, project, identity)
+    """Run a command; returns its result, with all rows of a list."""
+    name = max((each for each in EVERY if f"{words} ".startswith(f"{each} ")), key=len)
+    command = made(EVERY[name], service, project, identity)
     parser: argparse.ArgumentParser = command.get_parser(name)
     reported = command.take_action(parser.parse_args(words[len(name) :].split()))
     return reported and (reported[0], list(reported[1]))

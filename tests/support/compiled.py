@@ -1,11 +1,11 @@
 """Shares compiled statements between all SQLite engines of a test process.
 
-SQLAlchemy caches compiled statements with the engine's dialect. Every SQLite file of a test
-has engines of its own, and compiling again for each takes longer than the test's own work.
-All of them use one dialect.
+SQLAlchemy caches compiled statements in the engine's dialect. Every SQLite file of a test has its
+own engines, and to compile all statements for each engine takes longer than the test itself. So all
+engines share one dialect.
 
-Always true: what a dialect detects about SQLite is the same for all files. This does not
-hold for other databases: MariaDB's dialect knows the name of the database.
+Always true: a dialect detects the same facts about all SQLite files. This is not true for other
+databases, such as MariaDB, whose dialect knows the name of the database.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Empty databases of every backend that can be started on this machine.
 
-A new backend joins all store tests and all stories by its line in ``DATABASES``.
+A new backend needs only a line in ``DATABASES`` to be used by all store tests and all stories.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tests.support.servers.leaving import LEAVING
 
 
 def sqlite_url(folder: Path) -> str:
-    """A database in a file: one in memory has only one connection."""
+    """Return the URL of a database in a file; a database in memory has only one connection."""
     return f"sqlite:///{folder / 'store.sqlite3'}"
 
 
 def postgresql_url(_: Path) -> str:
-    """A database of a server that all tests share."""
+    """Return the URL of a new database on a server that all tests share."""
     return postgresql.shared().fresh()
 
 
 def mariadb_url(_: Path) -> str:
-    """A database of a server that all tests share."""
+    """Return the URL of a new database on a server that all tests share."""
     return mariadb.shared().fresh()
 
 
@@ -40,7 +40,7 @@ DATABASES: Mapping[str, Callable[[Path], str]] = {
     "postgresql": postgresql_url,
     "mariadb": mariadb_url,
 }
-"""By the backend's name: gives the address of an empty database for one test."""
+"""Functions that return the URL of an empty database for one test, by backend."""
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -48,7 +48,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 @contextmanager
 def sqlite_copy(folder: Path) -> Iterator[str]:
-    """A copy of a file, which goes with its folder."""
+    """Provide a copy of a database file; it is removed with its folder."""
     url = sqlite_url(folder)
     shutil.copyfile(_file(_template("sqlite")), _file(url))
     yield url
@@ -60,7 +60,7 @@ def _file(url: str) -> Path:
 
 @cache
 def _template(name: str) -> str:
-    """A database with the newest schema, which is only copied."""
+    """Return the URL of a database with the newest schema, from which copies are made."""
     url = DATABASES[name](LEAVING.folder("innkeeper-schema-"))
     backend = catalogue.of_url(url)
     store = Store(backend, backend.engines(url, readers_max=1, busy_timeout_s=5.0))
@@ -71,7 +71,7 @@ def _template(name: str) -> str:
 
 @contextmanager
 def postgresql_copy(_: Path) -> Iterator[str]:
-    """A copy made by the server that all tests share, dropped when the block ends."""
+    """Provide a copy on the server that all tests share; it is dropped when the block ends."""
     url = postgresql.shared().copy_of(_template("postgresql"))
     yield url
     postgresql.shared().drop(url)
@@ -79,7 +79,7 @@ def postgresql_copy(_: Path) -> Iterator[str]:
 
 @contextmanager
 def mariadb_copy(_: Path) -> Iterator[str]:
-    """A copy made by the server that all tests share, dropped when the block ends."""
+    """Provide a copy on the server that all tests share; it is dropped when the block ends."""
     url = mariadb.shared().copy_of(_template("mariadb"))
     yield url
     mariadb.shared().drop(url)
@@ -90,7 +90,7 @@ MIGRATED: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
     "postgresql": postgresql_copy,
     "mariadb": mariadb_copy,
 }
-"""As ``DATABASES``, with the newest schema. A copy is several times faster than a migration
+"""Like ``DATABASES``, but with the newest schema. A copy is several times faster than a migration
 step by step."""
 
 

@@ -1,7 +1,7 @@
-"""Invariants of dedicated hosts, and of each step from one moment to the next.
+"""Checks the invariants of dedicated hosts, and of each step that changes them.
 
-They are those of the seed *Whole Host Allocation* and of the tables' own docstrings, written as
-plain loops over the rows that :mod:`tests.support.worlds` reads.
+The invariants come from the design *Whole Host Allocation* and the docstrings of the tables. They
+are written as plain loops over the rows that :mod:`tests.support.worlds` reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEVER = datetime(9999, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 def broken(seen: World) -> list[str]:
-    """All contradictions between the tables, or between a table and the seed."""
+    """Return all contradictions between the tables, or between a table and the specification."""
     found = [
         *_memberships(seen),
         *_dedications(seen),
@@ -31,7 +31,7 @@ def broken(seen: World) -> list[str]:
 
 
 def _memberships(seen: World) -> Iterator[str]:
-    """I1 and I2, in the tables and in the aggregates, here and in Placement."""
+    """Check I1 and I2, in the tables and in the aggregates, here and in Placement."""
     for host_id in seen.members.keys() - seen.pooled.keys():
         yield f"I2: host {host_id} is in a pcloud and in no pool"
     names = Counter((each["pcloud_id"], each["name"]) for each in seen.members.values())
@@ -63,7 +63,7 @@ def _memberships(seen: World) -> Iterator[str]:
 
 
 def _dedications(seen: World) -> Iterator[str]:
-    """The fields of a host's own row."""
+    """Check the dedication in each host's own row."""
     for host_id, host in seen.hosts.items():
         pcloud = seen.pcloud_of(host_id)
         state = "pooled" if host_id in seen.pooled else None
@@ -76,7 +76,7 @@ def _dedications(seen: World) -> Iterator[str]:
 
 
 def _servers(seen: World) -> Iterator[str]:
-    """I3: a server on a dedicated host, or on its way there, named its pcloud."""
+    """Check I3: a server on a dedicated host, or on its way there, named its pcloud."""
     ids = {each["name"]: host_id for host_id, each in seen.hosts.items()}
     places = [(uuid, each["host"]) for uuid, each in seen.servers.items()]
     for move in seen.moves:
@@ -98,7 +98,7 @@ def _servers(seen: World) -> Iterator[str]:
 
 
 def _ratios(seen: World) -> Iterator[str]:
-    """I6: hosts have the ratios of their pclouds, and otherwise only their own."""
+    """Check I6: hosts have the ratios of their pclouds, and otherwise only their own."""
     for host_id, host in seen.hosts.items():
         wanted, lines = said_of(seen, host_id), seen.lines.get(host["provider_id"], {})
         for name in wanted.keys() & lines.keys():
@@ -113,7 +113,7 @@ def _ratios(seen: World) -> Iterator[str]:
 
 
 def said_of(seen: World, host_id: int) -> dict[str, float]:
-    """The ratios of a host's pcloud, or those in force until the rollout reaches the host."""
+    """Return the ratios of a host's pcloud, or the old ones until the rollout reaches the host."""
     pcloud = seen.pcloud_of(host_id)
     if pcloud is None:
         return {}
@@ -124,12 +124,12 @@ def said_of(seen: World, host_id: int) -> dict[str, float]:
 
 
 def ratios_of(pcloud: Row) -> dict[str, float]:
-    """A pcloud's ratios, by class."""
+    """Return a pcloud's ratios, by class."""
     return {name: pcloud[column] for name, column in RATIOS.items() if pcloud[column] is not None}
 
 
 def _runs(seen: World) -> Iterator[str]:
-    """Exactly the allocated hosts have a billed run, one each, of the project that has them."""
+    """Check that each allocated host, and no other, has one billed run of its owner."""
     running = Counter(_run(each) for each in seen.runs if each["ended_at"] is None)
     expected = Counter(
         (
@@ -161,7 +161,7 @@ def _run(run: Row) -> tuple[Any, ...]:
 
 
 def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[str]:
-    """I4: the projects above their quota that hold more than before.
+    """Return the projects that violate I4: above their quota, with more units than before.
 
     A replaced host that returns to service is the exception.
     """
@@ -179,9 +179,9 @@ def overdrawn(before: World, after: World, limits: Mapping[str, int]) -> list[st
 
 
 def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) -> list[str]:
-    """Acceptances that appeared without a request, or for a former owner of the pcloud.
+    """Return acceptances that appeared without a request, or for a pcloud's former owner.
 
-    ``by`` is the pcloud, and the project, of the last request to accept.
+    ``by`` is the pcloud and the project of the last request to accept.
     """
     said = _accepted(before) | ({by} if by is not None else set())
     owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
@@ -194,7 +194,7 @@ def accepted_wrongly(before: World, after: World, by: tuple[str, str] | None) ->
 
 
 def inherited_wrongly(before: World, after: World) -> list[str]:
-    """The pclouds whose new owners inherited choices of the former ones."""
+    """Return the pclouds whose new owners inherited choices of the former owners."""
     owners = {each["uuid"]: each["project_id"] for each in before.pclouds.values()}
     return [
         f"{each['project_id']} never said this of {each['uuid']}"
@@ -213,9 +213,9 @@ def _accepted(seen: World) -> set[tuple[str, str]]:
 
 
 def left_wrongly(before: World, after: World, closing: Collection[int] = ()) -> list[str]:
-    """I5: the hosts that left a pcloud, or entered or left a pool, while they were in use.
+    """Return violations of I5: hosts in use that left a pcloud, or entered or left a pool.
 
-    The same step may have disabled hosts in ``closing``.
+    Hosts in ``closing`` may have been disabled by the same step.
     """
     return [*_left_pclouds(before, after, closing), *_changed_pools(before, after)]
 

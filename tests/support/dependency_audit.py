@@ -1,7 +1,7 @@
 """Checks whether a pinned package has a known vulnerability; "make check" runs it.
 
-Always true: it fails for a known vulnerability and for nothing else. Without a network, or
-with an index that has no vulnerability data, it reports that nothing was checked, and passes.
+Always true: it fails only for a known vulnerability. Without a network, or with an index without
+vulnerability data, it reports that nothing was checked, and passes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ COMMAND = (
     "--timeout=10",
     "--format=json",
 )
-"""Only the pinned packages; nothing is resolved or downloaded."""
+"""The command, which audits only the pinned packages, and resolves and downloads nothing."""
 AUDIT_TIMEOUT_S = 180.0
 
 
 def judge(report: str) -> tuple[int, list[str]]:
-    """The exit status for a report, and the text to print; handles an empty report."""
+    """Return the exit status for a report, which may be empty, and the lines to print."""
     try:
         packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
     except (ValueError, KeyError, TypeError):
@@ -47,7 +47,7 @@ def judge(report: str) -> tuple[int, list[str]]:
 
 
 def fixed(weakness: dict[str, Any]) -> bool:
-    """Whether some version fixes it."""
+    """Whether a version without the vulnerability exists."""
     return bool(weakness.get("fix_versions"))
 
 

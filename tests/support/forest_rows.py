@@ -1,7 +1,7 @@
-"""Forests in a store: written at once, or changed step by step as clients do.
+"""Writes forests into a store: all at once, or step by step as clients do.
 
-Always true afterwards: the store holds exactly the forest, in a transaction that the caller
-commits or, mostly, rolls back.
+Always true afterwards: the store contains exactly the forest, in a transaction that the caller
+commits or, usually, rolls back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 
 
 def store_in(folder: Path) -> Store:
-    """A store with the class and trait of forests, and nothing else."""
+    """Create a store with only the class and the trait of forests."""
     store = open_store(folder)
     schema.upgrade(store, NOW)
     with store.write() as tx:
@@ -50,7 +50,7 @@ def make_names(tx: Tx) -> None:
 
 
 def holder(number: int) -> str:
-    """The consumer of a provider's usage."""
+    """Return the consumer of a provider's usage."""
     return f"c0000000-0000-4000-8000-0000000000{number:02}"
 
 
@@ -141,7 +141,7 @@ def _make(tx: Tx, wanted: PlainProvider, was: PlainProvider | None) -> None:
     if wanted.traits != was.traits:
         traits.replace(tx, uuid, None, wanted.traits, NOW)
     if wanted.aggregates != was.aggregates:
-        # Old clients do not know the generation, and advance none.
+        # Old clients neither send the generation nor advance it.
         is_old = wanted.number % 2 == 0
         seen = None if is_old else providers.get(tx, uuid).generation
         aggregates.replace(tx, uuid, seen, wanted.aggregates, NOW)

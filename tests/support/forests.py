@@ -1,11 +1,11 @@
-"""Small forests of providers as plain data, and random searches in them.
+"""Draws small forests of providers as plain data, and random searches in them.
 
-Always true: a provider's parent comes before it, so a forest can be written in its order; the
-same seed gives the same forest. Amounts are small and names few, so that most rules of a search
+Always true: a provider's parent comes before it, so a forest can be written in its order. The same
+seed results in the same forest. Amounts are small and names few, so that most rules of a search
 matter in most forests.
 
-Dice are a ``random.Random``: one with a seed, or the one that Hypothesis provides, whose
-examples it can shrink.
+``dice`` is a ``random.Random``: with a seed, or controlled by Hypothesis, which can then shrink its
+examples.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ CHANGES_MAX = 6
 
 @dataclass(frozen=True)
 class PlainProvider:
-    """One provider with all its fields; ``parent`` is another one's number in the forest.
+    """One provider with all its fields; ``parent`` is the number of its parent in the forest.
 
-    ``used`` are amounts in use, of classes in ``inventories`` only, and may exceed the
+    ``used`` are the amounts in use, only of classes in ``inventories``. They may exceed the
     capacity.
     """
 
@@ -56,18 +56,18 @@ Forest = tuple[PlainProvider, ...]
 
 
 def provider_uuid(number: int) -> ProviderUuid:
-    """The uuid of the provider with this number."""
+    """Return the uuid of the provider with this number."""
     return ProviderUuid(f"b0000000-0000-4000-8000-0000000000{number:02}")
 
 
 def happens(dice: Random, percent: int) -> bool:
-    """A random truth with this probability, in percent."""
+    """Return true with this probability, in percent."""
     # The rare case is the larger number: Hypothesis shrinks to small ones.
     return dice.randrange(100) >= 100 - percent
 
 
 def some(dice: Random, names: tuple[str, ...], most: int) -> frozenset[str]:
-    """A few different names, or none."""
+    """Return a few different names, or none."""
     return frozenset(dice.sample(names, dice.randrange(most + 1)))
 
 
@@ -75,7 +75,7 @@ def some(dice: Random, names: tuple[str, ...], most: int) -> frozenset[str]:
 
 
 def draw_forest(dice: Random) -> Forest:
-    """One to eight providers in trees of up to three levels, some of which share."""
+    """Draw one to eight providers, some of them sharing, in trees of up to three levels."""
     forest: list[PlainProvider] = []
     depths: list[int] = []
     for number in range(dice.randrange(PROVIDERS_MAX) + 1):
@@ -87,7 +87,7 @@ def draw_forest(dice: Random) -> Forest:
 
 
 def draw_provider(dice: Random, number: int, parent: int | None) -> PlainProvider:
-    """A provider with inventories, and how much of them is in use."""
+    """Draw a provider with its inventories and their usage."""
     names = dice.sample(CLASSES, dice.choice((0, 1, 2, 2, 3, 3, 4)))
     has = {name: draw_inventory(dice) for name in sorted(names)}
     shares = {SHARES} if happens(dice, 25) else set()
@@ -102,7 +102,7 @@ def draw_provider(dice: Random, number: int, parent: int | None) -> PlainProvide
 
 
 def draw_inventory(dice: Random) -> Inventory:
-    """An inventory, mostly without any special rules."""
+    """Draw an inventory, mostly without special rules."""
     total = dice.randrange(8) + 1
     return Inventory(
         total=total,
@@ -115,7 +115,7 @@ def draw_inventory(dice: Random) -> Inventory:
 
 
 def draw_used(dice: Random, inventory: Inventory) -> int:
-    """An amount in use: some, nearly all, or more than the capacity."""
+    """Draw an amount in use: some, nearly all, or more than the capacity."""
     capacity = inventory.capacity_units
     return max(1, capacity - dice.choice((3, 2, 1, 0, -2)))
 
@@ -124,9 +124,9 @@ def draw_used(dice: Random, inventory: Inventory) -> int:
 
 
 def draw_query(dice: Random, forest: Forest, *, is_newest: bool = True) -> CandidateQuery:
-    """A search that the newest version allows; or one of an older version.
+    """Draw a search that the newest version allows, or, without ``is_newest``, an older version.
 
-    Without ``is_newest`` it is for clients that do not know of trees.
+    Older versions are for clients that do not know trees of providers.
     """
     suffixed = dice.choice((0, 1, 1, 2, 2, 3)) if is_newest else dice.choice((0, 0, 1, 2))
     groups = [
@@ -156,7 +156,7 @@ def draw_query(dice: Random, forest: Forest, *, is_newest: bool = True) -> Candi
 
 
 def draw_group(dice: Random, forest: Forest, suffix: str, *, is_newest: bool) -> RequestGroup:
-    """Amounts and conditions of one request group."""
+    """Draw the amounts and conditions of one request group."""
     wanted = dice.sample(
         CLASSES, dice.choice((1, 1, 2, 2, 3) if suffix == UNSUFFIXED else (1, 1, 2))
     )
@@ -199,7 +199,7 @@ def with_aggregates(dice: Random, group: RequestGroup, *, is_newest: bool) -> Re
 
 
 def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozenset[str], ...]:
-    """Groups of a common subtree; groups without resources always belong to one."""
+    """Draw sets of groups with a common subtree; groups without resources are always in one."""
     suffixes = tuple(sorted(group.suffix for group in groups if group.suffix != UNSUFFIXED))
     bare = frozenset(group.suffix for group in groups if not group.resources)
     found = []
@@ -211,7 +211,7 @@ def draw_same_subtrees(dice: Random, groups: list[RequestGroup]) -> tuple[frozen
 
 
 def draw_plain_query(dice: Random) -> CandidateQuery:
-    """A search with few conditions and so many results: an error in any of them shows."""
+    """Draw a search with few conditions, so that many results reveal an error in any of them."""
     wanted = dice.sample(CLASSES, dice.choice((1, 2)))
     group = RequestGroup(dice.choice((UNSUFFIXED, "1")), dict.fromkeys(sorted(wanted), 1))
     condition = dice.choice(("none", "member_of", "not_member_of", "required"))
@@ -228,7 +228,7 @@ def draw_plain_query(dice: Random) -> CandidateQuery:
 
 
 def draw_wide_tree(dice: Random) -> Forest:
-    """A host with several cards that have little of the same, and sometimes a pool of it."""
+    """Draw a host with several cards that each have little of a class; sometimes add a pool."""
     cards = [
         PlainProvider(
             number,
@@ -249,7 +249,7 @@ def draw_wide_tree(dice: Random) -> Forest:
 
 
 def draw_wide_query(dice: Random) -> CandidateQuery:
-    """Several groups that compete for the cards of a wide tree."""
+    """Draw a search with several groups that compete for the cards of a wide tree."""
     groups = [
         RequestGroup(
             suffix,
@@ -274,7 +274,7 @@ def draw_wide_query(dice: Random) -> CandidateQuery:
 
 
 def draw_changes(dice: Random, forest: Forest) -> list[Forest]:
-    """Versions of a forest, each of which changes one thing."""
+    """Draw versions of a forest, each of which changes one thing."""
     found = [forest]
     for _ in range(dice.randrange(CHANGES_MAX) + 1):
         found.append(dice.choice(CHANGES)(dice, found[-1]))
@@ -339,12 +339,12 @@ CHANGES = (hold, mark, join, stock, move, grow, fell)
 
 
 def edited(forest: Forest, new: PlainProvider) -> Forest:
-    """The forest with one provider replaced."""
+    """Return the forest with one provider replaced."""
     return tuple(new if each.number == new.number else each for each in forest)
 
 
 def below(forest: Forest, top: int) -> set[int]:
-    """The numbers of a provider and of all its descendants."""
+    """Return the numbers of a provider and of all its descendants."""
     found = {top}
     for each in forest:
         # Parents come before their children.
@@ -354,7 +354,7 @@ def below(forest: Forest, top: int) -> set[int]:
 
 
 def in_order(forest: Forest) -> Forest:
-    """The forest with every parent before its children."""
+    """Return the forest with every parent before its children."""
     found: list[PlainProvider] = []
     left = list(forest)
     while left:

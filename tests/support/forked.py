@@ -1,8 +1,8 @@
-"""``innkeeper`` commands as forked processes, without the time of a start.
+"""Runs ``innkeeper`` commands as forked processes, which saves the time of a start.
 
-A start takes over a second, nearly all of it imports. Where tests start hundreds, each is
-a fork of one process that has done the imports; from there on it behaves like a new
-process. Tests of the start itself start programs as users do.
+A start takes over a second, nearly all of it for imports. Tests start hundreds of programs. So each
+is a fork of one process that has done the imports, and behaves like a new process from then on.
+Tests of the start itself start programs as users do.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ class Forked:
         self._forker = forker
 
     def poll(self) -> int | None:
-        """Its exit status, if it has ended."""
+        """Return the exit status of the program, or ``None`` while it runs."""
         if self.returncode is None:
             self.returncode = self._forker.ask({"ended": self.pid})
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; raises :class:`subprocess.TimeoutExpired` if it takes too long."""
+        """Wait until the program ends; returns its exit status.
+
+        Raises :class:`subprocess.TimeoutExpired` after the timeout.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (status := self.poll()) is None:
             if deadline is not None and timeout is not None and time.monotonic() > deadline:
@@ -53,16 +56,16 @@ class Forked:
         return status
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Signal it, unless it has ended."""
+        """Send a signal to the program, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to stop."""
+        """Ask the program to stop."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the program."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -88,7 +91,7 @@ class Forker:
         return json.loads(answer)
 
     def close(self) -> None:
-        """Fork no more; running forks continue."""
+        """Stop forking; running forks continue."""
         self._ours.close()
         self._process.wait()
 

@@ -23,5 +23,5 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """No reason."""
+    """Return a fixed text."""
     return "nothing is missing"

@@ -1,4 +1,4 @@
-"""Facts about the hosts of a table, and calls of one filter or weigher."""
+"""Sets facts about the hosts of a table, and calls one filter or weigher."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HALF = 2**64
 
 
 def passed_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
-    """The hosts that pass a filter; a call for some rows must give the same."""
+    """Return the hosts that pass a filter; check that a call for some rows agrees."""
     mask = chooser.mask(table, spec, WHOLE)
     some = np.arange(table.host_count)[::-2]
     for rows in (some, *(slice(i, i + 1) for i in range(table.host_count))):
@@ -31,7 +31,7 @@ def passed_by(chooser: Any, table: HostTable, spec: RequestSpec) -> set[str]:
 
 
 def weights_by(weigher: Any, table: HostTable, spec: RequestSpec) -> dict[str, float]:
-    """The weights that a weigher gives; a call for some rows must give the same."""
+    """Return the weights from a weigher; check that a call for some rows agrees."""
     column = weigher.column(table, spec, WHOLE)
     assert np.isfinite(column).all()
     some = np.arange(table.host_count)[::-2]
@@ -41,7 +41,7 @@ def weights_by(weigher: Any, table: HostTable, spec: RequestSpec) -> dict[str, f
 
 
 def in_aggregates(table: HostTable, members: Mapping[str, tuple[int, ...]]) -> HostTable:
-    """Put hosts into aggregates by their ids; gives the table."""
+    """Put hosts into aggregates by their ids; returns the table."""
     for name, ids in members.items():
         index = table.index_by_name[name]
         table.aggregate_codes[index] = table.aggregates.code(frozenset(ids))
@@ -50,14 +50,14 @@ def in_aggregates(table: HostTable, members: Mapping[str, tuple[int, ...]]) -> H
 
 
 def say(table: HostTable, metadata: Mapping[int, Mapping[str, str]]) -> HostTable:
-    """Set the metadata of aggregates; gives the table."""
+    """Set the metadata of aggregates; returns the table."""
     for aggregate_id, each in metadata.items():
         table.aggregates.set_metadata(aggregate_id, each)
     return table
 
 
 def at_addresses(table: HostTable, addresses: Mapping[str, str]) -> HostTable:
-    """Give hosts their addresses; gives the table."""
+    """Set the addresses of hosts; returns the table."""
     for name, text in addresses.items():
         address, index = ipaddress.ip_address(text), table.index_by_name[name]
         table.ip_versions[index] = address.version
@@ -66,7 +66,7 @@ def at_addresses(table: HostTable, addresses: Mapping[str, str]) -> HostTable:
 
 
 def near(text: str) -> Network:
-    """A range of addresses as hints would have it."""
+    """Parse a range of addresses as in a hint."""
     network = ipaddress.ip_network(text, strict=False)
     return Network(network.version, int(network.network_address), network.prefixlen)
 
@@ -74,7 +74,7 @@ def near(text: str) -> Network:
 def with_servers(
     table: HostTable, servers: Mapping[str, Mapping[str, int]], busy: Mapping[str, int] = {}
 ) -> HostTable:
-    """Put servers of projects on hosts, by name; ``busy`` ones have a task. Gives the table."""
+    """Put servers of projects on hosts, by name; ``busy`` ones have a task. Returns the table."""
     table.knows_servers = True
     for name, counts in servers.items():
         index = table.index_by_name[name]

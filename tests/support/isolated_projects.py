@@ -1,4 +1,4 @@
-"""Two isolated projects, with everything a project can have.
+"""Creates two isolated projects, with everything that a project can have.
 
 Amber owns one of each resource; Birch and the others have no relation to it. The names of
 Amber's resources contain a word that no other project may ever read.
@@ -14,6 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.tables.metadata import METADATA
 from tests.support.running import Running, running
 
@@ -56,11 +57,11 @@ class Parties:
         return self.service.call(method, path, token, headers=headers, **more)
 
     def rows(self) -> dict[str, set[str]]:
-        """All rows of the store."""
+        """Return all rows of the store."""
         return self.rows_of(METADATA.tables)
 
     def rows_of(self, tables: Iterable[str]) -> dict[str, set[str]]:
-        """All rows of some tables, by the tables' names."""
+        """Return all rows of some tables, by the tables' names."""
         with self.service.service.store.read() as tx:
             return {
                 name: {repr(tuple(r)) for r in tx.execute(sa.select(METADATA.tables[name]))}
@@ -69,7 +70,7 @@ class Parties:
 
 
 def lost(before: dict[str, set[str]], after: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The rows that were deleted or changed."""
+    """Return the rows that were deleted or changed."""
     gone = {name: rows - after[name] for name, rows in before.items()}
     return {name: rows for name, rows in gone.items() if rows}
 
@@ -77,7 +78,7 @@ def lost(before: dict[str, set[str]], after: dict[str, set[str]]) -> dict[str, s
 def log_in(
     service: Running, user: str, project: str | None, password: str = PASSWORD
 ) -> tuple[str, dict[str, Any]]:
-    """A token, and its user and project."""
+    """Return a token, and the content of its body."""
     named = {"name": user, "domain": {"id": "default"}, "password": password}
     scope: Any = "unscoped"
     if project is not None:
@@ -90,7 +91,7 @@ def log_in(
 
 
 def admin_token(service: Running) -> str:
-    """The administrator's token."""
+    """Return the administrator's token."""
     password = service.admin_password()
     assert password is not None, "this was not the first start"
     token, _ = log_in(service, "admin", "admin", password)
@@ -113,13 +114,13 @@ class _Making:
         return str(answer.json()[noun]["id"])
 
     def role(self, name: str) -> str:
-        """A role's id; created where there is none."""
+        """Return a role's id; creates the role if it is missing."""
         if name not in self._roles:
             self._roles[name] = self._made("roles", "role", name=name)
         return str(self._roles[name])
 
     def project(self, name: str) -> str:
-        """A project's id; created where there is none."""
+        """Return a project's id; creates the project if it is missing."""
         if name not in self._projects:
             self._projects[name] = self._made("projects", "project", name=name)
         return self._projects[name]
@@ -138,8 +139,8 @@ class _Making:
 
 @contextmanager
 def parties(folder: Path, **settings: Any) -> Iterator[Parties]:
-    """Serve them, with hosts and flavors, and with one of each resource owned by Amber."""
-    settings = {"auth": "builtin", "work_poll_s": 0.2, **settings}
+    """Run a service with these parties, hosts, flavors, and one of each resource of Amber."""
+    settings = {"auth": "builtin", "apis": tuple(APIS), "work_poll_s": 0.2, **settings}
     with running(folder, **settings) as service:
         admin = admin_token(service)
         making = _Making(service, admin)
@@ -157,13 +158,13 @@ def parties(folder: Path, **settings: Any) -> Iterator[Parties]:
 
 
 def good(answer: Any) -> Any:
-    """The body of an answer that must be a success."""
+    """Return the body of an answer that must be a success."""
     assert answer.status_code < 300, answer.text
     return answer.json() if answer.content else None
 
 
 def make_hosts(made: Parties) -> None:
-    """Two hosts with an agent, and two flavors: a public one, and one for Amber alone."""
+    """Create two hosts with an agent, and two flavors: a public one, and one for Amber alone."""
     ask, admin = made.ask, made.admin
     agent = {"agent": {"name": "rack", "driver": "fake"}}
     agent_id = good(ask(admin, "POST", "/compute/v2.1/os-agents", json=agent))["agent"]["id"]
@@ -195,7 +196,7 @@ def carry_out(made: Parties) -> None:
 
 
 def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
-    """Give a user one of each resource; gives their ids by the names of path parameters."""
+    """Create one of each resource for a user; returns their ids by path parameter."""
     ask = made.ask
     keypair = {"name": f"{word}-key", "type": "ssh", "public_key": PUBLIC_KEY}
     good(ask(who, "POST", "/compute/v2.1/os-keypairs", json={"keypair": keypair}))
@@ -225,6 +226,8 @@ def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
     }
     body = {"server": server, "os:scheduler_hints": {"group": group_id}}
     server_id = good(ask(who, "POST", "/compute/v2.1/servers", json=body))["server"]["id"]
+    volume = {"name": f"{word}-volume", "size": 1, "metadata": {f"{word}-key": f"{word}-value"}}
+    volume = good(ask(who, "POST", "/volume/v3/volumes", json={"volume": volume}))["volume"]
     carry_out(made)
     path = f"/compute/v2.1/servers/{server_id}"
     good(ask(who, "POST", f"{path}/action", json={"migrate": None}))
@@ -251,4 +254,5 @@ def belongings(made: Parties, who: Party, word: str) -> dict[str, str]:
         "project_id": str(who.project_id),
         "user_id": who.user_id,
         "consumer": server_id,
+        "volume_id": volume["id"],
     }

@@ -1,19 +1,33 @@
-"""A cloud with hosts for leases: what administrators, projects and time do."""
+"""Drives a cloud with hosts for leases: acts as administrators and projects, and sets the time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from innkeeper.domain.leases import HostReservationRequest, Lease, LeaseRequest, Window
+from innkeeper.domain.leases import (
+    Demand,
+    EventRequest,
+    Lease,
+    LeaseEventKind,
+    LeaseRequest,
+    ReservationRequest,
+    ResourceTypeName,
+    Window,
+)
 from innkeeper.domain.moves import Initiator
 from innkeeper.store.queries.leases import holds
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.leases import audit, events, freepool, leases
+from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from innkeeper.systems.leases import audit, events, freepool, healing, leases, preemption
 from innkeeper.systems.leases.context import LeaseContext
+from innkeeper.systems.leases.healing import Sick
+from innkeeper.systems.leases.resource_types import slots
+from innkeeper.systems.leases.resource_types.catalogue import BUILT_IN
 from tests.support.clouds import UNLIMITED
 from tests.support.moves import Movers
 
@@ -27,19 +41,27 @@ class LeaseOperator:
     def __init__(self, movers: Movers) -> None:
         self.movers = movers
         self.cloud = movers.cloud
+        self.leasing = movers.cloud.leasing
+        self.types = BUILT_IN
 
     @property
     def now(self) -> datetime:
         """The present moment."""
         return self.movers.now
 
+    def moment(self, seconds: float) -> datetime:
+        """Return the moment so many seconds from now."""
+        return self.now + timedelta(seconds=seconds)
+
     def context(self) -> LeaseContext:
-        """The context of an action."""
+        """Return the context of an action."""
         return LeaseContext(
             UNLIMITED.service_down_time_s,
             Initiator("req-1", "project", "user"),
             self.now,
             self.cloud.ids.seed(),
+            self.leasing,
+            types=self.types,
         )
 
     # -- administrators --------------------------------------------------------------------
@@ -47,7 +69,9 @@ class LeaseOperator:
     def keep(self, *names: str) -> None:
         """Add hosts to the freepool."""
         for name in names:
-            self.cloud.write(partial(freepool.add, name=name, now=self.now))
+            self.cloud.write(
+                partial(freepool.add, name=name, capabilities={}, aggregate="pool", now=self.now)
+            )
 
     def let_go(self, name: str) -> None:
         """Remove a host from the freepool."""
@@ -57,6 +81,37 @@ class LeaseOperator:
 
         self.cloud.write(act)
 
+    def declare(
+        self, name: str, *, is_down: bool | None = None, is_disabled: bool | None = None
+    ) -> None:
+        """Force a host down or up, and disable or enable it."""
+        wanted = ServiceChange(is_forced_down=is_down, is_disabled=is_disabled)
+        self.cloud.write(
+            lambda tx: hosts.change_service(tx, hosts.by_name(tx, name), wanted, self.now)
+        )
+
+    def sick(self) -> Mapping[str, frozenset[int]]:
+        """Return the leases to heal, each with its failed hosts."""
+        context = self.context()
+        found: Sick = self.cloud.read(lambda tx: healing.look(tx, context))
+        return found.leases
+
+    def heal(self) -> int:
+        """Heal all leases that need it. Return how many were changed."""
+        return sum(self.heal_one(uuid, failed) for uuid, failed in self.sick().items())
+
+    def heal_one(self, uuid: str, failed: frozenset[int]) -> bool:
+        """Heal a lease. Return whether it was changed."""
+        act = partial(healing.heal, uuid=uuid, failed=failed, context=self.context())
+        done: bool = self.cloud.decide(act, self.now)
+        return done
+
+    def swap(self, lease: Lease, name: str) -> None:
+        """Replace a host in a lease by another one."""
+        host_id, context = self.cloud.host(name).id, self.context()
+        act = partial(healing.swap, uuid=lease.uuid, host_id=host_id, context=context)
+        self.cloud.decide(act, self.now)
+
     # -- projects --------------------------------------------------------------------------
 
     def lease(
@@ -65,24 +120,66 @@ class LeaseOperator:
         start: float = 0.0,
         end: float | None = None,
         project: str = "project",
+        warned: float | None = None,
+        marked: str | None = None,
     ) -> Lease:
-        """Create a lease that starts and ends so many seconds from now."""
-        uuid = self.cloud.ids.uuid
+        """Create a lease that starts and ends so many seconds from now.
+
+        The warning is due at ``warned``. With ``marked``, an event of this type is due as well.
+        """
         until = self.now + (FAR if end is None else timedelta(seconds=end))
-        request_body = LeaseRequest(
+        return self.make(
+            Window(self.now + timedelta(seconds=start), until),
+            [Demand(*each) for each in wanted or [(1, 1)]],
+            project,
+            self._messages(warned, marked),
+        )
+
+    def _messages(self, warned: float | None, marked: str | None) -> tuple[EventRequest, ...]:
+        if warned is None:
+            return ()
+        due_at, uuid = self.now + timedelta(seconds=warned), self.cloud.ids.uuid
+        warning = EventRequest(uuid(), LeaseEventKind.BEFORE_END, due_at)
+        if marked is None:
+            return (warning,)
+        return (warning, EventRequest(uuid(), LeaseEventKind.USER, due_at, marked))
+
+    def make(
+        self,
+        window: Window,
+        demands: Sequence[Demand],
+        project: str = "project",
+        messages: Sequence[EventRequest] = (),
+    ) -> Lease:
+        """Create a lease in a window."""
+        uuid = self.cloud.ids.uuid
+        request = LeaseRequest(
             uuid=uuid(),
             name="lease",
             project_id=project,
             user_id="user",
-            window=Window(self.now + timedelta(seconds=start), until),
+            window=window,
             reservations=tuple(
-                HostReservationRequest(uuid(), *each) for each in wanted or [(1, 1)]
+                ReservationRequest(
+                    uuid(),
+                    ResourceTypeName.HOST if each.is_whole else ResourceTypeName.SLOT,
+                    each,
+                    _parameters(each),
+                )
+                for each in demands
             ),
-            start_uuid=uuid(),
-            end_uuid=uuid(),
+            events=(
+                EventRequest(uuid(), LeaseEventKind.START, window.start),
+                EventRequest(uuid(), LeaseEventKind.END, window.end),
+                *messages,
+            ),
         )
         context = self.context()
-        made: Lease = self.cloud.write(lambda tx: leases.create(tx, request_body, context))
+
+        def work(tx: Tx, decision: DecisionContext) -> Lease:
+            return leases.create(tx, decision, request, context)
+
+        made: Lease = self.cloud.decide(work, self.now)
         return made
 
     def delete(self, lease: Lease) -> None:
@@ -93,9 +190,20 @@ class LeaseOperator:
     # -- time ------------------------------------------------------------------------------
 
     def turn(self) -> None:
-        """The service's periodic work, each lease in its own steps."""
+        """Run the service's periodic work, with separate steps for each lease."""
+        self.preempt()
         for uuid in self.cloud.write(lambda tx: events.due(tx, self.now)):
             self.carry_out(uuid)
+
+    def preempt(self) -> int:
+        """Warn and delete preemptible servers. Return how much was done."""
+        done = 0
+        for _ in range(STEPS_MAX):
+            some: int = self.cloud.write(lambda tx: preemption.work(tx, self.context()))
+            if not some:
+                break
+            done += some
+        return done
 
     def carry_out(self, uuid: str) -> None:
         """Carry out one lease's due event."""
@@ -111,26 +219,36 @@ class LeaseOperator:
     # -- looking ---------------------------------------------------------------------------
 
     def status(self, lease: Lease) -> str:
-        """The present status of a lease."""
+        """Return the present status of a lease."""
         found: Lease = self.cloud.read(lambda tx: leases.get(tx, lease.uuid))
         return found.status
 
     def held(self, lease: Lease) -> set[str]:
-        """The hosts that a lease holds, by name."""
+        """Return the hosts that a lease holds, by name."""
 
         def look(tx: Tx) -> set[str]:
-            rows = [row for _, row in holds.of_lease(tx, lease.id)]
+            held = holds.of_reservations(tx, [each.id for each in lease.reservations])
+            rows = {each.host_id for some in held.values() for each in some}
             return {freepool.member(tx, row).name for row in rows}
 
         found: set[str] = self.cloud.read(look)
         return found
 
     def said(self, *names: str) -> Sequence[tuple[str | None, str | None]]:
-        """The dedications in hosts' rows."""
+        """Return the dedications in the rows of these hosts."""
         found = [self.cloud.host(name) for name in names]
         return [(each.dedication, each.dedicated_to) for each in found]
 
     def broken(self) -> list[str]:
-        """The findings of this room's audit."""
+        """Return the findings of this room's audit."""
         found: list[Any] = self.cloud.read(lambda tx: list(audit.findings(tx)))
         return [str(each) for each in found]
+
+
+def _parameters(demand: Demand) -> dict[str, Any]:
+    """Return the parameters of a request that makes this demand."""
+    amounts = demand.unit_amounts or {}
+    return {
+        "resource_properties": next(iter(demand.requirements), ""),
+        **{name: amounts.get(kind, 0) for name, kind in slots.SIZES.items()},
+    }

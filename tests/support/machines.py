@@ -1,7 +1,7 @@
-"""Agents with machines: what really is on each host, whatever the store says.
+"""Simulates agents with machines, and records which servers are really on each host.
 
-An order is taken, started, finished and then reported. Like real agents, these carry out an
-order even if the service has meanwhile timed it out.
+An order is taken, started, finished and then reported. Like real agents, the simulated ones carry
+out an order even if the service has timed it out in the meantime.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.moves import OTHER, Movers
 COMING = frozenset(
     {OrderKind.ARRIVE, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE, OrderKind.RESIZE}
 )
-"""From the start of these orders the host may have the server, or its new size."""
+"""Orders from whose start on the host may have the server, or the server's new size."""
 GOING = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD})
 FAILS = 0.15
 
@@ -54,7 +54,7 @@ class Machines:
         self._stopped: set[str] = set()
 
     def boot(self, host: str) -> ServerId:
-        """A server that runs on a host."""
+        """Create a server that runs on a host; returns its id."""
         uuid = self.movers.boot(host)
         self.there[host, uuid] = 1
         return uuid
@@ -147,10 +147,10 @@ class Machines:
                 return
             self.go_on()
             self.tell()
-        raise AssertionError("It does not end.")
+        raise AssertionError("There are still orders after the maximum number of rounds.")
 
     def uncovered(self, but: Collection[tuple[str | None, ServerId]]) -> Iterator[str]:
-        """Servers on hosts where neither the server's row nor a migration accounts for them.
+        """Yield servers on hosts where neither the server's row nor a migration accounts for them.
 
         Some hosts and servers can be excluded.
         """

@@ -1,7 +1,7 @@
-"""More defects of pclouds: each part of an invariant by itself.
+"""Plants more defects of pclouds: each violates a single part of an invariant.
 
-Always true of what is planted: only that one part is broken, where the cloud was furnished
-before as :func:`tests.support.audited_pclouds.furnish` does it.
+Always true: only that part is violated, in a cloud that
+:func:`tests.support.audited_pclouds.furnish` has furnished.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _resident(*named: str) -> Plant:
 
 
 def _kept_row(tx: Tx) -> int:
-    """The row of the host flavor's aggregate."""
+    """Return the row of the host flavor's aggregate."""
     return int(tx.execute(sa.select(pclouds.host_flavors.c.aggregate_id)).scalar_one())
 
 
@@ -105,7 +105,7 @@ def _stray(tx: Tx, _: Any) -> None:
 
 
 def _pooled(said: str | None, to: str | None) -> str:
-    return f"host h0 is {(said, to)} in its row, and should be {(None, None)}"
+    return f"host h0 has the dedication {(said, to)} in its row, but should have {(None, None)}"
 
 
 def _left(tx: Tx, _: Any) -> None:
@@ -130,7 +130,7 @@ def _served_by_a_pool(tx: Tx, _: Any) -> None:
 
 
 def _paid_as(name: str, pcloud: str, units: int, project: str) -> str:
-    return f"host {name} of pcloud {pcloud}, with {units} unit(s) of project {project}"
+    return f"host {name} of pcloud {pcloud}, with {units} unit(s) for project {project}"
 
 
 RIGHT = _paid_as("a", PCLOUD, 1, "project")
@@ -138,7 +138,8 @@ HALF = {"VCPU": [3.0, 1.0, 0]}
 FAULTS: Mapping[str, Fault] = {
     "open, as its row says": Fault(
         "wrong-dedication",
-        f"is {(Dedication.OPEN, PCLOUD)} in its row, and should be {(Dedication.CLOSED, PCLOUD)}",
+        f"has the dedication {(Dedication.OPEN, PCLOUD)} in its row, "
+        f"but should have {(Dedication.CLOSED, PCLOUD)}",
         _host("h1", dedication=Dedication.OPEN),
     ),
     "pooled, and in no pool": Fault(
@@ -149,75 +150,79 @@ FAULTS: Mapping[str, Fault] = {
         _pooled(Dedication.CLOSED, OTHER),
         _emptied(dedication=Dedication.CLOSED, dedicated_to=OTHER),
     ),
-    "in an aggregate, and in no pool": Fault("stray-host", "host h0 is in aggregate ", _stray),
-    "in a pool, and in no aggregate": Fault("stray-host", "host h1 is not in aggregate ", _left),
+    "in an aggregate, and in no pool": Fault(
+        "stray-host", "host h0 is wrongly in aggregate ", _stray
+    ),
+    "in a pool, and in no aggregate": Fault(
+        "stray-host", "host h1 is missing from aggregate ", _left
+    ),
     "in an aggregate at Placement alone": Fault(
-        "stray-host", "host h0 is in aggregate ", _mirrored_too
+        "stray-host", "host h0 is wrongly in aggregate ", _mirrored_too
     ),
     "in no aggregate at Placement alone": Fault(
-        "stray-host", "host h1 is not in aggregate ", _unmirrored
+        "stray-host", "host h1 is missing from aggregate ", _unmirrored
     ),
     "a server that names nothing": Fault(
-        "foreign-server", f"in pcloud {PCLOUD}, and does not name it", _resident()
+        "foreign-server", f"of pcloud {PCLOUD}, but its hints do not name it", _resident()
     ),
     "a server that names another pcloud": Fault(
-        "foreign-server", f"in pcloud {PCLOUD}, and does not name it", _resident(OTHER)
+        "foreign-server", f"of pcloud {PCLOUD}, but its hints do not name it", _resident(OTHER)
     ),
     "all at once too often": Fault(
         "wrong-ratio",
-        "gives out VCPU 2 times and at most 5 at once, and should 2 times",
+        "has an allocation ratio of 2 and a max_unit of 5 for VCPU, "
+        "but should have a ratio of 2 and a max_unit of at most 4",
         _line(max_unit=5),
     ),
     "another ratio in force": Fault(
         "wrong-ratio",
-        "gives out VCPU 7 times and at most 4 at once, and should 2 times",
+        "has an allocation ratio of 7 and a max_unit of 4 for VCPU, "
+        "but should have a ratio of 2 and a max_unit of at most 4",
         _line(allocation_ratio=7.0),
     ),
     "another ratio in its row": Fault(
         "wrong-ratio",
-        "host h1 has the ratios {'VCPU': 3.0}, and should have {'VCPU': 2.0}",
+        "host h1 has the ratios {'VCPU': 3.0}, but should have {'VCPU': 2.0}",
         _host("h1", kept_ratios=HALF),
     ),
     "no ratio in its row": Fault(
         "wrong-ratio",
-        "host h1 has the ratios {}, and should have {'VCPU': 2.0}",
+        "host h1 has the ratios {}, but should have {'VCPU': 2.0}",
         _host("h1", kept_ratios=sa.null()),
     ),
     "ratios, and in no pcloud": Fault(
         "wrong-ratio",
-        "host h0 is in no pcloud, and has ratios of one",
+        "host h0 is in no pcloud, but has the ratios of a pcloud",
         _host("h0", kept_ratios=HALF),
     ),
-    "paid twice": Fault("wrong-run", "host h1 is paid for 2 times", _runs_too("h1")),
-    "paid after its release": Fault("wrong-run", "is paid for, and should not be", _runs_too("h0")),
-    "paid after it was replaced": Fault(
-        "wrong-run", "is paid for, and should not be", _replaced(0)
-    ),
+    "paid twice": Fault("wrong-run", "host h1 has 2 open billing periods", _runs_too("h1")),
+    "paid after its release": Fault("wrong-run", "is billed, but should not be", _runs_too("h0")),
+    "paid after it was replaced": Fault("wrong-run", "is billed, but should not be", _replaced(0)),
     "replaced, with units, and not paid": Fault(
-        "wrong-run", "host h1 is paid for 0 times", _replaced(1, ended_at=NOW)
+        "wrong-run", "host h1 has 0 open billing periods", _replaced(1, ended_at=NOW)
     ),
     "paid for another pcloud": Fault(
         "wrong-run",
-        f"as {_paid_as('a', OTHER, 1, 'project')}, and should be as {RIGHT}",
+        f"as {_paid_as('a', OTHER, 1, 'project')}, but should be billed as {RIGHT}",
         _run(pcloud_uuid=OTHER),
     ),
     "paid by another project": Fault(
         "wrong-run",
-        f"as {_paid_as('a', PCLOUD, 1, 'other')}, and should be as {RIGHT}",
+        f"as {_paid_as('a', PCLOUD, 1, 'other')}, but should be billed as {RIGHT}",
         _run(project_id="other"),
     ),
     "paid under another name": Fault(
         "wrong-run",
-        f"as {_paid_as('b', PCLOUD, 1, 'project')}, and should be as {RIGHT}",
+        f"as {_paid_as('b', PCLOUD, 1, 'project')}, but should be billed as {RIGHT}",
         _run(host_name="b"),
     ),
     "paid with other units": Fault(
         "wrong-run",
-        f"as {_paid_as('a', PCLOUD, 9, 'project')}, and should be as {RIGHT}",
+        f"as {_paid_as('a', PCLOUD, 9, 'project')}, but should be billed as {RIGHT}",
         _run(units=9),
     ),
 }
-"""By the defect, in a cloud that has no other."""
+"""The faults by description. Each is planted in a cloud that has no other fault."""
 SOUND: Mapping[str, Plant] = {
     "replaced, and not paid": _replaced(0, ended_at=NOW),
     "replaced, with units, and paid": _replaced(1),
@@ -227,4 +232,4 @@ SOUND: Mapping[str, Plant] = {
         pclouds.host_flavors.update().values(units=9)
     ),
 }
-"""Data that looks like a defect and is none."""
+"""Data that looks like a defect, but is valid."""

@@ -1,4 +1,4 @@
-"""A cloud whose servers are moved: two agents, their orders and their reports."""
+"""Drives a cloud whose servers are moved, with two agents, their orders and their reports."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Movers:
         hosts.report(tx, agent, reports, DEFAULTS, ids=self.cloud.ids, now=self.now)
 
     def wait(self, seconds: float = TIMEOUT_S + 1, *, silent: str = "") -> None:
-        """Let time pass; all agents report except the one of ``silent``'s hosts."""
+        """Let time pass; all agents report, except the agent of hosts ``silent*``."""
         self.now += timedelta(seconds=seconds)
         for agent, letter in ((AGENT, "a"), (OTHER, "b")):
             if letter != silent:
@@ -82,7 +82,7 @@ class Movers:
     # -- what is asked for -----------------------------------------------------------------
 
     def boot(self, host: str | None = "a1", **more: Any) -> ServerId:
-        """A server that runs, on a certain host."""
+        """Create a running server, on this host if one is given; returns its id."""
         request = self.cloud.request(
             1, forced_host=host, now=self.now, request_id="req-boot", **more
         )
@@ -94,7 +94,7 @@ class Movers:
         return uuid
 
     def initiator(self) -> Initiator:
-        """A caller with a request of its own."""
+        """Return the initiator of a new request."""
         self.requests += 1
         return Initiator(f"req-{self.requests}", "project", "user")
 
@@ -114,9 +114,9 @@ class Movers:
         assert isinstance(answer, Moved)
         return answer
 
-    def resize(self, uuid: ServerId, flavor: str = "big") -> Moved:
+    def resize(self, uuid: ServerId, flavor: str = "big", **more: Any) -> Moved:
         """Begin to resize."""
-        return self.decide(resizing.resize, uuid, flavor)
+        return self.decide(resizing.resize, uuid, flavor, **more)
 
     def migrate(self, uuid: ServerId, **more: Any) -> Moved:
         """Begin to migrate."""
@@ -151,7 +151,7 @@ class Movers:
     # -- what agents do --------------------------------------------------------------------
 
     def waiting(self, kind: str | None = None) -> list[WorkOrder]:
-        """All pending orders, of one kind or of all."""
+        """Return all pending orders, of one kind or of all."""
         found: list[WorkOrder] = []
         for agent in (AGENT, OTHER):
             found += self.cloud.read(partial(work.waiting, agent_id=agent.id, after=0, limit=1000))
@@ -159,11 +159,11 @@ class Movers:
         return sorted(found, key=lambda each: each.id)
 
     def pending_orders(self) -> list[tuple[str, str]]:
-        """The kinds and hosts of the pending orders."""
+        """Return the kinds and hosts of the pending orders."""
         return [(each.kind, each.host) for each in self.waiting()]
 
     def settle(self, order: WorkOrder, fault: str | None = None) -> bool:
-        """Report an order's result twice, as an agent may; gives whether the first one counted."""
+        """Report an order's result twice, as an agent may; returns whether the first counted."""
         result = Result(order.id, fault is None, fault or "")
         ((_, is_new),) = self._settle(order.agent_id, result)
         ((_, is_news_again),) = self._settle(order.agent_id, result)
@@ -178,7 +178,7 @@ class Movers:
         return output
 
     def tell(self, kind: str, uuid: ServerId, fault: str | None = None) -> str:
-        """Report the result of the one order of this kind about a server; gives its host."""
+        """Report the result of the one order of this kind about a server; returns its host."""
         (order,) = [each for each in self.waiting(kind) if each.server_uuid == uuid]
         assert self.settle(order, fault)
         return order.host
@@ -190,10 +190,10 @@ class Movers:
             if not waiting:
                 return
             self.settle(waiting[0])
-        raise AssertionError("It does not end.")
+        raise AssertionError("There are still pending orders after the maximum number of rounds.")
 
     def sweep(self) -> int:
-        """Fail what is overdue."""
+        """Fail everything that is overdue."""
         count: int = self.cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, self.now, self.settings))
         self.judge()
         return count
@@ -201,28 +201,28 @@ class Movers:
     # -- what is seen ----------------------------------------------------------------------
 
     def server(self, uuid: ServerId) -> Server:
-        """A server, deleted or not."""
+        """Return a server, deleted or not."""
         found = self.cloud.read(lambda tx: server_rows.by_uuid(tx, uuid, is_deleted_wanted=True))
         assert isinstance(found, Server)
         return found
 
     def state(self, uuid: ServerId) -> tuple[str, str | None, str | None]:
-        """A server's status, task and host."""
+        """Return a server's status, task and host."""
         found = self.server(uuid)
         return found.status, found.task_state, found.host
 
     def migration(self, uuid: ServerId) -> Migration:
-        """A server's newest migration."""
+        """Return a server's newest migration."""
         return self.migrations(uuid)[0]
 
     def migrations(self, uuid: ServerId) -> list[Migration]:
-        """All migrations of a server, newest first."""
+        """Return all migrations of a server, newest first."""
         wanted = MigrationSelection(server_uuid=uuid)
         found: list[Migration] = self.cloud.read(lambda tx: migrations.page(tx, wanted))
         return found
 
     def held(self, uuid: str) -> dict[str, dict[str, int]]:
-        """What a consumer holds, by host."""
+        """Return a consumer's allocations, by host."""
         _, found = self.cloud.read(lambda tx: allocations.of_consumer(tx, ConsumerUuid(uuid)))
         uuids = {
             self.cloud.host(name).provider_uuid: name for name in self.cloud.table.index_by_name
@@ -233,7 +233,7 @@ class Movers:
         return held
 
     def usage(self) -> tuple[int, int, int]:
-        """The project's usage."""
+        """Return the project's usage."""
         used = self.cloud.read(lambda tx: quota_usages.of_project(tx, "project"))
         return used.servers, used.vcpus, used.memory_mb
 

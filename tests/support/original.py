@@ -1,4 +1,4 @@
-"""OpenStack's own placement service, for tests that compare both."""
+"""Runs OpenStack's own placement service, for tests that compare it with ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP_WITHIN_S = 60.0
 
 
 class Original:
-    """A started original and a client for it."""
+    """A running OpenStack placement service, and a client for it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -37,7 +37,7 @@ class Original:
         headers: Mapping[str, str] | None = None,
         token: str | None = "admin",
     ) -> httpx.Response:
-        """Send one request; ``body`` goes out as JSON, or as it is if it is ``bytes``."""
+        """Send one request; ``body`` is sent as JSON, or unchanged if it is ``bytes``."""
         sent = {} if token is None else {"x-auth-token": token}
         if version is not None:
             sent["openstack-api-version"] = f"placement {version}"
@@ -49,9 +49,9 @@ class Original:
 
 @contextmanager
 def original(directory: Path, **conf: Any) -> Iterator[Original]:
-    """Serve the original with a database of its own until the block ends.
+    """Run the original with its own database until the block ends.
 
-    Each further setting is ``section__option=value``, or ``option=value`` for the default one.
+    A setting in ``conf`` is ``section__option=value``, or ``option=value`` in the default section.
     """
     folder = directory / "original"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Boots with a snapshot that other processes have outdated."""
+"""Boots on a snapshot that is outdated by writes of other processes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Filters, weighers and drivers as operators write them; hints make some of them fail.
+"""Filters, weighers and drivers as operators write them. Hints make some of them fail.
 
-The hint ``trouble`` names the failure: a key of :data:`TROUBLES`.
+The hint ``trouble`` names the failure, which is a key of :data:`TROUBLES`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TROUBLES: Mapping[str, Any] = {
 
 
 def trouble(spec: RequestSpec, method: str) -> Any:
-    """The failure that a method is to have, or ``None``."""
+    """Return the failure that the hint requests for a method, or ``None``."""
     wanted = spec.hints.get("trouble")
     if isinstance(wanted, Mapping):
         wanted = wanted.get(method)
@@ -50,7 +50,7 @@ def trouble(spec: RequestSpec, method: str) -> Any:
 
 
 class RackFilter:
-    """Passes only hosts that the hint ``rack`` names; one or a list."""
+    """Passes only hosts that the hint ``rack`` names: a name, or a list of names."""
 
     NAME = "RackFilter"
     REASON = "the host is in another rack"
@@ -58,7 +58,7 @@ class RackFilter:
 
     @staticmethod
     def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """True for hosts of the rack, which is a single host here."""
+        """Return true for hosts of the rack, which here is a single host."""
         wrong = trouble(spec, "mask")
         if wrong is not None:
             answer: Mask = wrong(row_count(hosts, rows))
@@ -70,13 +70,13 @@ class RackFilter:
 
     @staticmethod
     def missing(hosts: HostTable, spec: RequestSpec) -> str:
-        """Which rack is requested."""
+        """Return the requested rack."""
         wrong = trouble(spec, "missing")
         return str(spec.hints.get("rack")) if wrong is None else wrong(1)
 
 
 class DeclaredRackFilter(RackFilter):
-    """Like the other one, but declares which hints it reads."""
+    """A :class:`RackFilter` that declares which hints it reads."""
 
     NAME = "DeclaredRackFilter"
     HINTS = ("rack", "trouble")
@@ -98,7 +98,7 @@ class RackWeigher:
 
     @staticmethod
     def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Any:
-        """One for the named host, zero for the others."""
+        """Return 1 for the named host, and 0 for the others."""
         wrong = trouble(spec, "column")
         if wrong is not None:
             return wrong(row_count(hosts, rows))
@@ -106,7 +106,7 @@ class RackWeigher:
 
     @staticmethod
     def scale(hosts: HostTable, spec: RequestSpec) -> Any:
-        """One host."""
+        """Return a small constant."""
         wrong = trouble(spec, "scale")
         return 0.001 if wrong is None else wrong(1)
 
@@ -122,7 +122,7 @@ class FailsOnce:
         self.is_armed = True
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-        """True where nothing is used."""
+        """Return true for hosts without usage."""
         answer: Mask = hosts.used["VCPU"][rows] == 0
         is_whole = isinstance(rows, slice) and rows == slice(None)
         if self.is_armed and not is_whole:
@@ -131,7 +131,7 @@ class FailsOnce:
         return answer
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """The reason."""
+        """Return the reason."""
         return "an empty host"
 
 
@@ -144,13 +144,13 @@ class Forgetful:
 
     @staticmethod
     def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """False, except for the whole table."""
+        """Return false for some rows, and true for the whole table."""
         is_whole = isinstance(rows, slice) and rows == slice(None)
         return ~nowhere(hosts, rows) if is_whole else None
 
     @staticmethod
     def missing(hosts: HostTable, spec: RequestSpec) -> str:
-        """Nothing."""
+        """Return an empty text."""
         return ""
 
 
@@ -199,7 +199,7 @@ class Speechless(RackFilter):
 
     @staticmethod
     def missing(hosts: HostTable, spec: RequestSpec) -> Any:
-        """Nothing at all."""
+        """Return no text."""
         return None
 
 
@@ -208,7 +208,7 @@ class ScalesBadly(RackWeigher):
 
     @staticmethod
     def scale(hosts: HostTable, spec: RequestSpec) -> Any:
-        """No number."""
+        """Return something other than a number."""
         return None
 
 
@@ -223,18 +223,18 @@ class Endless:
         self.number = number
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Any:
-        """The number, after zeros."""
+        """Return zeros, and the number as the last weight."""
         numbers = np.zeros(row_count(hosts, rows))
         numbers[-1:] = self.number
         return numbers
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """The number."""
+        """Return the number."""
         return self.number
 
 
 class Taking:
-    """A driver that takes places in the table and then fails, if the hint says so."""
+    """A driver that depletes the table and then fails, if the hint requests it."""
 
     NAME = "taking"
 
@@ -254,7 +254,7 @@ class Planless(Taking):
     """A driver that makes no plans."""
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> Any:
-        """None."""
+        """Return ``None``."""
         return None
 
 

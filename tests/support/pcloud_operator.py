@@ -1,7 +1,7 @@
-"""A cloud with dedicated hosts: steps of administrators, owners and the periodic tasks.
+"""Drives a cloud with dedicated hosts: steps of administrators, owners and the periodic tasks.
 
-Each step is one transaction, as in the service. Where a change has two ways, the pclouds'
-own functions and an edit of the aggregate, ``by_aggregate`` chooses.
+Each step is one transaction, as in the service. Some changes can be made by a function for pclouds
+or by an edit of the aggregate; ``by_aggregate`` selects the latter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LIST_MAX = 1000
 
 
 class Looker:
-    """A caller of a project, with what views need to know about it."""
+    """A caller from a project, with the facts that views need."""
 
     def __init__(self, project_id: str) -> None:
         self.project_id = project_id
@@ -52,7 +52,7 @@ class Looker:
         return self
 
     def allows(self, _: str, *, project_id: str) -> bool:
-        """Owners may see everything of their own."""
+        """Allow projects everything about their own resources."""
         return project_id == self.project_id
 
 
@@ -64,7 +64,7 @@ class PcloudOperator:
         self.cloud = movers.cloud
 
     def context(self, project_id: str | None = None) -> PcloudContext:
-        """The context of a step for a project; without one, for the service itself."""
+        """Return the context of a step of a project, or of the service if no project is given."""
         return PcloudContext(
             SETTINGS,
             UNLIMITED.service_down_time_s,
@@ -74,7 +74,7 @@ class PcloudOperator:
         )
 
     def world(self) -> World:
-        """All rows of dedicated hosts."""
+        """Return all rows of dedicated hosts."""
         seen: World = self.cloud.read(world)
         return seen
 
@@ -143,7 +143,7 @@ class PcloudOperator:
         self.cloud.write(lambda tx: quotas.set_limit(tx, project_id, limit, self.context()))
 
     def limits(self, projects: Sequence[str]) -> dict[str, int]:
-        """The limits of units of these projects."""
+        """Return the limits of units of these projects."""
 
         def look(tx: Tx) -> dict[str, int]:
             return {each: quotas.of_project(tx, each, SETTINGS).limit for each in projects}
@@ -174,13 +174,13 @@ class PcloudOperator:
         self.cloud.write(lambda tx: aggregates.delete(tx, row, now, kept_by))
 
     def zone_aggregate(self, zone: str) -> int:
-        """An aggregate that defines an availability zone; return its row."""
+        """Create an aggregate that defines an availability zone; returns its row."""
         uuid, now = self.cloud.ids.uuid(), self.movers.now
         made = self.cloud.write(lambda tx: aggregates.create(tx, uuid, zone, zone, now))
         return int(made.id)
 
     def metadata(self) -> dict[str, dict[str, str]]:
-        """The metadata of the aggregates, by name."""
+        """Return the metadata of the aggregates, by name."""
         kept_by = owned_aggregates.owners(self.context())
         found = self.cloud.read(lambda tx: aggregates.listing(tx, kept_by))
         return {each.name: dict(each.metadata) for each in found}
@@ -190,7 +190,7 @@ class PcloudOperator:
         return found.aggregate_id
 
     def row_of(self, uuid: str) -> int:
-        """The row of a pcloud's aggregate."""
+        """Return the row of a pcloud's aggregate."""
         found: Pcloud = self.cloud.read(lambda tx: pclouds.get(tx, uuid))
         return found.aggregate_id
 
@@ -287,7 +287,7 @@ class PcloudOperator:
     # -- what is seen ----------------------------------------------------------------------
 
     def shown(self, projects: Sequence[str]) -> str:
-        """All that the API shows these projects about pclouds, as one text."""
+        """Return everything that the API shows these projects about pclouds, as one text."""
         context = self.context()
 
         def look(tx: Tx) -> list[Any]:
@@ -305,7 +305,7 @@ class PcloudOperator:
         return json.dumps(self.cloud.read(look), default=str)
 
     def shown_runs(self, seen: World) -> str:
-        """The billed runs of hosts as the API shows them."""
+        """Return the billed runs of hosts as the API shows them."""
         reported = [
             BillingPeriod(**{key: each[key] for key in BillingPeriod.__slots__})
             for each in seen.runs

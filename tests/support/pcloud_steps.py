@@ -1,4 +1,4 @@
-"""Random steps of administrators and of pclouds' owners."""
+"""Executes random steps of administrators and of pclouds' owners."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Steps:
         return str(self.dice.choice([e["uuid"] for e in self.seen.pclouds.values()] or [GONE]))
 
     def member(self) -> tuple[str, str, str]:
-        """One of the hosts of pclouds: its pcloud, its name there, and the machine's."""
+        """Draw a host of a pcloud; returns its pcloud, its name there, and the machine's name."""
         if not self.seen.members:
             return self.pcloud(), "one", HOSTS[0]
         host_id, found = self.dice.choice(list(self.seen.members.items()))
@@ -77,7 +77,7 @@ class Steps:
         return uuid, found["name"], self.seen.hosts[host_id]["name"]
 
     def server(self) -> ServerId | None:
-        """One of the servers, mostly one with a host."""
+        """Draw a server, mostly one with a host."""
         there = [e["uuid"] for e in self.seen.servers.values() if e["host"] is not None]
         uuids = list(self.seen.servers) if self.rarely() else there
         return ServerId(self.dice.choice(uuids)) if uuids else None
@@ -86,7 +86,7 @@ class Steps:
         return self.dice.choice(RATIOS)
 
     def guest(self, named: Any) -> str:
-        """A project, usually one that may use a pcloud."""
+        """Draw a project, usually one that may use a pcloud."""
         found = self.seen.pcloud(named) if isinstance(named, str) else None
         let_in = sorted(self.seen.projects.get(found["id"], ())) if found else []
         return str(self.dice.choice([*PROJECTS, *let_in, *let_in, *let_in]))
@@ -129,7 +129,7 @@ class Steps:
         self.attempt(lambda: self.operator.pool(flavor, host, by_aggregate=by))
 
     def flavor_of(self, host: str) -> str:
-        """The flavor of a host, or, in rare cases, any."""
+        """Return the flavor of a host or, rarely, a random one."""
         pooled = self.seen.pooled.get(self.seen.by_name(host)["id"])
         if pooled is None or self.rarely():
             return self.dice.choice(FLAVORS)
@@ -247,7 +247,10 @@ class Steps:
         self.own_act(uuid, work, {key: facts[key] for key in some})
 
     def switch_automatic(self) -> None:
-        """Alone: a change of ratios rereads the hosts, which would hide a missed update."""
+        """Change only automatic placement.
+
+        A change of ratios rereads the hosts, which would hide a missed update.
+        """
         uuid = self.member()[0]
         pcloud = self.seen.pcloud(uuid)
         is_automatic = pcloud is None or not pcloud["is_automatic"]
@@ -349,7 +352,7 @@ class Steps:
         )
 
     def mere_guest(self, uuid: str) -> str:
-        """A project that may use a pcloud and does not own it; authorized now, if there is none."""
+        """Return a project that may use a pcloud but does not own it; authorizes one if needed."""
         found = self.seen.pcloud(uuid)
         owner = None if found is None else found["project_id"]
         others = [each for each in PROJECTS if each != owner]

@@ -1,7 +1,7 @@
-"""A Placement without a network: rows in dictionaries, and the rules that reject writes.
+"""Simulates a Placement without a network: rows in dictionaries, and rules that reject writes.
 
-It takes the place of a client of a Placement API, and is as strict as OpenStack's: it rejects
-a step that comes too early, or without the right generation.
+It replaces a client of a Placement API, and is as strict as OpenStack's service. It rejects writes
+that come too early, or without the current generation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Holder:
 
 @dataclass
 class Ledger:
-    """One service. After ``writes_left`` writes the program is killed."""
+    """One service. After ``writes_left`` writes, it raises :class:`PowerCut`."""
 
     name: str
     rows: dict[str, Row] = field(default_factory=dict)
@@ -250,6 +250,6 @@ class Ledger:
 
 
 def gives(inventory: Mapping[str, Any], amount: int) -> bool:
-    """OpenStack's rule of units, which is a little stricter than ours."""
+    """Whether OpenStack's rule of units, which is stricter than ours, allows the amount."""
     is_within: bool = inventory["min_unit"] <= amount <= inventory["max_unit"]
     return is_within and bool(amount % inventory["step_size"] == 0)

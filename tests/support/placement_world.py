@@ -1,6 +1,6 @@
-"""A small cloud to import: written into one Placement, to be compared with another.
+"""Writes a small cloud into a Placement, to import it or to compare it with another one.
 
-Written over HTTP as clients do, at the newest version; ``Caller`` is either service.
+It is written over HTTP as by a client, at the newest version. A ``Caller`` calls either service.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class Caller(Protocol):
     """Sends requests to a Placement."""
 
     def __call__(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Any:
-        """Send one request that must succeed; gives the answer's body."""
+        """Send one request that must succeed; returns the answer's body."""
 
 
 def named(*words: object) -> str:
-    """The same uuid for the same words."""
+    """Return a uuid that depends only on the words."""
     return str(uuid.uuid5(NAMESPACE, " ".join(map(str, words))))
 
 
@@ -126,7 +126,7 @@ class World:
         self._overfill(pool)
 
     def _overfill(self, pool: str) -> None:
-        """A host that shrank, and one whose units changed, below its allocations."""
+        """Create a host that shrank below its allocations, and one whose units changed."""
         shrunk = self.provider("shrunk", {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 4096}})
         for server in range(6):
             self.hold(f"shrunk-{server}", {shrunk: {"VCPU": 8, "MEMORY_MB": 512}})

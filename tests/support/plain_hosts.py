@@ -1,4 +1,4 @@
-"""Hosts in plain Python, one by one, and the same as a table of columns."""
+"""Describes hosts as plain objects, and converts them to a table of columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.dedications import of_reservation
+from innkeeper.snapshot.dedications import FREEPOOL, of_reservation
 from tests.support.host_facts import at_addresses, in_aggregates, say, with_servers
 from tests.support.tables import Sketch, table_of
 
@@ -18,8 +18,10 @@ PCLOUDS = {
     "two": (frozenset({"mine", "theirs"}), frozenset({"mine"})),
     "nobody's": (frozenset[str](), frozenset[str]()),
     of_reservation("held"): (frozenset({"mine"}), frozenset[str]()),
+    FREEPOOL: (frozenset[str](), frozenset[str]()),
 }
-"""Owners and guests of each pcloud, and whether it takes plain requests; and a reservation."""
+"""Owners and guests of each pcloud, and whether it takes plain requests; a reservation; and the
+freepool."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class PlainCloud:
 
 
 def table_for(cloud: PlainCloud) -> HostTable:
-    """The same hosts as columns."""
+    """Return the same hosts as a table of columns."""
     table = table_of(*(each.sketch for each in cloud.hosts))
     named = {each.sketch.name: each for each in cloud.hosts}
     say(table, dict(enumerate(cloud.metadata)))
@@ -65,7 +67,7 @@ def table_for(cloud: PlainCloud) -> HostTable:
 
 
 def fact(host: PlainHost, spec: RequestSpec, name: str) -> Any:
-    """A capability that has not expired; ``None`` if there is none."""
+    """Return a capability that has not expired, or ``None``."""
     if host.seen_s < spec.now_s - spec.rules.capabilities_max_age_s:
         return None
     facts: Any = host.sketch.capabilities

@@ -1,4 +1,4 @@
-"""The JSON filter's language about one host, in plain Python: a reference for the columns."""
+"""Evaluates the JSON filter's queries for one host in plain Python, as a reference."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def relate(sign: str, one: Any, other: Any) -> bool | None:
 
 
 def variable(part: Any, host: PlainHost, spec: RequestSpec) -> Any:
-    """The value of an argument; supports only the variables that the tests draw."""
+    """Return the value of an argument; supports only the variables that the tests draw."""
     if not isinstance(part, str) or not part.startswith("$"):
         return part
     word = part.removeprefix("$")

@@ -1,6 +1,6 @@
 """The rule of every filter and weigher, for one host in plain Python.
 
-References for the column implementations: slow, and as one would explain them.
+The rules are references for the column implementations. They are slow, but easy to read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from innkeeper.domain.placing import Comparison, RequestSpec
-from innkeeper.snapshot.dedications import of_reservation
+from innkeeper.snapshot.dedications import FREEPOOL, of_reservation
 from tests.support.plain_hosts import PCLOUDS, Metadata, PlainCloud, PlainHost, fact, is_number
 from tests.support.plain_queries import satisfies
 from tests.support.tables import ANY_AMOUNT
@@ -190,13 +190,14 @@ def is_near(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
 
 
 def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
-    """The rule, case by case: the host's pcloud, and the pcloud that is requested."""
+    """Whether the host's pcloud and the requested pcloud allow the server, case by case."""
     pcloud = host.sketch.pcloud
     projects, _ = PCLOUDS.get(pcloud or "", (frozenset(), frozenset()))
     may_use = spec.project_id in projects and host.sketch.is_pcloud_open
     if not spec.pclouds:
         return (
             spec.reservation is not None
+            or spec.is_preemptible
             or pcloud is None
             or (pcloud in spec.automatic_pclouds and host.sketch.is_pcloud_open)
         )
@@ -205,7 +206,11 @@ def is_dedicated_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bo
 
 
 def is_leased_so(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> bool:
-    """The rule, case by case: the host's reservation, and the one that is requested."""
+    """Whether the host's reservation and the requested one allow the server, case by case."""
+    if spec.is_preemptible:
+        reach_s = spec.rules.preemptible_reach_s or 0.0
+        is_unneeded = host.sketch.needed_from_s > spec.now_s + reach_s
+        return host.sketch.pcloud == FREEPOOL and host.sketch.is_pcloud_open and is_unneeded
     if spec.reservation is None:
         return True
     projects, _ = PCLOUDS.get(host.sketch.pcloud or "", (frozenset(), frozenset()))
@@ -239,6 +244,7 @@ FILTER_RULES: dict[str, Rule] = {
     "ServerGroupFilter": suits_group,
     "SimpleCIDRAffinityFilter": is_near,
     "IoOpsFilter": lambda host, spec, cloud: host.busy < spec.rules.busy_servers_per_host_max,
+    "VolumePoolFilter": lambda host, spec, cloud: not spec.volume_pools,
     "NumInstancesFilter": lambda host, spec, cloud: (
         sum(host.servers.values()) < spec.rules.servers_per_host_max
     ),
@@ -269,7 +275,7 @@ def fullness(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
 
 
 def leftover(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
-    """The largest share that the server takes, and the product of all shares that it leaves."""
+    """Compute the weight from the largest share taken and the product of the shares left."""
     before, after = [], []
     for name in ("VCPU", "MEMORY_MB", "DISK_GB"):
         amount = spec.amounts.get(name, 0)
@@ -282,7 +288,7 @@ def leftover(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
 
 
 def owns(host: PlainHost) -> set[str]:
-    """The host's traits, and the classes of its inventories."""
+    """Return the host's traits, and the classes of its inventories."""
     sketch = host.sketch
     classes = sketch.free.keys() | sketch.used.keys()
     there = {n for n in classes if sketch.free.get(n, 0) + sketch.used.get(n, 0) > 0}
@@ -291,6 +297,8 @@ def owns(host: PlainHost) -> set[str]:
 
 def waste(host: PlainHost, spec: RequestSpec, cloud: PlainCloud) -> float:
     asked = {*spec.amounts, *spec.required_traits, *spec.preferred_traits}
+    if spec.has_fixed_scales:
+        return -len(owns(host) - asked)
     lacking = sum(name not in owns(other) for name in owns(host) - asked for other in cloud.hosts)
     return -lacking / len(cloud.hosts)
 

@@ -1,4 +1,4 @@
-"""Plans servers in a cloud with dedicated hosts and carries the entries out later; checks both."""
+"""Plans servers in a cloud with dedicated hosts, boots the entries later, and checks both steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 3
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry of a plan, and the request that it answers."""
+    """An entry of a plan, and the request for which it was made."""
 
     planned: Planned
     project_id: str
@@ -42,7 +42,7 @@ class Planner:
         request = self._cloud.request(1, COUNT, project_id=project_id, hints=hints, now=now)
 
         def made(tx: Tx, context: Any) -> tuple[Planned, ...]:
-            return dry_run.plan(tx, context, request)
+            return dry_run.plan(tx, context, request).servers
 
         (answer,) = self._cloud.carry_out(("decide", (made, now)))
         assert isinstance(answer, tuple), answer
@@ -53,7 +53,7 @@ class Planner:
         self.kept += [Kept(each, project_id, hints) for each in answer]
 
     def carry_out(self, kept: Kept) -> None:
-        """Boot a planned entry: it needs to be valid at this moment, and works only once."""
+        """Boot a planned entry, which must still be valid, and can be used only once."""
         checks, where = self._checks, kept.planned.destination
         able = checks.able(kept.project_id, kept.hints)
         request = self._cloud.request(

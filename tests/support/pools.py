@@ -20,7 +20,7 @@ ROW = "60000000-0000-4000-8000-00000000000b"
 
 
 def pool_uuid(number: int = 0) -> str:
-    """The provider of the pool with this number."""
+    """Return the uuid of the pool with this number."""
     return f"50000000-0000-4000-8000-{number:012}"
 
 
@@ -30,7 +30,7 @@ def add_pool(
     has: Mapping[str, Inventory] | None = None,
     members: Collection[str] = (RACK,),
 ) -> str:
-    """Make a pool of 100 GB, or of other inventories; gives its uuid."""
+    """Make a pool of 100 GB, or of other inventories; returns its uuid."""
     uuid = pool_uuid(number)
     providers.create(tx, uuid, f"pool-{number}", None, now=NOW)
     inventories.replace(tx, uuid, 0, has or {"DISK_GB": Inventory(100)}, NOW)
@@ -51,12 +51,12 @@ def resize(tx: Tx, uuid: str, **has: Inventory) -> None:
 
 
 def used(tx: Tx, uuid: str) -> dict[str, int]:
-    """The usage of a provider."""
+    """Return the usage of a provider."""
     return usages.of_provider(tx, providers.get(tx, uuid).id)
 
 
 def holdings(tx: Tx, consumer: str) -> dict[str, dict[str, int]]:
-    """A consumer's allocations: amounts by class and provider."""
+    """Return a consumer's allocations: amounts by class and provider."""
     class_names = {class_id: name for name, class_id in names.class_ids(tx).items()}
     rows = tx.execute(
         sa.select(

@@ -1,10 +1,9 @@
-"""Allocation candidates the slow and obvious way, as a reference for the real search.
+"""Finds allocation candidates in a slow and obvious way, as a reference for the real search.
 
-Written from the Placement API reference, one function for each of its rules. All combinations
-are tried, without indexes. Only the arithmetic of a single inventory is shared with the
-real search.
+Each rule of the Placement API reference is one function here. All combinations are tried, without
+indexes. Only the arithmetic of a single inventory is shared with the real search.
 
-An *anchor* is the root provider of a candidate. All of a candidate comes from the anchor's
+An *anchor* is the root provider of a candidate. All amounts of a candidate come from the anchor's
 tree and from providers that share with it.
 """
 
@@ -45,7 +44,7 @@ Taken = dict[str, int]
 
 @dataclass(frozen=True)
 class Serving:
-    """One way to serve one group: the provider that the answer maps to it, and the amounts."""
+    """One way to serve a request group: the provider to which the group is mapped, and amounts."""
 
     group: RequestGroup
     providers: frozenset[int]
@@ -53,7 +52,7 @@ class Serving:
 
 
 def candidates(forest: Forest, query: CandidateQuery) -> set[Found]:
-    """All candidates, as if the query had no limit."""
+    """Return all candidates, as if the query had no limit."""
     look = Look(forest)
     return {
         _found(look, servings)
@@ -65,7 +64,7 @@ def candidates(forest: Forest, query: CandidateQuery) -> set[Found]:
 
 
 def canonical(candidate: Candidate) -> Found:
-    """A candidate as the real search gives it, to be compared with those from here."""
+    """Convert a candidate of the real search to compare it with the reference."""
     for named in candidate.mappings.values():
         assert len(set(named)) == len(named), "a group names a provider twice"
     return Found(
@@ -79,7 +78,7 @@ def canonical(candidate: Candidate) -> Found:
 
 
 def summaries(forest: Forest, found: Iterable[Found]) -> dict[ProviderUuid, ProviderSummary]:
-    """The provider summaries: all providers of every tree that amounts come from."""
+    """Return the summaries of all providers of every tree that amounts come from."""
     look = Look(forest)
     numbers = {each.uuid: each.number for each in forest}
     roots = {look.root(numbers[uuid]) for each in found for uuid in each.takes_from}
@@ -106,7 +105,7 @@ class Look:
         self._by_number = {each.number: each for each in forest}
 
     def at(self, number: int) -> PlainProvider:
-        """The provider with this number."""
+        """Return the provider with this number."""
         return self._by_number[number]
 
     @property
@@ -115,16 +114,16 @@ class Look:
         return [each.number for each in self.forest if each.parent is None]
 
     def path(self, number: int) -> list[int]:
-        """A provider and its ancestors; the root comes last."""
+        """Return a provider and its ancestors; the root is last."""
         parent = self.at(number).parent
         return [number] if parent is None else [number, *self.path(parent)]
 
     def root(self, number: int) -> int:
-        """The root of a provider's tree."""
+        """Return the root of a provider's tree."""
         return self.path(number)[-1]
 
     def tree(self, root: int) -> list[PlainProvider]:
-        """All providers of a root's tree, the root included."""
+        """Return all providers of a root's tree, the root included."""
         return [each for each in self.forest if self.root(each.number) == root]
 
     def is_lent(self, one: PlainProvider, anchor: int) -> bool:
@@ -134,7 +133,7 @@ class Look:
         return any(one.aggregates & each.aggregates for each in self.tree(anchor))
 
     def servings(self, group: RequestGroup, anchor: int) -> Iterator[Serving]:
-        """All ways to serve a group on an anchor."""
+        """Yield all ways to serve a group on an anchor."""
         near = self.tree(anchor)
         near += [each for each in self.forest if self.is_lent(each, anchor)]
         if group.suffix == UNSUFFIXED:
@@ -145,7 +144,7 @@ class Look:
     def _of_several(
         self, group: RequestGroup, anchor: int, near: list[PlainProvider]
     ) -> Iterator[Serving]:
-        """Each class as a whole from one provider, different classes perhaps from several."""
+        """Yield ways with one provider for each class, and possibly several for all classes."""
         allowed = [
             each
             for each in near
@@ -168,7 +167,7 @@ class Look:
                 yield Serving(group, frozenset(numbers), dict(zip(names, numbers, strict=True)))
 
     def _of_one(self, group: RequestGroup, near: list[PlainProvider]) -> Iterator[Serving]:
-        """All amounts of the group from one provider."""
+        """Yield ways with one provider for all amounts of the group."""
         for each in near:
             if (
                 self._is_in_tree(each, group)
@@ -182,16 +181,16 @@ class Look:
                 yield Serving(group, frozenset([each.number]), taken)
 
     def _is_in_tree(self, one: PlainProvider, group: RequestGroup) -> bool:
-        """A provider of a tree names the whole tree; an unknown provider matches nothing."""
+        """Whether a provider is in the tree that the group names by any of its providers."""
         if group.in_tree is None:
             return True
         tree = self.tree(self.root(one.number))
         return group.in_tree in {each.uuid for each in tree}
 
     def _is_member_or_its_root(self, one: PlainProvider, group: RequestGroup, anchor: int) -> bool:
-        """A root's membership counts for its tree, but not for shared providers.
+        """Whether the provider matches all conditions on aggregates.
 
-        Either the provider or its root must match all conditions; partial matches do not add up.
+        A provider in the anchor's tree also matches if the anchor alone matches all of them.
         """
         if _is_member(one, group):
             return True
@@ -200,7 +199,7 @@ class Look:
     def _is_outside_with_its_root(
         self, one: PlainProvider, group: RequestGroup, anchor: int
     ) -> bool:
-        """No amounts from a forbidden member, nor from a tree whose root is one."""
+        """Whether neither the provider nor the anchor is in a forbidden aggregate."""
         inside = one.aggregates | self.at(anchor).aggregates
         return not inside & group.not_member_of
 
@@ -219,7 +218,7 @@ def _is_member(one: PlainProvider, group: RequestGroup) -> bool:
 
 
 def _is_root_right(root: PlainProvider, query: CandidateQuery) -> bool:
-    """Traits required of the anchor itself, whether it provides anything or not."""
+    """Whether the anchor has the traits required of roots, even if it provides nothing."""
     return query.root_required <= root.traits and not query.root_forbidden & root.traits
 
 
@@ -233,13 +232,13 @@ def _is_together_right(look: Look, query: CandidateQuery, servings: tuple[Servin
 
 
 def _are_apart(servings: tuple[Serving, ...]) -> bool:
-    """No provider serves two groups that have a suffix."""
+    """Whether no provider serves two groups that have a suffix."""
     named = [each.providers for each in servings if each.group.suffix != UNSUFFIXED]
     return len(frozenset().union(*named)) == len(named)
 
 
 def _is_subtree(look: Look, servings: tuple[Serving, ...], suffixes: frozenset[str]) -> bool:
-    """One provider of the named groups is the ancestor of all others, or the only one."""
+    """Whether one provider of these groups is the ancestor of all the others, or the only one."""
     named = {
         number for each in servings if each.group.suffix in suffixes for number in each.providers
     }
@@ -255,9 +254,9 @@ def _sums(servings: tuple[Serving, ...]) -> dict[tuple[int, str], int]:
 
 
 def _is_room_for_all(look: Look, servings: tuple[Serving, ...]) -> bool:
-    """Amounts of several groups from one provider are claimed as one, and must fit as one.
+    """Whether the sum of all groups' amounts from each provider fits as one allocation.
 
-    The API reference asks for less: with a minimum of 1 and a step of 2, groups of 1 and 2 are
+    The API reference requires less: with a minimum of 1 and a step of 2, groups of 1 and 2 are
     each valid, but their sum of 3 is not.
     """
     return all(_gives(look.at(number), name, n) for (number, name), n in _sums(servings).items())

@@ -1,4 +1,4 @@
-"""A real service on a free port of this machine, in this process, for tests that speak HTTP."""
+"""Runs a real service in this process, on a free port, for tests that use HTTP."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import httpx
 import uvicorn
 import yaml
 
+from innkeeper.domain.ids import Clock
 from innkeeper.entrypoints.api.listening import config_of
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import load
-from innkeeper.wiring import Service
+from innkeeper.wiring import Service, now
 from tests.support.trust import NOBODY
 
 START_WITHIN_S = 60.0
@@ -31,7 +32,7 @@ class Running:
         self.http = httpx.Client(base_url=url, timeout=30.0, verify=NOBODY)
 
     def admin_password(self) -> str | None:
-        """The password that the first start wrote for the administrator, if any."""
+        """Return the password that the first start wrote for the administrator, or ``None``."""
         path = Path(self.service.settings.storing.data_dir) / "clouds.yaml"
         if not path.exists():
             return None
@@ -48,11 +49,15 @@ class Running:
 
 @contextmanager
 def running(data_dir: Path, **settings: Any) -> Iterator[Running]:
-    """Serve with these settings (``auth`` is ``none`` unless said) until the block ends."""
+    """Serve with these settings until the block ends; by default, ``auth`` is ``none``.
+
+    A ``clock`` among the settings is the service's clock.
+    """
+    clock: Clock = settings.pop("clock", now)
     overrides = {"auth": "none", "data_dir": str(data_dir), "log_level": "warning", **settings}
     loaded = load(None, environ={}, overrides=overrides)
     set_up_logs(loaded.serving)
-    service = Service(loaded)
+    service = Service(loaded, clock=clock)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     server = uvicorn.Server(config_of(service.app, loaded.serving))

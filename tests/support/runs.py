@@ -1,8 +1,8 @@
-"""Runs of the tests: the next run removes the remains of a killed one.
+"""Manages runs of the tests, and removes the remains of earlier runs that were killed.
 
-Each run has a folder for all that its tests make: their temporary folders, and those of the
-servers that they start. The main process of the run holds a lock on the folder while it lives.
-The kernel releases the lock however the process ends.
+Each run has a folder for all files of its tests: their temporary folders, and those of the servers
+that they start. The main process of the run locks the folder while it lives. The kernel releases
+the lock however the process ends.
 
 Always true: a folder is removed, and processes are killed, only under the folder's lock, and
 only in folders of this user. So a live run is never touched. A process belongs to a run if
@@ -15,8 +15,8 @@ one of these holds:
 
 A process that reuses the pid of an older one matches none of them.
 
-May be false: that every process of a run is found. One that has changed its environment and its
-folder, and has lost its parent, is not.
+May be false: that every process of a run is found. A process is not found if it has changed its
+environment and its working directory, and has lost its parent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ENDED = "ended"
 LIKE_TMP = 0o1777
 """Some servers run as other users, and need temporary files as well."""
 ENDS_WITHIN_S = 5.0
-"""How long programs may take to stop. PostgreSQL frees its shared memory then."""
+"""How long programs may take to stop. PostgreSQL frees its shared memory in that time."""
 GONE_WITHIN_S = 30.0
 LOOK_AGAIN_S = 0.05
 BEGIN_ALL = (signal.SIGTERM, signal.SIGCONT)
@@ -68,7 +68,7 @@ class Process(NamedTuple):
 
 
 def place() -> Path:
-    """The folder of all runs' folders, and of the files that they share."""
+    """Return the folder of all runs' folders, and of the files that they share."""
     folder = os.environ.get(VARIABLE)
     return Path(tempfile.gettempdir()) if folder is None else Path(folder).parent
 
@@ -93,10 +93,10 @@ class Run:
             os.close(self._lock)
 
     def end(self, *, keeps_tests: bool) -> list[str]:
-        """Stop the processes that tests left behind, and give their names; remove the folder.
+        """Stop the processes that tests left behind, and remove the folder; returns their names.
 
-        The folders of failed tests may be kept: the next run removes them, and stops what does
-        not stop now. A second call changes nothing.
+        With ``keeps_tests``, the folders of tests are kept until the next run, which also stops
+        processes that do not stop now. A second call changes nothing.
         """
         if not self.folder.exists() or (self.folder / ENDED).exists():
             return []
@@ -113,7 +113,7 @@ class Run:
 def enlist() -> None:
     """Add this process to the list of the run that its environment names.
 
-    For processes of the tests that set a title, which overwrites the environment that other
+    This is for processes that set their title: a title overwrites the environment that other
     processes see.
     """
     folder = os.environ.get(VARIABLE)
@@ -126,7 +126,7 @@ def enlist() -> None:
 def sweep(places: Iterable[Path]) -> list[str]:
     """Remove the folders of ended runs, and stop all their processes.
 
-    Gives a line for each run that was killed. Skips runs that are alive, and those that
+    Returns a line for each run that was killed. Skips runs that are alive, and those that
     another run sweeps at this moment.
     """
     output = []
@@ -167,7 +167,7 @@ def _remove_run(folder: Path) -> list[str]:
 
 
 def _end_processes(folder: Path) -> tuple[list[str], list[str]]:
-    """Stop all processes of a run; gives those found, and those that do not stop."""
+    """Stop all processes of a run; returns those found, and those that do not stop."""
     output: dict[Process, str] = {}
     begun_s = time.monotonic()
     asked: set[Process] = set()
@@ -199,7 +199,7 @@ def _send(process: Process, numbers: Iterable[signal.Signals]) -> None:
 
 
 def _processes(folder: Path) -> dict[Process, str]:
-    """All live processes of a run except this one, with their names."""
+    """Return all live processes of a run except this one, with their names."""
     listed = set(_listed(folder))
     roots = [pid for pid in _pids() if _is_of(folder, pid, listed)]
     ours = {os.getpid(), *_ancestors(os.getpid())}
@@ -244,7 +244,7 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The kernel's fields of a process, from its state on."""
+    """Return the kernel's fields of a process, beginning with its state."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

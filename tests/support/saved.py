@@ -1,4 +1,4 @@
-"""Databases that a test saves and restores, and the output of the commands."""
+"""Creates databases that a test saves and restores, and captures the output of commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def opened(url: str) -> Store:
 
 
 def furnished(url: str) -> Store:
-    """Make a database with a cloud in it."""
+    """Create a database with a cloud in it."""
     store = opened(url)
     schema.upgrade(store, NOW)
     furnish(store)
@@ -36,7 +36,7 @@ class Output(list[str]):
 
 
 def count(file: Path) -> int:
-    """The number of traits in a file, which tests change between copies."""
+    """Return the number of traits in a file, which tests change between copies."""
     with sqlite3.connect(file) as connection:
         (number,) = connection.execute("SELECT count(*) FROM traits").fetchone()
     connection.close()

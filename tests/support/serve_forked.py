@@ -1,9 +1,9 @@
 """The program that ``tests.support.forked`` starts: it forks for each ``innkeeper`` command.
 
-A message holds the words of a command and its whole environment, with the files of its two
-streams attached; the answer is the pid. Or it holds a pid; the answer is the exit status of
-that process, if it has ended. The forks share only the imported modules of the
-program.
+There are two kinds of messages. One contains the words of a command and its whole environment, with
+the files of its two output streams attached. The answer is the pid. The other contains a pid. The
+answer is the exit status of that process, if it has ended. The forks share only the imported
+modules of the program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The program that ``original`` starts: OpenStack's placement, served by the stdlib alone.
 
-It takes over the listening socket that it is given, and serves until it is stopped.
+It serves on the listening socket that it inherits, until it is stopped.
 """
 
 from __future__ import annotations

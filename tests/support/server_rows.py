@@ -1,4 +1,4 @@
-"""Rows of servers as a boot writes them, for tests of later steps."""
+"""Builds rows of servers as a boot writes them, for tests of later steps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NOON = datetime.fromisoformat("2026-01-01T12:00:00")
 
 
 def uuid(number: int) -> ServerId:
-    """A server's id."""
+    """Return a server's id."""
     return ServerId(f"00000000-0000-4000-8000-{number:012x}")
 
 
 def row(number: int, **more: Any) -> dict[str, Any]:
-    """A server that is being built, without a host."""
+    """Return the row of a server that is being built, without a host."""
     moment = NOON + timedelta(seconds=number // 3)
     return {
         "uuid": uuid(number),

@@ -1,4 +1,4 @@
-"""Several real services on one database; each is a process with an address of its own."""
+"""Runs several real services on one database, each in a process with its own address."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Started:
     process: Forked
     http: httpx.Client
     log: Path
+    port: int
 
     def call(self, method: str, path: str, token: str | None = "admin", **more: Any) -> Any:
         """Send one request."""
@@ -43,39 +44,46 @@ class Started:
         return self.http.request(method, path, headers=headers, **more)
 
     def is_ready(self) -> bool:
-        """Whether it is ready."""
+        """Whether the service is ready."""
         try:
             return bool(self.http.get("/readyz").status_code == httpx.codes.OK)
         except httpx.TransportError:
             return False
 
     def stop(self) -> int:
-        """Stop it as an operator does; gives its exit status."""
+        """Stop it as an operator does; returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_WITHIN_S)
 
 
-def started(folder: Path, settings: Mapping[str, str], *options: str) -> Started:
-    """Start a service with its data in a folder, on a port of its own."""
-    port = take_port()
+def started(
+    folder: Path, settings: Mapping[str, str], *options: str, port: int | None = None
+) -> Started:
+    """Start a service with its data in a folder, on a port of its own or on this one."""
+    port = port or take_port()
     folder.mkdir(exist_ok=True)
     log = folder / f"log-{port}"
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
-    given = {f"INNKEEPER_{key.upper()}": value for key, value in settings.items()}
     with log.open("ab") as file:
         process = forked.start(
             ["serve", "--data-dir", str(folder), "--port", str(port), *options],
             stdout=file,
             stderr=file,
-            env={**kept, "PYTHONPATH": str(SOURCE), **given},
+            env=environment(settings),
         )
     url = f"http://127.0.0.1:{port}"
     client = httpx.Client(base_url=url, timeout=START_WITHIN_S, trust_env=False, verify=NOBODY)
-    return Started(process, client, log)
+    return Started(process, client, log, port)
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program with these settings."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "INNKEEPER_"))}
+    given = {f"INNKEEPER_{key.upper()}": value for key, value in settings.items()}
+    return {**kept, "PYTHONPATH": str(SOURCE), **given}
 
 
 def wait_until_ready(service: Started) -> None:
-    """Wait until it is ready; fails with its log."""
+    """Wait until a service is ready; otherwise fail with its log."""
     deadline_s = time.monotonic() + START_WITHIN_S
     while not service.is_ready():
         is_over = time.monotonic() > deadline_s or service.process.poll() is not None
@@ -87,7 +95,7 @@ def wait_until_ready(service: Started) -> None:
 def several(
     folder: Path, count: int, settings: Mapping[str, str], *options: str
 ) -> Iterator[list[Started]]:
-    """So many services until the block ends; the first of them makes the database."""
+    """Run ``count`` services until the block ends; the first one creates the database."""
     with ExitStack() as stack:
         made: list[Started] = []
         for number in range(count):
@@ -102,7 +110,7 @@ def several(
 
 
 def end(service: Started) -> None:
-    """Kill it, whatever state it is in."""
+    """Kill a service, whatever its state."""
     service.http.close()
     service.process.send_signal(signal.SIGCONT)
     service.process.terminate()
@@ -114,14 +122,14 @@ def end(service: Started) -> None:
 
 
 def administrator(folder: Path, service: Started) -> str:
-    """A token of the administrator, whose credentials are in the data folder."""
+    """Return a token of the administrator, whose password is in the data folder."""
     clouds = yaml.safe_load((folder / "clouds.yaml").read_text(encoding="utf-8"))["clouds"]
     password = clouds["innkeeper"]["auth"]["password"]
     return logged_in(service, "admin", password, "admin")
 
 
 def logged_in(service: Started, name: str, password: str, project: str) -> str:
-    """A token of a user for a project."""
+    """Log in as a user for a project; returns the token."""
     domain = {"id": "default"}
     user = {"name": name, "password": password, "domain": domain}
     identity = {"methods": ["password"], "password": {"user": user}}

@@ -1,8 +1,8 @@
-"""A service of one or several processes on a database of any kind, with hosts of the test.
+"""Runs a service of one or several processes on any database, with simulated hosts.
 
-Each request opens a new connection, so that any worker may answer. Requests go to the
-processes in turn where these have addresses of their own. A process can be killed, with all its
-children, and started again.
+Each request opens a new connection, so that any worker may answer. If the processes have their own
+addresses, requests go to them in turn. A process can be killed, with all its children, and started
+again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Site:
         )
 
     def must(self, method: str, path: str, token: str = "admin", **more: Any) -> Any:
-        """As :meth:`ask`, but it must succeed; gives the body."""
+        """Send a request like :meth:`ask`, which must succeed; returns the body."""
         answer = self.ask(method, path, token, **more)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
@@ -104,7 +104,7 @@ class Site:
         self.must("POST", "/compute/v2.1/flavors", json={"flavor": FLAVOR})
 
     def add_pool(self, flavor_id: str, count: int, units: int = 1) -> list[str]:
-        """Make a host flavor with so many free hosts; gives the machines' names."""
+        """Create a host flavor with ``count`` free hosts; returns the machines' names."""
         names = [f"{flavor_id}-rack-{number}" for number in range(count)]
         reports = [{"name": e, "inventories": INVENTORIES, "traits": []} for e in names]
         self.must("PUT", f"/compute/v2.1/os-agents/{self.agent_id}/hosts", json={"hosts": reports})
@@ -129,7 +129,7 @@ class Site:
     # -- pclouds ---------------------------------------------------------------------------
 
     def pcloud(self, token: str) -> str:
-        """Create a pcloud for a project; gives its id."""
+        """Create a pcloud for a project; returns its id."""
         body = {"pcloud": {"name": "mine"}}
         made = self.must("POST", "/compute/v2.1/os-pclouds", token, json=body)
         return str(made["pcloud"]["id"])
@@ -137,7 +137,7 @@ class Site:
     def allocate(
         self, token: str, uuid: str, name: str, flavor_id: str, **more: Any
     ) -> httpx.Response:
-        """Ask for a free host."""
+        """Request a free host for a pcloud."""
         at = more.pop("at", None)
         wanted = {"name": name, "host_flavor": flavor_id, **more}
         path = f"/compute/v2.1/os-pclouds/{uuid}/hosts"
@@ -151,7 +151,7 @@ class Site:
         return self.ask("PUT", path, token, at=at, json={"host": {"state": state}})
 
     def release(self, token: str, uuid: str, name: str, at: int | None = None) -> httpx.Response:
-        """Give a host back."""
+        """Release a host of a pcloud."""
         path = f"/compute/v2.1/os-pclouds/{uuid}/hosts/{name}"
         return self.ask("DELETE", path, token, at=at)
 
@@ -164,7 +164,7 @@ class Site:
     # -- what is written -------------------------------------------------------------------
 
     def world(self) -> World:
-        """All rows about dedicated hosts, after a check of their invariants."""
+        """Return all rows about dedicated hosts, after a check of their invariants."""
         backend = catalogue.of_url(self.url)
         store = Store(backend, backend.engines(self.url, readers_max=1, busy_timeout_s=BUSY_S))
         try:
@@ -186,7 +186,7 @@ class Site:
 
 @contextmanager
 def site(folder: Path, kind: Kind, settings: Mapping[str, str]) -> Iterator[Site]:
-    """A service on an empty database of this kind until the block ends."""
+    """Run a service on an empty database of this kind until the block ends."""
     url = kind.database(folder)
     shared = {"database_is_shared": "true"} if kind.processes > 1 else {}
     made = Site(
@@ -214,5 +214,5 @@ def site(folder: Path, kind: Kind, settings: Mapping[str, str]) -> Iterator[Site
 
 
 def statuses(answers: Sequence[httpx.Response]) -> list[int]:
-    """The statuses of answers, in order of size."""
+    """Return the statuses of the responses, in ascending order."""
     return sorted(each.status_code for each in answers)

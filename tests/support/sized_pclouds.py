@@ -20,7 +20,7 @@ from tests.support.pcloud_operator import PcloudOperator
 
 OWNER = "project"
 SERVERS_EACH = 2
-"""This many small servers fill a host."""
+"""The number of small servers that fill a host."""
 
 
 class Kept:
@@ -58,29 +58,29 @@ class Kept:
         self.uuid = self.operator.create(OWNER, name="mine", size=size)
 
     def turn(self, seconds: float = 10.0) -> int:
-        """Let some time pass, and run the size task; gives the change of the number of hosts."""
+        """Let some time pass, and run the size task; returns the change of the number of hosts."""
         self.movers.wait(seconds)
         context = self.operator.context()
         return int(self.movers.cloud.write(lambda tx: sizes.keep(tx, self.uuid, context)))
 
     def turns(self, count: int = 6) -> list[int]:
-        """The changes of several turns, one after the other."""
+        """Run several turns; returns their changes."""
         return [self.turn() for _ in range(count)]
 
     def hosts(self) -> list[PcloudHost]:
-        """The pcloud's hosts by name."""
+        """Return the pcloud's hosts by name."""
         return list(self.movers.cloud.read(lambda tx: hosts.page(tx, pclouds.get(tx, self.uuid))))
 
     def names(self) -> list[str]:
-        """The hosts' names."""
+        """Return the hosts' names."""
         return [each.name for each in self.hosts()]
 
     def machine(self, name: str) -> str:
-        """The machine of a host."""
+        """Return the machine of a host."""
         return next(each.hostname for each in self.hosts() if each.name == name)
 
     def actions(self) -> list[tuple[str, str | None]]:
-        """The pcloud's actions, oldest first."""
+        """Return the pcloud's actions, oldest first."""
 
         def look(tx: Tx) -> list[PcloudAction]:
             return pclouds.actions(tx, self.uuid, limit=100)
@@ -103,6 +103,6 @@ class Kept:
 
 
 def without(report: HostReport, lacking: str | None) -> HostReport:
-    """The same report without a class."""
+    """Return the report without a class, if one is given."""
     has = {name: each for name, each in report.inventories.items() if name != lacking}
     return replace(report, inventories=has)

@@ -22,7 +22,7 @@ class Counter:
         self.count += 1
 
     def of(self, work: Callable[[], Any]) -> int:
-        """How many statements an operation takes."""
+        """Return the number of statements that an operation executes."""
         before = self.count
         work()
         return self.count - before

@@ -1,6 +1,6 @@
-"""Stores of every backend, as fixtures: each test runs on all of them.
+"""Fixtures that run each test on the stores of all backends.
 
-A folder whose tests need them imports them into its ``conftest.py``.
+A folder whose tests need the fixtures imports them into its ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 @pytest.fixture(params=DATABASES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """Opens the same database repeatedly, as processes that die and restart do."""
+    """Provide a function that opens the same database again, as a restarted process does."""
     stores: list[Store] = []
     with MIGRATED[request.param](tmp_path) as url:
 
@@ -37,5 +37,5 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 
 @pytest.fixture
 def store(opened: Callable[[], Store]) -> Store:
-    """A store with an empty schema."""
+    """Return a store with an empty schema."""
     return opened()

@@ -53,9 +53,10 @@ class Sketch:
     generation: int = 1
     aggregates: frozenset[str] = frozenset()
     pcloud: str | None = None
-    """The owner of its pcloud; the empty text stands for a pool."""
+    """The owner of its pcloud; an empty text means that the host is in a pool."""
     pcloud_name: str = ""
     is_pcloud_open: bool = False
+    needed_from_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ POOL_IDS = 1000
 def host(
     name: str, *, vcpus: int = 16, memory_mb: int = 32_768, disk_gb: int = 500, **more: Any
 ) -> Sketch:
-    """A host with as much free of the three usual classes, and ``more`` fields of a sketch."""
+    """Sketch a host with these free amounts; ``more`` are other fields of the sketch."""
     free = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
     return Sketch(name, {**free, **more.pop("free", {})}, **more)
 
@@ -90,7 +91,7 @@ def table_of(*sketches: Sketch) -> HostTable:
 
 
 def add_pools(table: HostTable, *pools: Pool) -> HostTable:
-    """Add pools to a table of hosts; gives the table."""
+    """Add pools to a table of hosts; returns the table."""
     mine = table.pools
     for number, each in enumerate(pools, start=POOL_IDS):
         mine.add_rows([ProviderId(number)])
@@ -107,7 +108,7 @@ def add_pools(table: HostTable, *pools: Pool) -> HostTable:
 
 
 def row_for(table: HostTable, provider_id: int, name: str) -> HostIndex:
-    """The row of a host, added if there is none."""
+    """Return the row of a host; adds it if it is missing."""
     table.ensure_rows([(ProviderId(provider_id), name)])
     return table.index_of[ProviderId(provider_id)]
 
@@ -127,6 +128,7 @@ def fill(table: HostTable, index: HostIndex, each: Sketch) -> None:
     if each.pcloud:
         code = table.dedications.code(each.pcloud)
     table.dedicate(index, code, each.pcloud_name, is_open=each.is_pcloud_open)
+    table.needed_from_s[index] = each.needed_from_s
     _fill_amounts(table, index, each)
     for trait in each.traits:
         table.ensure_trait(trait)[index] = True
@@ -142,7 +144,7 @@ def _fill_amounts(table: AmountTable, index: HostIndex, each: Sketch | Pool) -> 
 
 
 def asking(vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any) -> RequestSpec:
-    """A request for servers of these amounts; ``more`` are fields of a request spec."""
+    """Return a request for servers of these amounts; ``more`` are fields of a request spec."""
     amounts = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb}
     wanted = {name: amount for name, amount in amounts.items() if amount}
     wanted |= more.pop("amounts", {})
@@ -158,7 +160,7 @@ def asking(vcpus: int = 1, memory_mb: int = 1024, disk_gb: int = 10, **more: Any
 
 
 def asking_for(**amounts: int) -> RequestSpec:
-    """A request for one server of exactly these amounts, by resource class."""
+    """Return a request for one server of exactly these amounts, by resource class."""
     return asking(0, 0, 0, amounts=amounts)
 
 
@@ -175,7 +177,7 @@ def demand(name: str, text: str) -> Comparison:
 
 
 def pipeline_of(**multipliers: float) -> Pipeline:
-    """The simplest filters, and these weighers with multipliers; none means equal weights."""
+    """Return a pipeline of the simplest filters and these weighers, or with equal weights."""
     return Pipeline(
         tuple(FILTERS[name] for name in PLAIN_FILTERS),
         tuple((WEIGHERS[name], by) for name, by in multipliers.items()),
@@ -183,7 +185,7 @@ def pipeline_of(**multipliers: float) -> Pipeline:
 
 
 def picture(table: HostTable) -> dict[str, bytes | tuple[Any, ...]]:
-    """All that a decision could have changed, byte by byte."""
+    """Return everything that a decision could change, as bytes."""
     columns: dict[str, bytes | tuple[Any, ...]] = {
         "names": tuple(table.names),
         "providers": tuple(table.index_of.items()),
@@ -200,5 +202,5 @@ def picture(table: HostTable) -> dict[str, bytes | tuple[Any, ...]]:
 
 
 def names_where(table: HostTable, mask: Any) -> set[str]:
-    """The names of the hosts at which a mask is true."""
+    """Return the names of the hosts for which a mask is true."""
     return {table.names[index] for index in np.flatnonzero(mask)}

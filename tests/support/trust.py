@@ -1,8 +1,8 @@
-"""The trusted certificates of the tests' clients, which all speak plain HTTP on loopback."""
+"""A TLS context without trusted certificates, for clients that use plain HTTP on loopback."""
 
 from __future__ import annotations
 
 import ssl
 
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Reading the system's certificates takes longer than many requests."""
+"""Trusts nobody, because reading the system's certificates takes longer than many requests."""

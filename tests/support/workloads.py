@@ -25,7 +25,7 @@ Row = tuple[float, float, int, int]
 
 
 def workload_of(rows: Sequence[Row], shapes: Sequence[ServerShape] = SHAPES) -> Workload:
-    """A workload of these servers."""
+    """Return a workload of these servers."""
     table = np.array(rows, dtype=float)
     whole = table[:, 2:].astype(np.int64)
     arrivals, leavings, columns = ordered(
@@ -35,7 +35,7 @@ def workload_of(rows: Sequence[Row], shapes: Sequence[ServerShape] = SHAPES) -> 
 
 
 def hosts_of(count: int, vcpus: int = 8, memory_gb: int = 16) -> list[HostGroup]:
-    """This many hosts of one shape."""
+    """Return this many hosts of one shape."""
     totals = {"VCPU": vcpus, "MEMORY_MB": memory_gb * 1024}
     return [HostGroup(HostShape(f"{vcpus}c{memory_gb}g", totals), count)]
 
@@ -83,7 +83,7 @@ class Plain:
         self.refused.append(server)
 
     def until(self, moment: float) -> Plain:
-        """The state at a moment, from empty hosts on."""
+        """Replay from empty hosts until a moment; returns the state."""
         for server in range(self.workload.count):
             if self.workload.arrivals_s[server] > moment:
                 break
@@ -94,5 +94,5 @@ class Plain:
 
 
 def forever() -> float:
-    """The lifetime of a server that never leaves."""
+    """Return the lifetime of a server that never leaves."""
     return NEVER

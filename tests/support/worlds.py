@@ -17,16 +17,16 @@ from innkeeper.store.tables import compute, pclouds, placement
 from innkeeper.store.transactions import Tx
 
 ENDED = frozenset({"confirmed", "reverted", "completed", "cancelled", "failed", "error"})
-"""What the Compute API calls migrations of which nothing is left."""
+"""The Compute API's statuses of migrations that are over and have left nothing behind."""
 LEFT_AT_SOURCE = frozenset({"confirming", "done"})
 LEFT_AT_DESTINATION = frozenset({"reverting", "cancelling", "failing"})
-"""Migrations after which the server is on another host, and remains need to be cleaned up."""
+"""Statuses of migrations that have left remains at their destination, to be cleaned up."""
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One inventory, and how much of it is held."""
+    """One inventory, and how much of it is in use."""
 
     total: int
     reserved: int
@@ -35,7 +35,7 @@ class Line:
     used: int
 
     def takes(self, amount: int) -> bool:
-        """Whether so much more fits."""
+        """Whether this amount still fits."""
         room = (self.total - self.reserved) * self.ratio - self.used
         return amount <= room and amount <= self.max_unit
 
@@ -68,26 +68,26 @@ class World:
     runs: tuple[Row, ...]
 
     def by_name(self, name: str) -> Row:
-        """The host with this name."""
+        """Return the host with this name."""
         return next(each for each in self.hosts.values() if each["name"] == name)
 
     def pcloud(self, uuid: str) -> Row | None:
-        """The pcloud with this id."""
+        """Return the pcloud with this id."""
         return next((each for each in self.pclouds.values() if each["uuid"] == uuid), None)
 
     def pcloud_of(self, host_id: int) -> Row | None:
-        """The pcloud that a host is in."""
+        """Return the pcloud that a host is in."""
         member = self.members.get(host_id)
         return None if member is None else self.pclouds.get(member["pcloud_id"])
 
     def members_of(self, uuid: str) -> list[Row]:
-        """The hosts of a pcloud."""
+        """Return the hosts of a pcloud."""
         found = self.pcloud(uuid)
         mine = [e for e in self.members.values() if found and e["pcloud_id"] == found["id"]]
         return sorted(mine, key=lambda each: str(each["name"]))
 
     def units(self) -> Counter[str]:
-        """What each project holds, in units."""
+        """Return the units of each project's hosts."""
         held: Counter[str] = Counter()
         for each in self.members.values():
             held[self.pclouds[each["pcloud_id"]]["project_id"]] += each["units"]
@@ -102,9 +102,9 @@ class World:
         return bool(is_enabled and pooled["maintenance"] is None)
 
     def is_empty(self, host_id: int) -> bool:
-        """Whether a host has no servers, incoming or present, and nothing is held of it.
+        """Whether a host has no present or incoming servers, and no allocations.
 
-        Remains on a host that is declared down do not keep it from being released.
+        Remains on a host that is forced down do not prevent its release.
         """
         host = self.hosts[host_id]
         name, is_lost = host["name"], host["is_forced_down"]
@@ -120,14 +120,14 @@ class World:
 
 
 def left_on(move: Row) -> str | None:
-    """The host with remains of a server that has finally left it."""
+    """Return the host with remains of a server that has left it for good, if any."""
     if move["status"] in LEFT_AT_SOURCE:
         return str(move["source_host"])
     return str(move["dest_host"]) if move["status"] in LEFT_AT_DESTINATION else None
 
 
 def stranded_without(seen: World, uuid: str) -> set[str]:
-    """Shelved servers that could return to this pcloud only, and are on no host."""
+    """Return the shelved servers that are on no host and could return only to this pcloud."""
     found = set()
     for server in seen.servers.values():
         hints, is_shelved = server["hints"], server["status"] == "SHELVED_OFFLOADED"
@@ -212,7 +212,7 @@ def _lines(tx: Tx) -> dict[int, dict[str, Line]]:
 
 
 def named(hints: Mapping[str, Any] | None) -> frozenset[str]:
-    """The pclouds that hints name."""
+    """Return the pclouds that hints name."""
     given = (hints or {}).get("pcloud") or ()
     return frozenset([given] if isinstance(given, str) else given)
 
@@ -227,7 +227,7 @@ def takes_unasked(seen: World, pcloud: Row, project_id: str) -> bool:
 def may_take(
     seen: World, host_id: int, project_id: str, hints: Mapping[str, Any], *, is_boot: bool
 ) -> bool:
-    """The rule of dedicated hosts for one host: whether it admits this request."""
+    """Whether a host admits this request, by the rule of dedicated hosts."""
     mine = seen.pcloud_of(host_id)
     if mine is None:
         return host_id not in seen.pooled and not named(hints)

@@ -19,9 +19,10 @@ from innkeeper.entrypoints.maintenance.auditing import AuditOptions
 from innkeeper.store.backends import catalogue
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import hosts
-from tests.support.audited import GHOST, PLANTS, Audited, furnish, tighten
+from tests.support.audited import GHOST, PLANTS, Audited, furnish
 from tests.support.clouds import AGENT, DEFAULTS, NOW, Numbers, reported
 from tests.support.databases import DATABASES, MIGRATED
+from tests.support.foreign_keys import tighten
 
 World = tuple[Store, Audited]
 
@@ -110,14 +111,14 @@ def test_the_command_tells_tries_and_repairs(own_world: World) -> None:
     status, told = run(own_world)
     assert (status, told.splitlines()[-1]) == (1, "2 findings")
     assert told.startswith(
-        f"placement: idle-consumer: {GHOST} holds nothing. "
+        f"placement: idle-consumer: consumer {GHOST} has no allocations. "
         "`innkeeper audit --repair` removes the consumer.\n"
     )
     status, tried = run(own_world, is_dry=True)
     assert status == 1
     assert tried == f"{told}" + (
-        f"would have repaired idle-consumer: {GHOST} is removed\n"
-        "would have repaired wrong-usage: project project is counted with (2, 2, 2048)\n"
+        f"would have repaired idle-consumer: consumer {GHOST} is removed\n"
+        "would have repaired wrong-usage: the quota usage of project project is now (2, 2, 2048)\n"
     )
     assert run(own_world)[1] == told, "what is tried changes nothing"
     status, repaired = run(own_world, repairs=True)
@@ -142,7 +143,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_judged(own_world: World, spoil
     status, told = run(own_world, repairs=True)
     assert status == 1
     assert "placement: idle-consumer: " in told
-    assert "store: unreadable: compute cannot be judged: " in told
+    assert "store: unreadable: compute cannot be checked: " in told
     assert told.splitlines()[-1] == "1 findings"
 
 
@@ -159,7 +160,7 @@ def test_the_command_tells_programs(own_world: World) -> None:
     said = json.loads(told)
     assert (status, said["left"]) == (0, [])
     assert [each["kind"] for each in said["findings"]] == ["idle-consumer"]
-    assert said["repairs"] == [{"kind": "idle-consumer", "text": f"{GHOST} is removed"}]
+    assert said["repairs"] == [{"kind": "idle-consumer", "text": f"consumer {GHOST} is removed"}]
 
 
 def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(own_world: World) -> None:
@@ -173,8 +174,8 @@ def test_what_an_agent_finds_and_nobody_knows_is_told_until_it_is_gone(own_world
         return {each.text for each in audit.look(Database(store))}
 
     assert report(*there) == set()
-    found = {f"h0 has {GHOST}, as reported at 2026-01-01 00:00:00"}
+    found = {f"host h0 has the unknown server {GHOST}, as reported at 2026-01-01 00:00:00"}
     assert report(*there, ServerId(GHOST)) == found
     assert report(*there, ServerId(GHOST)) == found
     assert report(*there) == set()
-    assert report(ServerId(it.first)) == {f"h0 does not have {it.second} any more"}
+    assert report(ServerId(it.first)) == {f"host h0 no longer has server {it.second}"}

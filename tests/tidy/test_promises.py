@@ -20,7 +20,7 @@ import msgspec
 import pytest
 import yaml
 
-from docs import generate
+from docs import calendar_picture, generate
 from innkeeper.domain.slices import SLICES, Serving
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.routing import Api, Route
@@ -131,6 +131,11 @@ def test_pages_quote_the_programs_output(name: str) -> None:
     path = REFERENCE / name
     written = path.read_text(encoding="utf-8") if path.exists() else ""
     assert written == generate.PAGES[name](APIS), f"Run 'make reference': {name} is out of date."
+
+
+def test_the_picture_of_the_calendar_is_what_the_program_draws() -> None:
+    drawn = calendar_picture.PATH.read_text(encoding="utf-8")
+    assert drawn == calendar_picture.svg(), "Run `make reference`."
 
 
 def prefix(api: Api) -> str:

@@ -93,24 +93,24 @@ def test_an_empty_list_in_the_environment(text: str) -> None:
     [
         ({"apis": ["placment"]}, "There is no API 'placment'. Did you mean 'placement'?"),
         ({"apis": []}, "is empty"),
-        ({"placement_prefix": "placement"}, "begins with a slash"),
-        ({"placement_prefix": "/placement/"}, "does not end with one"),
+        ({"placement_prefix": "placement"}, "must begin with a slash"),
+        ({"placement_prefix": "/placement/"}, "must not end with one"),
         ({"placement_prefix": "/compute"}, "the same prefix"),
-        ({"placement_prefix": "/{id}"}, "made of letters"),
-        ({"placement_prefix": "/a//b"}, "made of letters"),
-        ({"placement_prefix": "/a b"}, "made of letters"),
-        ({"placement_prefix": "/healthz"}, "The service itself uses '/healthz'"),
-        ({"placement_prefix": "/readyz"}, "The service itself uses"),
-        ({"placement_prefix": "/metrics"}, "The service itself uses"),
-        ({"placement_prefix": "/openapi.json"}, "The service itself uses"),
+        ({"placement_prefix": "/{id}"}, "must consist of letters"),
+        ({"placement_prefix": "/a//b"}, "must consist of letters"),
+        ({"placement_prefix": "/a b"}, "must consist of letters"),
+        ({"placement_prefix": "/healthz"}, "No API can have the prefix '/healthz'"),
+        ({"placement_prefix": "/readyz"}, "the service itself uses it"),
+        ({"placement_prefix": "/metrics"}, "the service itself uses it"),
+        ({"placement_prefix": "/openapi.json"}, "the service itself uses it"),
         ({"host": ""}, "'host' is empty"),
-        ({"public_url": ""}, "'public_url' is no http or https address"),
-        ({"public_url": "cloud.example.org"}, "'public_url' is no http"),
-        ({"public_url": "ftp://cloud.example.org"}, "'public_url' is no http"),
-        ({"public_url": "https://"}, "'public_url' is no http"),
-        ({"public_url": "https://[::1"}, "'public_url' is no http"),
-        ({"public_url": "https://cloud.example.org:many"}, "'public_url' is no http"),
-        ({"public_url": "https://cloud example"}, "'public_url' is no http"),
+        ({"public_url": ""}, "'public_url' is not an http or https URL"),
+        ({"public_url": "cloud.example.org"}, "'public_url' is not an http"),
+        ({"public_url": "ftp://cloud.example.org"}, "'public_url' is not an http"),
+        ({"public_url": "https://"}, "'public_url' is not an http"),
+        ({"public_url": "https://[::1"}, "'public_url' is not an http"),
+        ({"public_url": "https://cloud.example.org:many"}, "'public_url' is not an http"),
+        ({"public_url": "https://cloud example"}, "'public_url' is not an http"),
     ],
 )
 def test_invalid_serving_settings_are_rejected(overrides: dict[str, Any], words: str) -> None:
@@ -122,17 +122,17 @@ def test_invalid_serving_settings_are_rejected(overrides: dict[str, Any], words:
     ("overrides", "words"),
     [
         ({"data_dir": ""}, "'data_dir' is empty"),
-        ({"data_dir": "a\0b"}, "'data_dir' has a NUL character"),
-        ({"host": "a\0b"}, "'host' has a NUL character"),
-        ({"apis": ["compute", "a\0"]}, "'apis' has a NUL character"),
-        ({"policy_file": "\0"}, "'policy_file' has a NUL character"),
-        ({"zone_name": ""}, "'zone_name' is no name"),
-        ({"zone_name": "a\nb"}, "'zone_name' is no name"),
+        ({"data_dir": "a\0b"}, "'data_dir' contains a NUL character"),
+        ({"host": "a\0b"}, "'host' contains a NUL character"),
+        ({"apis": ["compute", "a\0"]}, "'apis' contains a NUL character"),
+        ({"policy_file": "\0"}, "'policy_file' contains a NUL character"),
+        ({"zone_name": ""}, "'zone_name' must be printable"),
+        ({"zone_name": "a\nb"}, "'zone_name' must be printable"),
         ({"region_name": ""}, "'region_name' is empty"),
         ({"region_name": " "}, "'region_name' is empty"),
-        ({"default_availability_zone": "a:b"}, "'default_availability_zone' is a name"),
-        ({"default_availability_zone": ""}, "'default_availability_zone' is a name"),
-        ({"default_availability_zone": "a b"}, "'default_availability_zone' is a name"),
+        ({"default_availability_zone": "a:b"}, "'default_availability_zone' must be a name"),
+        ({"default_availability_zone": ""}, "'default_availability_zone' must be a name"),
+        ({"default_availability_zone": "a b"}, "'default_availability_zone' must be a name"),
     ],
 )
 def test_invalid_names_are_rejected(overrides: dict[str, Any], words: str) -> None:
@@ -212,9 +212,9 @@ def test_every_number_has_bounds(tmp_path: Path, key: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ('"" = 1', "has an empty name in it: {'': 1.0}"),
-        ('" " = 1', "has an empty name in it"),
-        ('"a\\u0000" = 1', "has a NUL character in it"),
+        ('"" = 1', "contains an empty name: {'': 1.0}"),
+        ('" " = 1', "contains an empty name"),
+        ('"a\\u0000" = 1', "contains a NUL character"),
         ("good = 1, heavy = 1e10", "is wrong for 'heavy': Expected `float` <= 1000000000.0."),
         ("good = 1, heavy = '\u0663'", "is wrong for 'heavy': Expected `float`, got `str`."),
         ("heavy = true", "is wrong for 'heavy': Expected `float`, got `bool`."),
@@ -230,7 +230,7 @@ def test_an_error_in_a_map_names_its_entry(tmp_path: Path, key: str, entry: str,
 
 @pytest.mark.parametrize("key", ["default_host_filters", "isolated_hosts", "isolated_images"])
 def test_an_empty_name_in_a_list_is_rejected(tmp_path: Path, key: str) -> None:
-    with pytest.raises(SettingsError, match=f"'{key}' has an empty name in it"):
+    with pytest.raises(SettingsError, match=f"'{key}' contains an empty name"):
         load(written(tmp_path, f'{key} = ["x", ""]\n'), environ={})
 
 
@@ -311,11 +311,14 @@ def test_whether_several_processes_write(given: dict[str, Any], is_one: bool) ->
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        (["c0ffee"], "wrong at number 1: a key is 32 or 64 hexadecimal digits, and not 6."),
-        (["c0ffee" * 8, "0" * 32], "at number 1: a key is 32 or 64 hexadecimal digits, and not"),
-        (["0" * 64, "c0ffeeg " * 4], "number 2: a key is 32 or 64 hexadecimal digits, and nothing"),
-        (["c0ffee\0"], "has a NUL character in it."),
-        (["c0ffee", ""], "has an empty name in it."),
+        (
+            ["c0ffee"],
+            "invalid key at number 1: a key must have 32 or 64 hexadecimal digits, not 6.",
+        ),
+        (["c0ffee" * 8, "0" * 32], "at number 1: a key must have 32 or 64 hexadecimal digits, not"),
+        (["0" * 64, "c0ffeeg " * 4], "number 2: a key must have 32 or 64 hexadecimal digits and"),
+        (["c0ffee\0"], "contains a NUL character."),
+        (["c0ffee", ""], "contains an empty name."),
     ],
 )
 def test_keys_for_plans_are_validated_and_never_shown(keys: list[str], words: str) -> None:
@@ -343,8 +346,8 @@ def test_a_single_key_may_be_written_as_a_text(tmp_path: Path, words: str) -> No
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("'c0ffee'", "at number 1: a key is 32 or 64 hexadecimal digits, and not 6."),
-        ("''", "has an empty name in it."),
+        ("'c0ffee'", "at number 1: a key must have 32 or 64 hexadecimal digits, not 6."),
+        ("''", "contains an empty name."),
         (f"'{'c0ffee' * 6}, {'c0ffee' * 6}'", "32 or 64 hexadecimal digits"),
         ("0xc0ffee", "Expected `array`"),
         ("{c0ffee = 'c0ffee'}", "Expected `array`"),

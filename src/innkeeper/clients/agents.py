@@ -1,7 +1,7 @@
 """An agent's HTTP client for its service.
 
-Always true: every call has a deadline, longer than the service may take to respond. A refused
-token is renewed once per call.
+Always true: every call has a timeout, which is longer than the service may take to respond. A
+refused token is renewed once per call.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ CALL_TIMEOUT_S = 15.0
 REPORT_TIMEOUT_S = 60.0
 """It takes long to store a report of 500 hosts, and longer while other agents report too."""
 POLL_EXTRA_S = 10.0
-"""How much longer the agent waits for a long poll than the service may take."""
+"""The time that the agent waits for a long poll, in addition to the time that the service may take.
+"""
 CONNECTIONS_MAX = 8
 API = "/v2.1"
 REFUSALS: Mapping[int, type[Refusal]] = {400: Invalid, 404: NotFound, 409: Conflict, 413: TooLarge}
 
 
 class AgentApi:
-    """The agent's side of the protocol. It is thread-safe."""
+    """Calls the service as an agent does. It is thread-safe."""
 
     def __init__(self, url: str | None, login: TokenSource, trust: ssl.SSLContext) -> None:
         self._url = url
@@ -46,7 +47,7 @@ class AgentApi:
         return agent
 
     def report(self, agent_id: str, hosts: Sequence[Mapping[str, Any]]) -> None:
-        """Report hosts."""
+        """Report the current state of hosts."""
         path = f"/os-agents/{agent_id}/hosts"
         self._call("PUT", path, {"hosts": hosts}, REPORT_TIMEOUT_S)
 
@@ -55,7 +56,7 @@ class AgentApi:
         self._call("POST", f"/os-agents/{agent_id}/heartbeat", None)
 
     def take_work(self, agent_id: str, after: int, wait_s: float) -> list[dict[str, Any]]:
-        """Poll for orders with numbers above ``after``; waits up to ``wait_s`` for the first."""
+        """Return orders with ids above ``after``; waits up to ``wait_s`` seconds for the first."""
         path = f"/os-agents/{agent_id}/work"
         body = {"after": after, "wait_s": wait_s}
         orders: list[dict[str, Any]] = self._call("POST", path, body, wait_s + POLL_EXTRA_S)[
@@ -117,7 +118,7 @@ def _decoded(answer: httpx.Response) -> dict[str, Any]:
         body = answer.json()
         if isinstance(body, dict):
             return body
-    raise Unavailable("The response is not one of the service.")
+    raise Unavailable("The response is not a JSON object: check the service's address.")
 
 
 def _refusal(answer: httpx.Response) -> Refusal:

@@ -13,14 +13,14 @@ from innkeeper.domain.errors import Invalid
 def trust_of(ca_file: str | None, cert_file: str | None, key_file: str | None) -> ssl.SSLContext:
     """Create the TLS context of a client.
 
-    Servers are verified with the CA bundle ``ca_file``, or by default with the system's. If
-    ``cert_file`` is given, the client presents that certificate. Raises :class:`Invalid` for
-    unusable files.
+    Servers are verified with the CA bundle ``ca_file``, or by default with the CA bundle of the
+    system. If ``cert_file`` is given, the client presents that certificate. Raises :class:`Invalid`
+    for unusable files.
     """
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
-        raise Invalid(f"Cannot use the authorities in {ca_file}: {_why(error)}.") from error
+        raise Invalid(f"Cannot use the CA bundle {ca_file}: {_why(error)}.") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if cert_file is not None:
         try:
@@ -29,7 +29,7 @@ def trust_of(ca_file: str | None, cert_file: str | None, key_file: str | None) -
         except OSError as error:
             raise Invalid(f"Cannot use the certificate {cert_file}: {_why(error)}.") from error
     elif key_file is not None:
-        raise Invalid("A key needs a certificate.")
+        raise Invalid("A private key is given without its certificate.")
     return context
 
 

@@ -18,7 +18,7 @@ from innkeeper.domain.errors import Unavailable
 
 LOG = structlog.get_logger("innkeeper.keystone")
 HEADER_LENGTH_MAX = 8192
-"""Longer than any Keystone token, even one with a catalog."""
+"""The maximum length of a token. Every Keystone token is shorter, even a token with a catalog."""
 SILENT = "The identity service does not answer."
 
 
@@ -56,10 +56,10 @@ class _Answer(msgspec.Struct):
 
 
 class Keystone:
-    """A Keystone, and the service user that validates tokens.
+    """Calls a Keystone as the service user that validates tokens.
 
-    ``url`` is the address of its Identity API, with or without ``/v3``. ``domain`` is the name
-    of the domain of both the user and the project.
+    ``url`` is the address of Keystone's Identity API, with or without ``/v3``. ``domain`` is the
+    name of the domain of both the user and the project.
     """
 
     def __init__(

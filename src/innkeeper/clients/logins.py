@@ -32,7 +32,7 @@ class TokenSource(Protocol):
         """Discard the token, because the service refused it."""
 
     def service_url(self, service_type: str) -> str | None:
-        """Return an API's URL in the service catalog, or ``None`` without a catalog."""
+        """Return an API's URL from the service catalog, or ``None`` if the catalog has none."""
 
 
 class GivenToken:
@@ -53,7 +53,7 @@ class GivenToken:
 
 
 class TokenFile:
-    """Tokens from a file, which another program rewrites; see :class:`TokenSource`."""
+    """Reads tokens from a file that another program rewrites; see :class:`TokenSource`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -114,9 +114,9 @@ class KeystoneLogin:
         try:
             found = self._session.get_token()
         except exceptions.ClientException as error:
-            raise Unavailable(f"No token: {type(error).__name__}.") from error
+            raise Unavailable(f"Cannot get a token: {type(error).__name__}.") from error
         if not found:
-            raise Unavailable("The Identity API gave no token.")
+            raise Unavailable("The Identity API returned no token.")
         return str(found)
 
     def renew(self) -> None:
@@ -130,14 +130,14 @@ class KeystoneLogin:
                 service_type=service_type, region_name=self._region, interface=self._interface
             )
         except exceptions.ClientException as error:
-            raise Unavailable(f"No service catalog: {type(error).__name__}.") from error
+            raise Unavailable(f"Cannot get the service catalog: {type(error).__name__}.") from error
         return None if found is None else str(found)
 
 
 def from_environment(environ: Mapping[str, str]) -> TokenSource:
-    """Return the login of ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables.
+    """Return the login that ``OS_CLOUD``, ``OS_TOKEN`` or the ``OS_*`` password variables describe.
 
-    Raises :class:`Invalid` if no login is set, or if it is incomplete.
+    Raises :class:`Invalid` if no login is set, or if the login is incomplete.
     """
     cloud = environ.get("OS_CLOUD")
     if cloud:
@@ -150,12 +150,12 @@ def from_environment(environ: Mapping[str, str]) -> TokenSource:
     if "auth_url" not in options:
         if options.get("token"):
             return GivenToken(options["token"])
-        raise Invalid("No login: set OS_CLOUD, OS_TOKEN, or OS_AUTH_URL and what goes with it.")
+        raise Invalid("There is no login: set OS_CLOUD, OS_TOKEN, or OS_AUTH_URL with a password.")
     return _login(options, options)
 
 
 def from_cloud(cloud: str, environ: Mapping[str, str]) -> KeystoneLogin:
-    """Return a cloud's login from the file ``OS_CLIENT_CONFIG_FILE``, or the default files."""
+    """Return a cloud's login from the file in ``OS_CLIENT_CONFIG_FILE``, or a default file."""
     named = environ.get("OS_CLIENT_CONFIG_FILE")
     return from_clouds_file(cloud, [named] if named else SEARCHED)
 

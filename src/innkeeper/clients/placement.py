@@ -1,4 +1,4 @@
-"""A client of the Placement API, ours or OpenStack's.
+"""A client of the Placement API, Innkeeper's or OpenStack's.
 
 Always true: every call has a deadline, and responses are bounded. Temporary failures (a broken
 connection, a timeout, a response 500, 502, 503 or 504) are retried a limited number of times,
@@ -38,8 +38,8 @@ from innkeeper.domain.versions import Version
 TRIES_MAX = 7
 FIRST_WAIT_S = 0.2
 WAIT_MAX_S = 10.0
-"""The pauses between seven tries add up to 13 seconds, enough to restart a service. The timeouts of
-tries without a response come in addition."""
+"""The longest pause between two tries. The pauses between seven tries add up to 13 seconds, enough
+to restart a service. A try without a response also takes its timeout."""
 PASSING = frozenset({500, 502, 503, 504})
 """500 is included, because some services respond with it to write conflicts in their database."""
 NEWEST_KNOWN = (1, 39)
@@ -55,7 +55,7 @@ REFUSALS: Mapping[int, type[Refusal]] = {
     413: TooLarge,
 }
 CONCURRENT = "placement.concurrent_update"
-NO_PLACEMENT = "what answers is no Placement API"
+NO_PLACEMENT = "the response is not from a Placement API"
 HIDDEN = "[token]"
 MICROVERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 
@@ -94,14 +94,14 @@ class PlacementApi:
 
     @property
     def url(self) -> str:
-        """The given URL, or else the catalog's. Raises :class:`Invalid` if there is neither."""
+        """The given URL, or else the URL in the catalog. Raises :class:`Invalid` without a URL."""
         if self._url is None:
             try:
                 found = self._login.service_url("placement")
             except Refusal as refusal:
                 raise Unavailable(f"{self.name}: {refusal.message}") from refusal
             if found is None:
-                raise Invalid(f"{self.name}: no catalog says where its Placement API is.")
+                raise Invalid(f"{self.name}: the service catalog has no Placement API.")
             self._url = found
         return self._url.rstrip("/")
 
@@ -116,11 +116,11 @@ class PlacementApi:
             (offered,) = document["versions"]
             newest = _parsed(offered["max_version"])
         except (KeyError, TypeError, ValueError) as error:
-            raise Invalid(f"{self._whose()}: {NO_PLACEMENT}: / tells no versions.") from error
+            raise Invalid(f"{self._whose()}: {NO_PLACEMENT}: it lists no versions.") from error
         if newest < least:
             raise Invalid(
-                f"{self._whose()}: it speaks microversions up to {newest}, and the oldest usable "
-                f"one is {least}."
+                f"{self._whose()}: the newest microversion of the service is {newest}, but at "
+                f"least {least} is required."
             )
         self.version = min(newest, Version(*NEWEST_KNOWN))
 
@@ -164,7 +164,7 @@ class PlacementApi:
                     return _result(asked, answer, token)
             self._wait(pause_s)
             pause_s = min(2 * pause_s, WAIT_MAX_S)
-        raise AssertionError("The last try answers or raises.")
+        raise AssertionError("the last try returns or raises")
 
     def _send_with_token(
         self, method: str, path: str, body: bytes | None, version: Version | None
@@ -179,7 +179,7 @@ class PlacementApi:
             if answer.status != HTTPStatus.UNAUTHORIZED or is_renewed:
                 return token, answer
             self._login.renew()
-        raise AssertionError("The second answer is given whatever it is.")
+        raise AssertionError("The second answer is returned in any case.")
 
     def _send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
@@ -195,7 +195,7 @@ class PlacementApi:
         except Refusal as refusal:
             raise Unavailable(f"{self._whose()}: {refusal.message}") from refusal
         if not token.isascii() or not token.isprintable():
-            raise Invalid(f"{self._whose()}: its token has characters that no token has.")
+            raise Invalid(f"{self._whose()}: the token contains invalid characters.")
         return token
 
     def _whose(self) -> str:
@@ -234,7 +234,7 @@ def _decoded(asked: str, answer: HttpResponse) -> dict[str, Any]:
     except ValueError as error:
         raise Invalid(f"{asked}: {NO_PLACEMENT}: {in_one_line(str(error))}.") from error
     if not isinstance(body, dict):
-        raise Invalid(f"{asked}: {NO_PLACEMENT}: it is no JSON object.")
+        raise Invalid(f"{asked}: {NO_PLACEMENT}: it is not a JSON object.")
     return body
 
 

@@ -1,9 +1,9 @@
 """HTTP exchanges with services that may be slow, broken or hostile.
 
-Always true: an exchange ends, whatever the server does. One timeout covers everything from the
-first byte of the request to the last byte of the response, however often single bytes arrive.
-Responses of more than :data:`BODY_BYTES_MAX` bytes are refused. Compressed responses are refused
-too, because they could grow without limit when they are decompressed.
+Always true: an exchange ends even if the server does not respond or sends data forever. One timeout
+covers everything from the first byte of the request to the last byte of the response, however often
+single bytes arrive. Responses of more than :data:`BODY_BYTES_MAX` bytes are refused. Compressed
+responses are refused too, because they could grow without limit when they are decompressed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ import httpx
 BODY_BYTES_MAX = 256 * 2**20
 """Enough for the rows of several hundred thousand providers, the longest list that is read."""
 WRITE_BYTES = 65536
-"""The timeout is checked after each piece of this size of a request."""
+"""A request is sent in pieces of this size, and the timeout is checked after each piece."""
 KEPT_OPEN_S = 5.0
 """How long an idle connection is kept."""
 PLAIN = "identity"
 CONTENT_ENCODING = b"content-encoding"
 REFUSED = 300
-"""From this status on, a body only explains a failure. An unreadable body is then ignored."""
+"""From this status on, the body only explains a failure, so an unreadable body is ignored."""
 
 
 class Broken(Exception):
-    """There was no response, or it broke off. A retry may succeed."""
+    """There was no response, or the response was incomplete. A retry may succeed."""
 
 
 class Unfit(Exception):
@@ -98,11 +98,11 @@ class Wire:
                 return self._read(answer)
         except httpcore.ProtocolError as error:
             # The error's own message quotes the request.
-            raise Broken("the connection broke off, or it is not HTTP that answers") from error
+            raise Broken("the connection was closed early, or the response is not HTTP") from error
         except (httpcore.TimeoutException, httpcore.NetworkError, OSError) as error:
             raise Broken(str(error) or type(error).__name__) from error
         except httpcore.UnsupportedProtocol as error:
-            raise Unfit(f"{address} is no http or https address") from error
+            raise Unfit(f"{address} is not an http or https URL") from error
 
     def close(self) -> None:
         """Close the connections."""
@@ -110,17 +110,17 @@ class Wire:
 
     def _read(self, answer: httpcore.Response) -> HttpResponse:
         if answer.status < REFUSED and _is_packed(answer):
-            raise Unfit("the answer is packed, though it was asked for as it is")
+            raise Unfit("the response is compressed, although the request did not allow that")
         body = bytearray()
         try:
             for piece in answer.iter_stream():
                 if len(body) + len(piece) > BODY_BYTES_MAX:
-                    raise Unfit(f"the answer has more than {BODY_BYTES_MAX} bytes")
+                    raise Unfit(f"the response has more than {BODY_BYTES_MAX} bytes")
                 body += piece
         except httpcore.TimeoutException as error:
             # A retry would be as slow.
             raise Unfit(
-                f"the answer was not there as a whole after {self._timeout_s:g} seconds"
+                f"the response was not complete after {self._timeout_s:g} seconds"
             ) from error
         reason = answer.extensions.get("reason_phrase", b"").decode("ascii", errors="replace")
         return HttpResponse(answer.status, reason, body)
@@ -130,7 +130,7 @@ def _parsed(address: str) -> httpx.URL:
     try:
         return httpx.URL(address)
     except httpx.InvalidURL as error:
-        raise Unfit(f"{address} is no address: {error}") from error
+        raise Unfit(f"{address} is not a valid URL: {error}") from error
 
 
 def _is_packed(answer: httpcore.Response) -> bool:
@@ -156,7 +156,7 @@ class _Limit(threading.local):
 
 
 class _Network(httpcore.NetworkBackend):
-    """Connections on which each step has only the remaining time of the exchange."""
+    """Connections that give each step only the time that remains for the exchange."""
 
     def __init__(self, limit: _Limit) -> None:
         self._limit = limit

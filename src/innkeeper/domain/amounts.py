@@ -17,7 +17,7 @@ RATIO_MAX = 3.40282e38
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Total, reserved, unit rules and ratio of one resource class of one provider."""
+    """A provider's inventory of one resource class: total, reserved, unit rules and ratio."""
 
     total: int
     reserved: int = 0
@@ -35,8 +35,8 @@ class Inventory:
     def capacity_units(self) -> int:
         """:attr:`capacity` rounded down, between 0 and 2**62.
 
-        Allocations are whole numbers. Comparing them with this value or with the unrounded
-        capacity has the same result.
+        Allocations are whole numbers, so they fit into the rounded value if and only if they fit
+        into the unrounded capacity.
         """
         return max(0, math.floor(min(self.capacity, float(2**62))))
 
@@ -48,8 +48,8 @@ class Inventory:
 def gives(min_unit: int, max_unit: int, step_size: int, amount: int) -> bool:
     """Return whether the unit rules allow one allocation of ``amount``.
 
-    The step applies to amounts greater than ``min_unit``: a minimum of 5 and a step of 10 allow
-    5, 10 and 20, but neither 6 nor 15.
+    ``min_unit`` itself is allowed. A greater amount must be a multiple of ``step_size``: a minimum
+    of 5 and a step of 10 allow 5, 10 and 20, but neither 6 nor 15.
     """
     if not min_unit <= amount <= max_unit:
         return False

@@ -1,4 +1,4 @@
-"""Invariants, and the findings of an audit."""
+"""Types for invariants, and for the findings of an audit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken invariant. ``text`` says where and how."""
+    """One violation of an invariant. ``text`` describes the violation, and ``key`` the object."""
 
     invariant: Invariant
     key: str

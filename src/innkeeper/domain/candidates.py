@@ -22,10 +22,11 @@ class RequestGroup:
     """A group of requested resources, with conditions on their providers.
 
     The classes of the unsuffixed group may come from different providers: providers of one tree,
-    and providers that share with the tree. One provider supplies the whole amount of a class. All
-    resources of a suffixed group come from one provider. The provider must have one trait of every
-    set in ``required``, and be in one aggregate of every set in ``member_of``. A suffixed group
-    without ``resources`` only adds a provider to the mappings.
+    and providers that share with this tree. One provider supplies the whole amount of a class.
+
+    A suffixed group gets all of its resources from one provider. This provider must have at least
+    one trait of every set in ``required``. It must also be in at least one aggregate of every set
+    in ``member_of``. A suffixed group without ``resources`` only adds a provider to the mappings.
     """
 
     suffix: str = UNSUFFIXED
@@ -42,11 +43,12 @@ class CandidateQuery:
     """A query for allocation candidates. The ``groups`` have distinct suffixes.
 
     ``is_isolated`` requires different providers for the suffixed groups. Each set in
-    ``same_subtrees`` has suffixes of groups: all of their providers must be in the subtree of one
-    of these providers.
+    ``same_subtrees`` names groups by their suffixes. The provider of one of these groups must be
+    the root of a subtree that contains the providers of all these groups.
+
     ``root_required`` and ``root_forbidden`` are traits of the root provider.
-    ``takes_one_of_a_tree`` is for clients without support for trees. With it, candidates use at
-    most one provider of each tree. The search stops at ``limit``.
+    ``takes_one_of_a_tree`` is for clients without support for trees. If it is set, a candidate uses
+    at most one provider of each tree. The search stops after ``limit`` candidates.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -61,7 +63,7 @@ class CandidateQuery:
 class Candidate(NamedTuple):
     """One allocation candidate: amounts by provider and class.
 
-    ``mappings`` has the providers of each group, by suffix.
+    ``mappings`` has the providers of each group, by the group's suffix.
     """
 
     allocations: dict[ProviderUuid, dict[str, int]]
@@ -71,8 +73,8 @@ class Candidate(NamedTuple):
 class ClassSummary(msgspec.Struct, frozen=True, gc=False):
     """Capacity and usage of one class of a provider.
 
-    A response has thousands of summaries. They hold no references, so the garbage collector can
-    skip them.
+    A response has thousands of summaries. Summaries hold no references, so the garbage collector
+    can skip them.
     """
 
     capacity: int
@@ -92,8 +94,8 @@ class ProviderSummary(msgspec.Struct, frozen=True, gc=False):
 class FoundCandidates:
     """The candidates, and a summary of every provider in the trees that they use.
 
-    If ``is_cut`` is set, the search stopped at an internal bound (not at the query's ``limit``),
-    and there may be more candidates.
+    If ``is_cut`` is set, the search stopped at an internal bound, not at the query's ``limit``. The
+    table may then have more candidates.
     """
 
     candidates: list[Candidate]

@@ -1,4 +1,4 @@
-"""Types of the compute room: flavors, images, hosts, servers, and orders to agents."""
+"""Types of the compute room: flavors, hosts, servers, and orders to agents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.explaining import Refused
+from innkeeper.domain.grouping import GroupDefinition
 from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
+from innkeeper.domain.images import Image
+from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.zones import Destination
 
 
@@ -17,8 +20,8 @@ from innkeeper.domain.zones import Destination
 class Flavor:
     """The shape of a server. ``flavor_id`` is the public id; ``id`` is the row id.
 
-    ``extra_specs`` may set ``trait:X`` to required or forbidden, ``resources:CLASS`` amounts and
-    ``capabilities:name`` comparisons.
+    ``extra_specs`` may contain ``trait:X`` (required or forbidden), ``resources:CLASS`` (an
+    amount) and ``capabilities:name`` (a comparison).
     """
 
     id: int
@@ -41,30 +44,6 @@ class Flavor:
     def all_disk_gb(self) -> int:
         """Disk that a server of this flavor uses on its host: root, ephemeral and swap."""
         return self.disk_gb + self.ephemeral_gb + -(-self.swap_mb // 1024)
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """An image of the catalogue. The scheduler reads its minimum sizes and its properties."""
-
-    id: str
-    name: str | None
-    owner: str
-    visibility: str
-    status: str
-    disk_format: str | None
-    container_format: str | None
-    min_ram_mb: int
-    min_disk_gb: int
-    size_bytes: int | None
-    checksum: str | None
-    sha512: str | None
-    is_protected: bool
-    is_hidden: bool
-    tags: tuple[str, ...]
-    properties: Mapping[str, str]
-    created_at: datetime
-    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +126,10 @@ class Status:
     PAUSED = "PAUSED"
     SUSPENDED = "SUSPENDED"
     VERIFY_RESIZE = "VERIFY_RESIZE"
-    """Moved or resized, but not confirmed: the move can still be reverted."""
+    """The server was moved or resized, but not confirmed. The move can still be reverted."""
     SHELVED = "SHELVED"
     SHELVED_OFFLOADED = "SHELVED_OFFLOADED"
-    """Shelved, and no longer on a host."""
+    """The server is shelved, and no longer on a host."""
     ERROR = "ERROR"
     DELETED = "DELETED"
 
@@ -176,7 +155,7 @@ class Task:
     RESIZE_REVERTING = "resize_reverting"
     MIGRATING = "migrating"
     REBUILDING = "rebuilding"
-    """Evacuation: the server is rebuilt on another host, because its own is lost."""
+    """Evacuation: the server is rebuilt on another host, because its own host is lost."""
     SHELVING = "shelving"
     SHELVING_OFFLOADING = "shelving_offloading"
     UNSHELVING = "unshelving"
@@ -203,7 +182,7 @@ class Locker:
 class Server:
     """A server of a user. The servers of one request share a ``batch_id`` (Nova's reservation id).
 
-    ``locked_by`` is one of :class:`Locker` while ``is_locked``.
+    If ``is_locked`` is set, ``locked_by`` is one of :class:`Locker`.
     """
 
     id: int
@@ -248,17 +227,38 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
+class Definitions:
+    """What a request refers to, as defined in the zone where it came in; others look up nothing."""
+
+    flavor: Flavor
+    image: Image | None = None
+    keypair: Keypair | None = None
+    group: GroupDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BootRequest:
     """A validated request for servers. The objects that it names have not been looked up yet.
 
     Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
-    ``count_min`` fit, no server is placed. ``forced_host`` is the only acceptable host; policy was
-    checked before. ``seed`` determines the random choices. ``server_ids`` are ``count_max`` new
-    ids.
+    ``count_min`` fit, no server is placed. ``forced_host`` is the only acceptable host; the
+    caller has already checked the policy for it. ``seed`` determines the random choices.
+    ``server_ids`` are ``count_max`` new ids.
 
-    ``destination`` comes from an entry of a build plan: the id of the one server, and its only
-    acceptable host. A request with a ``destination`` leaves no server in ERROR if it fails, and is
-    rejected from ``expires_at`` on.
+    ``destination`` comes from an entry of a build plan. It contains the id of the only server, and
+    the server's only acceptable host. If a request with a ``destination`` fails, it leaves no
+    server in ERROR. From ``expires_at`` on, the request is rejected.
+
+    ``launch_indexes`` are the numbers of the servers in their boot batch, if it has servers in
+    other zones too. With ``is_numbered`` the names of servers end with these numbers; ``None``
+    means that a request for several servers numbers them.
+
+    A request from a zone parent has ``definitions``, which replace what this zone defines.
+    ``entry_id`` is the id of its build plan entry. With ``is_across_zones``, weights count as those
+    of other zones. With ``is_refused_without_hosts``, too few hosts leave no server in ERROR. With
+    ``may_be_elsewhere``, a place that this zone does not know is no error.
+    With ``has_volumes``, volumes are reserved for the servers. If a server ``is_volume_backed``,
+    one of them is its boot disk, and it needs no root disk on its host.
     """
 
     project_id: str
@@ -288,15 +288,33 @@ class BootRequest:
     access_ip_v6: str = ""
     destination: Destination | None = None
     expires_at: datetime | None = None
+    launch_indexes: tuple[int, ...] = ()
+    is_numbered: bool | None = None
+    definitions: Definitions | None = None
+    entry_id: str | None = None
+    is_across_zones: bool = False
+    is_refused_without_hosts: bool = False
+    may_be_elsewhere: bool = False
+    has_volumes: bool = False
+    is_volume_backed: bool = False
+
+    def launch_index(self, place: int) -> int:
+        """Return the number in the boot batch of the server at this place of the request."""
+        return self.launch_indexes[place] if self.launch_indexes else place
+
+    @property
+    def numbers_names(self) -> bool:
+        """Whether the names of the servers end with their numbers, as in Nova."""
+        return self.count_max > 1 if self.is_numbered is None else self.is_numbered
 
 
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """The result of a boot request. The rows of the servers exist: placed, or with a fault.
+    """The result of a boot request. All servers have rows, and either a host or a fault.
 
-    If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed
-    the last host, or the plugin that failed. Two fields are for administrators:
-    ``counted_fault``, with numbers of hosts, and ``details``, if ``refused`` is not set.
+    If no host was found, ``refused`` has the reasons. ``refused_by`` is the filter that removed the
+    last host, or the plugin that failed. Two fields are for administrators. ``counted_fault`` is
+    ``fault`` with numbers of hosts. ``details`` has the error of a plugin that failed.
     """
 
     batch_id: str
@@ -313,7 +331,6 @@ class OrderKind:
 
     BUILD = "build"
     DESTROY = "destroy"
-
     STOP = "stop"
     START = "start"
     REBOOT = "reboot"
@@ -322,7 +339,6 @@ class OrderKind:
     SUSPEND = "suspend"
     RESUME = "resume"
     REBUILD = "rebuild"
-
     DEPART = "depart"
     """Cold migration, source: shut the server down, and keep its disks for the destination."""
     ARRIVE = "arrive"
@@ -340,17 +356,27 @@ class OrderKind:
     HURRY = "hurry"
     """Live migration, source: force the transfer to complete."""
     EVACUATE = "evacuate"
-    """Rebuild the server on this host, because its own host is lost."""
+    """Rebuild the server on this host, because the server's own host is lost."""
     SHELVE = "shelve"
     OFFLOAD = "offload"
     """Remove a shelved server from its host."""
     UNSHELVE = "unshelve"
+    ATTACH_VOLUME = "attach-volume"
+    DETACH_VOLUME = "detach-volume"
+    MAKE_VOLUME = "make-volume"
+    """Make a volume on its pool. The order is about the volume, and not about a server."""
+    GROW_VOLUME = "grow-volume"
+    """Make a volume larger. The order is about the volume."""
+    DROP_VOLUME = "drop-volume"
+    """Delete a volume from its pool. The order is about the volume."""
 
 
 class OrderStatus:
     """Statuses of orders. A ``waiting`` order is sent again until its result is reported."""
 
     WAITING = "waiting"
+    HELD = "held"
+    """The order is not sent yet: it waits until the new volumes of its server are made."""
     DONE = "done"
     FAILED = "failed"
 
@@ -369,31 +395,5 @@ class WorkOrder:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Keypair:
-    """A user's public key. It is injected into servers that are booted with it."""
-
-    user_id: str
-    name: str
-    key_type: str
-    public_key: str
-    fingerprint: str
-    created_at: datetime
-    id: int = 0
-
-
 UNLIMITED = -1
 """The value of a limit that is not enforced."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The quotas of a project; -1 is unlimited."""
-
-    servers: int
-    vcpus: int
-    memory_mb: int
-    metadata_items: int = UNLIMITED
-    keypairs: int = UNLIMITED
-    server_groups: int = UNLIMITED
-    server_group_members: int = UNLIMITED

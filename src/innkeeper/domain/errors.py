@@ -6,6 +6,9 @@ nothing that the client may not see.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 BROKEN_IMPORT = (
     ArithmeticError,
     AssertionError,
@@ -22,7 +25,7 @@ BROKEN_IMPORT = (
     ValueError,
     Warning,
 )
-"""Errors on importing a package that is missing, damaged or incompatible."""
+"""The errors that Python raises on import of a missing, damaged or incompatible package."""
 
 
 class Refusal(Exception):
@@ -42,6 +45,10 @@ class Invalid(Refusal):
     """The request is malformed, regardless of the state of the cloud."""
 
 
+class UnknownPlace(Invalid):
+    """This zone does not have the availability zone or the host that the request names."""
+
+
 class Unauthenticated(Refusal):
     """The caller has no token, or an invalid, expired or revoked one."""
 
@@ -54,6 +61,10 @@ class QuotaExceeded(Forbidden):
     """The request exceeds a quota of the project."""
 
 
+class VolumeQuotaExceeded(QuotaExceeded):
+    """The request exceeds a quota of volumes. The Block Storage API has its own status for it."""
+
+
 class NotFound(Refusal):
     """The object does not exist, or the caller may not see it."""
 
@@ -62,11 +73,24 @@ class Conflict(Refusal):
     """The request conflicts with the present state."""
 
 
+class NotEnough(Conflict):
+    """There is too little capacity in a window of time.
+
+    Programs read the numbers in ``details``.
+    """
+
+    def __init__(self, message: str, *, code: str, details: Mapping[str, Any]) -> None:
+        super().__init__(message, code=code)
+        self.details = details
+
+
 class WrongState(Conflict):
-    """The state of a server forbids the action: its field ``fact`` has the value ``value``."""
+    """The state of a server forbids the action: the field ``fact`` has the value ``value``."""
 
     def __init__(self, server_uuid: str, fact: str, value: str | None) -> None:
-        super().__init__(f"Server {server_uuid} does not allow that: its {fact} is {value}.")
+        super().__init__(
+            f"Server {server_uuid} does not allow the action while its {fact} is {value}."
+        )
         self.server_uuid = server_uuid
         self.fact = fact
         self.value = value
@@ -91,7 +115,7 @@ class CapacityExceeded(Conflict):
 
 
 class ConcurrentUpdate(Conflict):
-    """Another writer changed the object: it is not at the generation that the caller named."""
+    """Another writer changed the object, so the caller named an outdated generation."""
 
     code = "concurrent_update"
 
@@ -101,7 +125,7 @@ class Overtaken(ConcurrentUpdate):
 
 
 class ProviderChanged(Overtaken):
-    """A provider changed since it was read. Read it again and retry the claim."""
+    """A provider changed after the caller read it. Read the provider again and retry the claim."""
 
     def __init__(self, provider_id: int, seen: int) -> None:
         super().__init__(f"Resource provider {provider_id} is no longer at generation {seen}.")
@@ -138,16 +162,17 @@ class PluginFailed(Refusal):
     code = "plugin_failed"
 
     def __init__(self, noun: str, plugin: str, why: str) -> None:
-        super().__init__(f"The {noun} {plugin} failed. The operator finds the error in the log.")
+        super().__init__(f"The {noun} {plugin} failed. The operator can find the error in the log.")
         self.noun = noun
         self.plugin = plugin
         self.why = why
 
 
 class Doubtful(Unavailable):
-    """The commit was not acknowledged: it may or may not have happened.
+    """The database did not acknowledge the commit, so the commit may or may not have happened.
 
-    If it happened, a retry is rejected. The caller must recognize its own first write.
+    If the commit happened, a retry is rejected. So a caller that retries must recognize its own
+    first write.
     """
 
 
@@ -160,7 +185,7 @@ class Collided(Busy):
 
 
 class NotLetIn(Unavailable):
-    """The database rejects the login (user, password or database name). Not transient."""
+    """The database rejects the login (user, password or database name). A retry does not help."""
 
 
 class Unreachable(Unavailable):

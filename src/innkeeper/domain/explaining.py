@@ -1,4 +1,4 @@
-"""Explanations of scheduling decisions: filters, near misses, weights and the driver.
+"""Types for explanations of scheduling decisions: filters, near misses, weights and the driver.
 
 Always true: only the fields ``host`` and ``alternates`` contain names of hosts. Callers that may
 not see these names get all other fields.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Deciders:
-    """The configuration and seed of a decision. Together with the host table, they determine it.
+    """The configuration and seed that, together with the host table, determine a decision.
 
     ``weighers`` are pairs of a name and a multiplier.
     """
@@ -28,9 +28,10 @@ class Deciders:
 class Tally:
     """The number of hosts that one filter rejects.
 
-    ``removed`` counts the rejected hosts that passed all earlier filters, ``refused`` all rejected
-    hosts, and ``alone`` those that no other filter rejects. ``missing`` says
-    what the hosts lack, and ``counted`` says it with numbers of hosts, for administrators.
+    ``refused`` counts all hosts that the filter rejects. ``removed`` counts only those that passed
+    all earlier filters. ``alone`` counts only those that no other filter rejects. ``missing``
+    describes what the hosts lack. ``counted`` is ``missing`` with numbers of hosts, for
+    administrators.
     """
 
     filter_name: str
@@ -53,7 +54,7 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A rejected host, with the filters that reject it.
+    """A rejected host, with the filters that reject the host.
 
     ``shortage`` is the sum of the missing fractions of all requested amounts. It is 0.25 if a
     quarter of one amount is missing.
@@ -80,7 +81,7 @@ class Verdict:
 class HostAnswer:
     """The result for one host: the verdict of every filter, and its rank among the candidates.
 
-    ``rank`` counts from 1. ``rank``, ``weight`` and ``parts`` are set if no filter rejects the
+    ``rank`` counts from 1. ``rank``, ``weight`` and ``parts`` are set only if no filter rejects the
     host.
     """
 
@@ -95,8 +96,9 @@ class HostAnswer:
 class Chosen:
     """The host that was picked for one server.
 
-    ``weight`` is the weight of the host when it was picked, and ``parts`` its weight by weigher.
-    ``pools`` are the lending pools by class. ``alternates`` are tried if the build fails.
+    ``weight`` is the weight of the host when it was picked. ``parts`` has the share of each weigher
+    in this weight. ``pools`` maps each borrowed resource class to the pool that lends it.
+    ``alternates`` are the hosts to try if the build fails.
     """
 
     host: str
@@ -117,7 +119,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The hosts that the servers would get, or the reasons why they get none.
+    """The hosts that the servers would get, or the reasons why the servers get no host.
 
     ``tallies`` and ``nearest`` describe the search for the first server. If only some of the
     servers get a host, ``then`` describes the search for the first server without a host.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID, uuid5
 
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.placing import GroupRule
@@ -15,7 +16,7 @@ ZONE_KEY = "availability_zone"
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named set of hosts with metadata. ``hosts`` are the names of the hosts, oldest first.
+    """A named set of hosts with metadata. ``hosts`` has the names of the hosts, oldest host first.
 
     ``kind`` is set if a room manages the aggregate, and ``None`` if operators manage it.
     """
@@ -52,12 +53,35 @@ class ServerGroup:
     id: int = 0
 
 
+_OF_PARENTS = UUID("6b1a4f0e-52a5-4d0c-9f7e-0d3c8f0c2a51")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDefinition:
+    """A server group of a zone, as the zone describes it to the zones below.
+
+    ``key`` is the group's id in the zone where its requests come in. ``has_members`` says that the
+    zone that is asked has members of the group, in itself or below it.
+    """
+
+    key: str
+    policy: str
+    servers_per_host_max: int | None = None
+    has_members: bool = False
+
+    @property
+    def uuid(self) -> str:
+        """The id of the group in the zones below. It is no id of their own groups."""
+        return str(uuid5(_OF_PARENTS, self.key))
+
+
 @dataclass(frozen=True, slots=True)
 class GroupState:
     """A server group at the time of a boot.
 
     ``rule`` counts members by host. ``members`` counts all members that are not deleted, with or
-    without a host.
+    without a host, here or in the zones below. ``group_id`` is 0 for a group of a zone parent that
+    never had a member here.
     """
 
     group_id: int

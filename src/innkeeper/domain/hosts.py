@@ -1,4 +1,4 @@
-"""Reports of agents about their hosts, and the dedications of hosts."""
+"""Types for the reports of agents about their hosts, and for the dedications of hosts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from innkeeper.domain.ids import ProviderId, ProviderUuid, ServerId
 
 
 class Dedication:
-    """The dedication of a host. A host for general use has ``None``.
+    """The dedication of a host. It is ``None`` for a host for general use.
 
     ``POOLED`` hosts are in a host flavor's pool and take no servers. ``OPEN`` and ``CLOSED`` hosts
     belong to a pcloud. ``OPEN`` hosts take servers that name the pcloud. ``CLOSED`` hosts take no
     servers.
 
-    ``FREEPOOL`` hosts are kept for future leases and take no servers. ``LEASED`` hosts take
-    servers that name the running reservation. ``ENDED`` hosts belonged to a reservation that is
-    over: they take no servers, and return to the freepool once they are empty.
+    ``FREEPOOL`` hosts are kept for leases, and take only servers in slots that a running
+    reservation has there, and preemptible servers while no reservation has anything there.
+    ``LEASED`` hosts take servers that name the running reservation. ``ENDED`` hosts belonged to a
+    reservation that is over: they take no servers, and return to the freepool once they are empty.
     """
 
     POOLED = "pooled"
@@ -33,6 +34,8 @@ class Dedication:
 
 OF_PCLOUDS = frozenset({Dedication.POOLED, Dedication.CLOSED, Dedication.OPEN})
 OF_LEASES = frozenset({Dedication.FREEPOOL, Dedication.LEASED, Dedication.ENDED})
+TAKING_SERVERS = frozenset({Dedication.OPEN, Dedication.LEASED, Dedication.FREEPOOL})
+"""Dedications of hosts that take new servers of some requests."""
 TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
 """Dedications of hosts that belong to no pcloud and no reservation."""
 
@@ -40,8 +43,9 @@ TO_NOBODY = frozenset({None, Dedication.POOLED, Dedication.FREEPOOL})
 class KeptRatio(NamedTuple):
     """The effective ratio of one class on a dedicated host, and the host's own values.
 
-    ``ratio`` is ``None`` while the host has no inventory of the class. ``max_unit`` is
-    :data:`WHOLE` if one allocation may take all of the inventory.
+    ``in_force`` is the effective ratio. ``ratio`` is the host's own ratio, or ``None`` while the
+    host has no inventory of the class. ``max_unit`` is the host's own value, or :data:`WHOLE` if
+    one allocation may take all of the inventory.
     """
 
     in_force: float
@@ -57,7 +61,7 @@ class InventoryReport:
     """One resource class in an agent's report.
 
     A field that is ``None`` keeps its present value, which an operator may have set through
-    Placement. On a new host it gets the default of this service.
+    Placement. On a new host, such a field gets the default of this service.
     """
 
     total: int
@@ -92,8 +96,8 @@ class HostReport:
     """One host in an agent's report.
 
     ``servers`` are the ids of the servers on the host. ``not_running`` has the power states of the
-    servers that are not running. ``None`` means not reported. A capability is a number, a string
-    or a list; its name contains the unit.
+    servers that are not running. Both are ``None`` if the agent did not report them. A
+    capability is a number, a string or a list; its name contains the unit.
     """
 
     name: str
@@ -116,7 +120,7 @@ class ProviderReport:
     """The part of a host's report that concerns its provider.
 
     ``provider_id`` is set for a known host. ``gone_classes`` and ``gone_traits`` were in the
-    previous report and are missing from this one.
+    host's previous report and are missing from the new report.
     """
 
     name: str

@@ -10,6 +10,8 @@ import fnmatch
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from innkeeper.domain.zone_tree import Hop
+
 DEFAULT_DOMAIN_ID = "default"
 DEFAULT_DOMAIN_NAME = "Default"
 ROLES = ("admin", "member", "reader", "service")
@@ -38,7 +40,7 @@ class RequestContext:
     """The caller of one request, according to its token, and the id of the request.
 
     ``agent_identity`` is set for agents with their own credential, which may use the agents' API
-    only.
+    only. ``hop`` is set for requests of zone parents.
     """
 
     request_id: str
@@ -49,11 +51,19 @@ class RequestContext:
     project_name: str | None = None
     is_system: bool = False
     agent_identity: AgentIdentity | None = None
+    hop: Hop | None = None
 
     @property
     def is_admin(self) -> bool:
-        """Whether the caller has the role ``admin``."""
-        return "admin" in self.roles
+        """Whether the caller is an administrator of this zone, which no zone parent is."""
+        return "admin" in self.roles and self.hop is None
+
+    def reaches(self, project_id: str) -> bool:
+        """Whether a project is not out of the caller's reach, whatever the caller's roles.
+
+        A zone parent reaches only its own projects.
+        """
+        return self.hop is None or self.hop.parent.owns(project_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple, NewType, Protocol
 
 ProviderId = NewType("ProviderId", int)
-"""Row id of a resource provider; internal, and not part of any API."""
+"""The row id of a resource provider. It is internal and not part of any API."""
 ProviderUuid = NewType("ProviderUuid", str)
 ClassId = NewType("ClassId", int)
 TraitId = NewType("TraitId", int)
@@ -23,7 +23,7 @@ ChangeId = NewType("ChangeId", int)
 ServerId = NewType("ServerId", str)
 AgentId = NewType("AgentId", str)
 HostIndex = NewType("HostIndex", int)
-"""Row of a host in one host table; valid for that table only."""
+"""The row number of a host in one host table. It is valid for that table only."""
 
 
 class Bookmark(NamedTuple):
@@ -67,3 +67,18 @@ def canonical_uuid(text: str) -> str | None:
 def is_uuid(text: str) -> bool:
     """Return whether ``text`` is a UUID in any form that :func:`canonical_uuid` accepts."""
     return canonical_uuid(text) is not None
+
+
+SEED_BITS = 63
+SECRET_BYTES = 32
+_SEEDS = 5
+"""The number of random numbers that make a secret. Together, they have more bits than it needs."""
+assert SEED_BITS * _SEEDS >= 8 * SECRET_BYTES
+
+
+def secret_bytes(ids: IdSource) -> bytes:
+    """Return 256 unpredictable bits."""
+    number = 0
+    for _ in range(_SEEDS):
+        number = number << SEED_BITS | ids.seed()
+    return (number & (1 << 8 * SECRET_BYTES) - 1).to_bytes(SECRET_BYTES, "big")

@@ -1,36 +1,72 @@
-"""Types of the leases room: whole hosts that are reserved for a window of time.
+"""Types of the leases room: hosts, and slots for servers, that are reserved for a window of time.
 
-Source: the seed about reservations. Only reservations of whole hosts are implemented.
+Source: the seed about reservations; ADR 0028 and ADR 0035.
+
+Leases, reservations and events are structs, not dataclasses: a list has thousands of them, and a
+struct takes a tenth of the time to create.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from innkeeper.domain.compute import Liveness
 from innkeeper.domain.ids import ProviderId, ProviderUuid
 
 NAME_MAX = 80
-HOSTS_MAX = 100
-"""Per lease. A lease gets all of its hosts in one transaction, which blocks other writers."""
-RESERVATIONS_MAX = HOSTS_MAX
-"""Per lease. Every reservation has at least one host."""
+RESERVATIONS_MAX = 100
+"""Per lease."""
+LAST_MOMENT = datetime.max  # noqa: DTZ901 - naive and in UTC, like all times of the core
+UNITS_MAX = 100_000
+"""Per reservation: hosts, or slots for servers."""
+EVENTS_MAX = 100
+"""Events of users per lease."""
+SLOT_CLASS_PREFIX = "CUSTOM_RESERVATION_"
+"""The prefix of the resource classes of slots; see :func:`slot_class`."""
+
+
+class ResourceTypeName:
+    """The resource types that come with the service, as the Reservation API spells them."""
+
+    HOST = "physical:host"
+    SLOT = "virtual:instance"
+    FLAVOR = "flavor:instance"
+
+
+class ReservationState:
+    """The state of a reservation. An ``ENDING`` one gives its hosts back once they are empty."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    ENDING = "ending"
+    DELETED = "deleted"
 
 
 class LeaseEventKind:
-    """The events of a lease."""
+    """The kinds of events of a lease. Its user may add events."""
 
     START = "start"
     END = "end"
+    BEFORE_END = "before_end"
+    USER = "user"
+    """The events of users have this kind with a number after it."""
 
 
 class LeaseEventState:
-    """The state of an event. A worker retries a ``BEGUN`` event until it is ``DONE``."""
+    """The state of an event. A worker retries a ``BEGUN`` event until it is ``DONE``.
+
+    An event is ``FAILED`` after too many unexpected errors.
+    """
 
     WAITING = "waiting"
     BEGUN = "begun"
     DONE = "done"
+    FAILED = "failed"
 
 
 class LeaseStatus:
@@ -43,6 +79,19 @@ class LeaseStatus:
     ENDING = "ending"
     """The lease is over, but some of its hosts still run servers."""
     ENDED = "ended"
+    FAILED = "failed"
+
+
+def slot_class(reservation: str) -> str:
+    """Return the resource class of the slots of a reservation, by the reservation's uuid."""
+    return SLOT_CLASS_PREFIX + reservation.upper().replace("-", "_")
+
+
+def reservation_of_class(name: str) -> str | None:
+    """Return the uuid of the reservation whose slots have this resource class, or ``None``."""
+    if not name.startswith(SLOT_CLASS_PREFIX):
+        return None
+    return name.removeprefix(SLOT_CLASS_PREFIX).lower().replace("_", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +102,113 @@ class Window:
     end: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseEvent:
-    """The start or end of a lease, due at a time."""
-
-    uuid: str
-    kind: str
-    state: str
-    due_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A part of a lease: between ``hosts_min`` and ``hosts_max`` whole hosts."""
+class LeaseEvent(msgspec.Struct, frozen=True, gc=False):
+    """An event of a lease, due at a time. ``name`` is the type of a user's event."""
 
     id: int
     uuid: str
-    hosts_min: int
-    hosts_max: int
+    kind: str
+    name: str | None
+    state: str
+    due_at: datetime
+    failures: int
+    updated_at: datetime
+
+    @property
+    def is_users(self) -> bool:
+        """Whether a user added the event."""
+        return self.kind.startswith(LeaseEventKind.USER)
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    """Reservations for a window of time. ``ended_at`` is the time when the end event began."""
+class Demand:
+    """What a reservation takes from the calendar: ``units_min`` to ``units_max`` units.
+
+    ``unit_amounts`` are the amounts of one unit by resource class. Without them, a unit is a whole
+    host. With ``affinity``, all units are on one host; if it is False, each is on another host.
+    ``requirements`` are texts in the requirement language; a host must satisfy all of them.
+    """
+
+    units_min: int
+    units_max: int
+    unit_amounts: Mapping[str, int] | None = None
+    affinity: bool | None = None
+    requirements: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a unit is a whole host."""
+        return self.unit_amounts is None
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRequest:
+    """A request for a reservation. ``uuid`` is the id of the reservation to create.
+
+    ``parameters`` are those of the request, which depend on the resource type.
+    """
+
+    uuid: str
+    resource_type: str
+    demand: Demand
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """A part of a lease: a number of whole hosts, or of slots for servers of one shape.
+
+    ``is_missing`` is True if a failed host could not be replaced, and ``is_changed`` if one was
+    replaced. The aggregate and the server group are created at the start.
+    """
+
+    id: int
+    uuid: str
+    resource_type: str
+    state: str
+    units_min: int
+    units_max: int
+    unit_amounts: Mapping[str, int] | None
+    affinity: bool | None
+    parameters: Mapping[str, Any]
+    is_missing: bool
+    is_changed: bool
+    aggregate_id: int | None
+    group_uuid: str | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a unit is a whole host."""
+        return self.unit_amounts is None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the reservation has begun and is not over, even if it waits for some hosts."""
+        has_begun = self.state == ReservationState.PENDING and self.aggregate_id is not None
+        return has_begun or self.state == ReservationState.ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The units that a reservation has on a host.
+
+    ``is_active`` is True once they are handed over.
+    """
+
+    reservation_id: int
+    host_id: int
+    units: int
+    is_active: bool
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """Reservations for a window of time. ``ended_at`` is the time when the end event began.
+
+    ``shared_with`` are other projects that may use its reservations. A lease with an
+    ``idle_grace_s`` ends early if it is unused for that long. It has been unused since
+    ``idle_since``. The project ``offered_to`` may accept the lease, and then owns it.
+    """
 
     id: int
     uuid: str
@@ -87,35 +219,82 @@ class Lease:
     end_at: datetime
     ended_at: datetime | None
     is_deleted: bool
+    series_uuid: str | None
+    idle_grace_s: int | None
+    idle_since: datetime | None
+    offered_to: str | None
     created_at: datetime
     updated_at: datetime
     reservations: tuple[Reservation, ...] = ()
-    events: dict[str, LeaseEvent] = field(default_factory=dict)
-    """By kind."""
+    events: tuple[LeaseEvent, ...] = ()
+    shared_with: tuple[str, ...] = ()
+
+    @property
+    def window(self) -> Window:
+        """The window of the lease."""
+        return Window(self.start_at, self.end_at)
+
+    @property
+    def viewers(self) -> tuple[str, ...]:
+        """The projects that may see the lease, its owner first."""
+        offered = () if self.offered_to is None else (self.offered_to,)
+        return (self.project_id, *self.shared_with, *offered)
+
+    @property
+    def start_event(self) -> LeaseEvent:
+        """The start of the lease."""
+        return self._event(LeaseEventKind.START)
+
+    @property
+    def end_event(self) -> LeaseEvent:
+        """The end of the lease."""
+        return self._event(LeaseEventKind.END)
+
+    @property
+    def warning(self) -> LeaseEvent | None:
+        """The warning before the end, if there is one."""
+        found = (each for each in self.events if each.kind == LeaseEventKind.BEFORE_END)
+        return next(found, None)
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether a host of the lease failed, and was replaced or is missing."""
+        return any(each.is_missing or each.is_changed for each in self.reservations)
 
     @property
     def status(self) -> str:
         """See :class:`LeaseStatus`."""
-        start, end = self.events[LeaseEventKind.START], self.events[LeaseEventKind.END]
-        if end.state == LeaseEventState.DONE:
+        start, end = self.start_event.state, self.end_event.state
+        if LeaseEventState.FAILED in (start, end):
+            return LeaseStatus.FAILED
+        if end == LeaseEventState.DONE:
             return LeaseStatus.ENDED
-        if self.ended_at is not None:
+        if self.ended_at is not None or end == LeaseEventState.BEGUN:
             return LeaseStatus.ENDING
-        by_start = {
-            LeaseEventState.WAITING: LeaseStatus.PENDING,
-            LeaseEventState.BEGUN: LeaseStatus.STARTING,
-            LeaseEventState.DONE: LeaseStatus.ACTIVE,
-        }
-        return by_start[start.state]
+        return _STATUS_BY_START[start]
+
+    def _event(self, kind: str) -> LeaseEvent:
+        for each in self.events:
+            if each.kind == kind:
+                return each
+        raise AssertionError("every lease has a start and an end")
+
+
+_STATUS_BY_START = {
+    LeaseEventState.WAITING: LeaseStatus.PENDING,
+    LeaseEventState.BEGUN: LeaseStatus.STARTING,
+    LeaseEventState.DONE: LeaseStatus.ACTIVE,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class HostReservationRequest:
-    """A request for whole hosts. ``uuid`` is the id of the reservation to create."""
+class EventRequest:
+    """A request for an event, with the id of the event to create."""
 
     uuid: str
-    hosts_min: int
-    hosts_max: int
+    kind: str
+    due_at: datetime
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +306,62 @@ class LeaseRequest:
     project_id: str
     user_id: str
     window: Window
-    reservations: tuple[HostReservationRequest, ...]
-    start_uuid: str
-    end_uuid: str
+    reservations: tuple[ReservationRequest, ...]
+    events: tuple[EventRequest, ...]
+    shared_with: tuple[str, ...] = ()
+    series_uuid: str | None = None
+    idle_grace_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AvailableHost:
-    """A usable host of the freepool. ``dedication`` tells whether a reservation uses it now."""
+class ChosenHost:
+    """The units on one host that were chosen for a reservation."""
 
     host_id: int
+    provider_id: ProviderId
     provider_uuid: ProviderUuid
-    dedication: str | None
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldWindow:
+    """A hold in the form of the calendar.
+
+    ``unit_amounts`` is ``None`` for a whole host. ``is_active`` says that it was handed over.
+    """
+
+    provider_id: ProviderId
+    reservation_id: int
+    start_at: datetime
+    end_at: datetime
+    units: int
+    unit_amounts: Mapping[str, int] | None
+    is_active: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarHost:
+    """A host of the freepool in the form of the calendar.
+
+    ``capacities`` are its totals without reserved amounts, by class. ``facts`` are the values that
+    requirements compare, by name.
+    """
+
+    provider_id: ProviderId
+    host_id: int
+    provider_uuid: ProviderUuid
+    leaves_at: datetime | None
+    facts: Mapping[str, Any]
+    capacities: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class FreepoolHost(Liveness):
-    """A host of the freepool, as administrators see it. ``amounts`` are totals by class."""
+    """A host of the freepool, as administrators see it. ``amounts`` are totals by class.
+
+    ``capabilities`` are the facts that administrators added. The host leaves the freepool at
+    ``leaves_at``.
+    """
 
     host_id: int
     name: str
@@ -155,6 +373,21 @@ class FreepoolHost(Liveness):
     is_disabled: bool
     is_forced_down: bool
     last_seen_at: datetime
+    capabilities: dict[str, Any]
+    slots_uuid: str | None
+    leaves_at: datetime | None
     created_at: datetime
-    updated_at: datetime
+    updated_at: datetime | None
     amounts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceProperty:
+    """The name of a capability of hosts in the freepool. Only administrators see private ones."""
+
+    id: int
+    uuid: str
+    name: str
+    is_private: bool
+    created_at: datetime
+    updated_at: datetime | None

@@ -1,6 +1,6 @@
-"""Filters, sort order and paging for lists of servers, flavors and images.
+"""Types for the filters, sort order and paging of lists of servers, flavors and images.
 
-Always true: a selection uses the internal names of columns, not those of an API.
+Always true: a selection uses internal names of columns, not the names in an API.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Image
+from innkeeper.domain.images import Image
 
 WILDCARDS_MAX = 8
-"""Gaps per pattern. Every gap multiplies the number of ways to match a long name."""
+"""The maximum number of gaps in a pattern. Every gap multiplies the number of ways to match a long
+name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,10 @@ def parse_pattern(text: str) -> Pattern | None:
 
 @dataclass(frozen=True, slots=True)
 class TagCondition:
-    """Conditions on the tags of a server; an empty one is ignored.
+    """Conditions on the tags of a server. Empty conditions are ignored.
 
-    The server must have all tags in ``every`` and any in ``some``. It must not have all tags in
-    ``not_every``, nor any in ``not_some``.
+    The server must have every tag in ``every``, and at least one tag in ``some``. It must lack at
+    least one tag in ``not_every``, and every tag in ``not_some``.
     """
 
     every: tuple[str, ...] = ()
@@ -73,7 +74,11 @@ class TagCondition:
 
 @dataclass(frozen=True, slots=True)
 class StateCondition:
-    """A status together with one of ``tasks``, or with none of ``without_tasks``."""
+    """A condition on a server's state: a status, and a task state.
+
+    If ``tasks`` is not empty, the task state must be one of them. If only ``without_tasks`` is not
+    empty, the task state must not be one of those. If both are empty, any task state matches.
+    """
 
     status: str
     tasks: tuple[str, ...] = ()
@@ -84,11 +89,12 @@ class StateCondition:
 class ServerSelection:
     """Filters, order and page for a list of servers.
 
-    A column must have one of its values in ``exact``, and match its pattern in ``like``. A server
-    must meet one condition of each tuple in ``states``. ``availability_zone`` is the zone of the
-    server's host, or the requested zone for a server without a host. ``sort`` has columns and
-    whether each descends; for ties, the newest row comes first. ``marker`` is the last server of
-    the previous page.
+    A column in ``exact`` must have one of the values given there. A column in ``like`` must match
+    the pattern given there. A server must meet at least one condition of each tuple in ``states``.
+    ``availability_zone`` is the zone of the server's host, or the requested zone for a server
+    without a host. ``sort`` has pairs of (column, whether it is sorted in descending order). Ties
+    are sorted by row id, in the direction of the last column. ``marker`` is the last server of the
+    previous page.
     """
 
     limit: int
@@ -109,8 +115,8 @@ class ServerSelection:
 class FlavorSelection:
     """Filters and order for a list of flavors.
 
-    If ``is_public`` is ``None``, public and private flavors are listed. With a ``project_id``, the
-    private flavors that are shared with the project are listed with the public ones.
+    If ``is_public`` is ``None``, public and private flavors are listed. If it is true and there is
+    a ``project_id``, the private flavors that are shared with this project are listed too.
     """
 
     is_public: bool | None = True
@@ -126,10 +132,11 @@ class FlavorSelection:
 class ImageSelection:
     """Filters and order for a list of images.
 
-    A field must have one of its values in ``exact``. Only images that the project ``viewer`` may
-    see are listed; ``None`` may see all. Community images of other projects are listed only if
-    ``with_community`` is set. ``accepts`` filters by tags and properties, which have no column.
-    ``sort`` has fields and whether each descends. Its last field is the id.
+    A field in ``exact`` must have one of the values given there. Only images that the project
+    ``viewer`` may see are listed. If ``viewer`` is ``None``, all images are listed. Community
+    images of other projects are listed only if ``with_community`` is set. ``accepts`` checks each
+    image for the tags and properties, which the database does not filter. ``sort`` has pairs of
+    (field, whether it is sorted in descending order). The last field in ``sort`` is the id.
     """
 
     exact: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

@@ -14,8 +14,8 @@ from innkeeper.domain.ids import ConsumerUuid, ProviderId, ProviderUuid, ServerI
 class Initiator:
     """The caller of an action, and the id of its request.
 
-    ``may_override`` lets the caller ignore locks. ``is_admin`` lets it use flavors and images of
-    other projects.
+    ``may_override`` lets the caller ignore locks. ``is_admin`` lets the caller use flavors and
+    images of other projects.
     """
 
     request_id: str
@@ -57,21 +57,21 @@ class MigrationStatus:
     POST_MIGRATING = "post-migrating"
     """The destination fetches the server."""
     FINISHED = "finished"
-    """The server is on the destination, and can still be reverted."""
+    """The server is on the destination. The move can still be reverted."""
     CONFIRMING = "confirming"
-    """The server stays; the source still has to clean up."""
+    """The server stays on the destination. The source still has to clean up."""
     REVERTING = "reverting"
-    """The server returns; the destination still has to clean up."""
+    """The server returns to the source. The destination still has to clean up."""
     PREPARING = "preparing"
-    """Live migration: the destination prepares."""
+    """Live migration: the destination prepares to receive the server."""
     RUNNING = "running"
     """Live migration: the source transfers the server."""
     DONE = "done"
-    """Evacuation: the server is on its new host; the lost host still has to clean up."""
+    """Evacuation: the server is on its new host. The lost host still has to clean up."""
     CANCELLING = "cancelling"
-    """Cancelled; the destination still has to clean up."""
+    """The migration was cancelled. The destination still has to clean up."""
     FAILING = "failing"
-    """Failed; the destination still has to clean up."""
+    """The migration failed. The destination still has to clean up."""
 
     CONFIRMED = "confirmed"
     REVERTED = "reverted"
@@ -85,22 +85,22 @@ _S = MigrationStatus
 IN_FLIGHT = frozenset({_S.ACCEPTED, _S.MIGRATING, _S.POST_MIGRATING, _S.PREPARING, _S.RUNNING})
 """The server is presumably still on its source, but has allocations on its destination."""
 MAY_CHANGE_HOSTS = IN_FLIGHT | {_S.FINISHED, _S.REVERTING}
-"""The server may still change to the other of its two hosts."""
+"""The server may still move between the source and the destination."""
 LEFT_AT_DESTINATION = frozenset({_S.REVERTING, _S.CANCELLING, _S.FAILING})
 """The host that still has to clean up is the destination, not the source."""
 OPEN = MAY_CHANGE_HOSTS | LEFT_AT_DESTINATION | {_S.CONFIRMING, _S.DONE}
-"""The migration may still have allocations; in all other statuses it has none."""
+"""The migration may still have allocations. In all other statuses it has none."""
 COUNTED_TWICE = frozenset({_S.MIGRATING, _S.POST_MIGRATING, _S.FINISHED})
-"""A resized server counts against the quota with the larger of its two flavors."""
+"""A resized server counts against the quota with the maximum of its old and new flavors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
     """A move of a server to another host or to another flavor.
 
-    ``uuid`` is also a consumer: it has the allocations on the host where the server is not at
-    the moment. ``old_state`` is the server's state before the move. Flavors have the same form
-    as in a server's row.
+    ``uuid`` is also a consumer. This consumer has the allocations on the host that the server is
+    leaving or has left. ``old_state`` is the server's state before the move. Flavors have the same
+    form as in a server's row.
     """
 
     id: int
@@ -129,7 +129,7 @@ class Migration:
 
     @property
     def left_on(self) -> str:
-        """The host that has to clean up."""
+        """The host that has to clean up after the migration."""
         if self.status not in LEFT_AT_DESTINATION:
             return self.source_host
         assert self.dest_host is not None, "these statuses follow the choice of a destination"
@@ -143,9 +143,11 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class MigrationSelection:
-    """Filters for a list of migrations: newest first, at most ``limit``, after ``marker``.
+    """Filters for a list of migrations.
 
-    ``host`` matches source and destination. A filter of ``None`` matches everything.
+    The list is sorted newest first. It begins after the migration ``marker``, and has at most
+    ``limit`` items. ``host`` matches the source or the destination. A filter of ``None`` matches
+    everything.
     """
 
     limit: int | None = None
@@ -189,6 +191,9 @@ class ActionName:
     UNLOCK = "unlock"
     RESET_STATE = "resetState"
     SET_DEDICATED_HOSTS = "setDedicatedHosts"
+    PREEMPTION_WARNING = "preemptionWarning"
+    ATTACH_VOLUME = "attach_volume"
+    DETACH_VOLUME = "detach_volume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +217,10 @@ class ActionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on a server. ``message`` is set if it failed.
+    """An action on a server. ``message`` is set if the action failed.
 
-    ``counted`` is the message with numbers of hosts, for administrators, if it differs.
+    ``counted`` is the message with numbers of hosts, for administrators. It is set only if it
+    differs from ``message``.
     """
 
     server_uuid: ServerId

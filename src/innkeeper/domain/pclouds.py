@@ -25,8 +25,9 @@ URL path, where ``.`` and ``..`` have a special meaning."""
 RATIO_MIN, RATIO_MAX = 0.0001, 1e9
 """Bounds of allocation ratios. With a smaller ratio, no machine has any capacity."""
 SILENT_S = 600.0
-"""A host counts as full if its agent is down for longer. Restarts of agents and short network
-failures take less time. They must not add a host, because the host would stay and be billed."""
+"""A host counts as full if its agent has been down for longer than this. Restarts of agents and
+short network failures take less time. They must not add a host to the pcloud, because the host
+would stay and be billed."""
 AUTO_MARK = "~auto-"
 """Separates the pcloud's name from a number in the names of hosts that were added automatically.
 Names of machines contain no ``~``, so they cannot collide with these names."""
@@ -54,14 +55,15 @@ class HostFlavor:
 class SizePolicy:
     """The automatic size of a pcloud.
 
-    The pcloud has at least ``hosts_min`` hosts. A host is added when all are full, up to
-    ``hosts_max``. A host that was empty for ``idle_s`` is released if another host has room for
-    new servers. If ``idle_s`` is ``None``, no host is released.
+    The pcloud has at least ``hosts_min`` hosts. When all hosts are full, a host is added, up to
+    ``hosts_max`` hosts. A host that was empty for ``idle_s`` is released if another host has room
+    for new servers. If ``idle_s`` is ``None``, no host is released.
 
-    A host is full if it has fewer than ``vcpus_min`` vcpus left. It is also full if it has less
-    left of some class than the largest amount that one server of the pcloud uses. A host without
-    allocations is not full. A host that is closed, disabled, forced down or in maintenance
-    counts as full, and so does a host whose agent has been down for :data:`SILENT_S`.
+    A host is full if it has fewer than ``vcpus_min`` vcpus left. A host is also full if its free
+    amount of some class is too small for another server. A server is assumed to need the largest
+    amount that one server of the pcloud uses. A host without allocations is not full. A host that
+    is closed, disabled, forced down or in maintenance counts as full. A host whose agent has been
+    down for :data:`SILENT_S` also counts as full.
     """
 
     hosts_min: int
@@ -77,9 +79,9 @@ class Pcloud:
     """A project's set of dedicated hosts. ``project_id`` is the owner.
 
     A ratio of ``None`` keeps the hosts' own ratios. With ``is_automatic``, requests that name no
-    pcloud may use the hosts as well. :func:`consenting` returns the projects that may do so.
-    The ratios were applied to hosts up to the row ``rolled_out_to``, or to all hosts if it is
-    ``None``.
+    pcloud may use the hosts as well. :func:`consenting` returns the projects whose requests may do
+    so. While new ratios are being applied, hosts up to the row ``rolled_out_to`` have the new
+    ratios. If ``rolled_out_to`` is ``None``, all hosts have them.
     """
 
     id: int
@@ -110,9 +112,9 @@ class Pcloud:
 def consenting(owner: str, projects: Mapping[str, bool]) -> frozenset[str]:
     """Return the projects whose requests may use an automatic pcloud without naming it.
 
-    ``projects`` maps the projects that may use the pcloud to whether they accepted. The owner
-    needs no acceptance. Other projects do, because the owner of the hosts sees their servers and
-    controls the hosts.
+    ``projects`` has the projects that may use the pcloud, each with whether it accepted automatic
+    placement. The owner needs no acceptance. Other projects must accept, because the owner of the
+    hosts sees the projects' servers and controls the hosts.
     """
     return frozenset(
         project_id
@@ -138,7 +140,7 @@ def is_open(*, is_enabled: bool, is_replaced: bool, maintenance: str | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class PoolHost(Liveness):
-    """A host in the pool of a host flavor. ``pcloud_uuid`` and ``name`` are set while allocated.
+    """A host in a host flavor's pool. ``pcloud_uuid`` and ``name`` are set while it is allocated.
 
     ``maintenance`` is the reason why the host takes no new servers, or ``None``. A replaced host
     leaves its pcloud as soon as it is empty.
@@ -162,9 +164,9 @@ class PoolHost(Liveness):
 class PcloudHost(Liveness):
     """A host of a pcloud, under the name that its owner gave it.
 
-    ``hostname`` and the ids are not shown to users. ``units`` are those of the flavor at the time
-    of the allocation. A replaced host gave its name to another host, and returns to the pool once
-    it is empty. A replaced host that is out of order uses no units.
+    ``hostname`` and the ids are not shown to users. ``units`` are the flavor's units at the
+    time of the allocation. A replaced host gave its name to another host, and returns to the pool
+    once it is empty. A replaced host that is out of order uses no units.
     """
 
     host_id: int
@@ -187,7 +189,7 @@ class PcloudHost(Liveness):
 
     @property
     def is_open(self) -> bool:
-        """See :func:`is_open`."""
+        """Whether the pcloud allows new servers on the host."""
         return is_open(
             is_enabled=self.is_enabled, is_replaced=self.is_replaced, maintenance=self.maintenance
         )
@@ -233,7 +235,7 @@ class BillingPeriod:
 class PcloudAction:
     """An action on a pcloud or on one of its hosts.
 
-    ``owner_id`` is the owner after the action. Rows from older releases lack it.
+    ``owner_id`` is the owner after the action. It is ``None`` in rows from older releases.
     """
 
     id: int

@@ -7,8 +7,8 @@ Always true of pools:
 
 - A *pool* is a provider that has the trait :data:`SHARES` and cannot hold servers.
 - A pool *serves* a host if any provider of the host's tree is in one of the pool's aggregates.
-- A host *borrows* a class from the pools that serve it only if its own capacity of the class is
-  less than one unit. Existing allocations make no difference.
+- A host *borrows* a class if its own capacity of the class is less than one unit. The class then
+  comes from the pools that serve the host. Existing allocations make no difference.
 
 Three places implement these rules: the host table for decisions, the systems for a page of hosts,
 and one query for sums over all hosts. Tests prove that they agree.
@@ -54,7 +54,7 @@ class NamedThing:
 
     @property
     def is_custom(self) -> bool:
-        """Whether an operator created it. Standard names come from OpenStack's libraries."""
+        """Whether an operator created the name. Standard names come from OpenStack's libraries."""
         return self.name.startswith(CUSTOM_PREFIX)
 
 
@@ -98,8 +98,8 @@ class ProviderQuery:
     """Filters for a list of providers. An empty filter matches all providers.
 
     A provider must be in one aggregate of *every* set in ``member_of``, and in none of
-    ``not_member_of``. The same applies to traits with ``required`` and ``forbidden``. The amounts
-    in ``resources`` must fit into the free capacity.
+    ``not_member_of``. Likewise, it must have one trait of every set in ``required``, and no trait
+    in ``forbidden``. The amounts in ``resources`` must fit into the free capacity.
     """
 
     name: str | None = None
@@ -143,8 +143,8 @@ Amounts = Mapping[ProviderId, Mapping[ClassId, int]]
 class ConsumerClaim:
     """All new allocations of one consumer. Empty amounts delete its allocations.
 
-    ``seen`` is the consumer's expected generation, or ``None`` if it must not exist yet.
-    ``is_new_id`` promises that the id was generated for this claim. The consumer then has no
+    ``seen`` is the consumer's expected generation, or ``None`` if the consumer must not exist yet.
+    ``is_new_id`` promises that the id was generated for this claim. Such a consumer has no
     allocations to look up or to replace.
     """
 

@@ -1,6 +1,7 @@
-"""Requests to the scheduler, and its build plans.
+"""Types of requests to the scheduler, and of the build plans that it returns.
 
-Always true: a decision is a pure function of the host table, the request spec and its seed.
+Always true: a decision is a pure function of the host table and the request spec, which contains
+the seed of random choices.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Settings of filters and weighers; the same for all requests.
+    """The settings of filters and weighers, which are the same for all requests.
 
     Reported capabilities older than ``capabilities_max_age_s`` count as unknown.
-    ``capability_multipliers`` are pairs of a capability's name and its multiplier.
+    ``capability_multipliers`` are pairs of a capability's name and its multiplier. Preemptible
+    servers may use hosts that no lease needs for ``preemptible_reach_s``; with ``None``, no server
+    is preemptible.
     """
 
     servers_per_host_max: int = 50
@@ -41,6 +44,7 @@ class Rules:
     isolates_aggregates_by_trait: bool = True
     capabilities_max_age_s: float = float("inf")
     capability_multipliers: tuple[tuple[str, float], ...] = ()
+    preemptible_reach_s: float | None = None
 
 
 class GroupPolicy:
@@ -50,6 +54,7 @@ class GroupPolicy:
     ANTI_AFFINITY = "anti-affinity"
     SOFT_AFFINITY = "soft-affinity"
     SOFT_ANTI_AFFINITY = "soft-anti-affinity"
+    ALL = (AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +63,15 @@ class GroupRule:
 
     ``members`` excludes the servers of this request; the scheduler counts them while it picks.
     ``servers_per_host_max`` applies to anti-affinity only. ``is_moving`` says that a member is
-    migrating, and may end up on either of two hosts.
+    migrating, and may end up on either of two hosts. ``is_elsewhere`` says that all members are in
+    other zones, so affinity allows no host of this zone.
     """
 
     policy: str
     members: Mapping[str, int] = field(default_factory=dict)
     servers_per_host_max: int = 1
     is_moving: bool = False
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +91,12 @@ Expression = tuple[Any, ...]
 class RequestSpec:
     """A request: amounts per server, the number of servers, and conditions on their hosts.
 
-    ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds. A
-    host is down if its agent was last seen before ``now_s - silence_max_s``. ``flavor_specs`` are
-    the flavor's extra specs, unparsed, for filters that compare them with aggregate metadata.
-    ``turn`` is the number of the first random draw. Servers that are requested one by one, with
-    ``turn`` counted up, get the same hosts as servers that are requested together.
+    ``amounts`` are keyed by resource class. ``now_s`` is the time of the request in seconds. A host
+    is down if its agent was last seen before ``now_s - silence_max_s``. ``flavor_specs`` are the
+    flavor's extra specs, unparsed, for filters that compare them with aggregate metadata. ``turn``
+    is the number of the first random draw. A caller can request servers one by one and increment
+    ``turn`` each time. The servers then get the same hosts as with a single request for all of
+    them.
 
     Hosts are given by name. ``same_hosts`` and ``different_hosts`` are the hosts of the servers
     that the hints ``same_host`` and ``different_host`` name. Without a ``same_host`` hint,
@@ -98,6 +106,13 @@ class RequestSpec:
     ``pclouds`` are the ids of the acceptable pclouds, and ``pcloud_host`` is the name of a host
     in one of them. A request for new servers without ``pclouds`` may also use the hosts of the
     ``automatic_pclouds``. ``reservation`` is the id of the reservation whose hosts to use.
+    ``takes_slot`` says that the amounts include a slot of a reservation. A server that
+    ``is_preemptible`` uses the freepool only.
+
+    With ``has_fixed_scales``, weights do not depend on which other hosts a zone has. So they can be
+    compared with the weights of other zones.
+
+    ``volume_pools`` are the pools of the server's volumes, which the host must reach.
     """
 
     amounts: Mapping[str, int]
@@ -129,18 +144,33 @@ class RequestSpec:
     pcloud_host: str | None = None
     automatic_pclouds: tuple[str, ...] = ()
     reservation: str | None = None
+    takes_slot: bool = False
+    is_preemptible: bool = False
+    has_fixed_scales: bool = False
+    volume_pools: frozenset[ProviderId] = frozenset()
 
     @property
     def names_dedicated(self) -> bool:
-        """Whether only hosts of a pcloud or of a reservation are acceptable."""
-        return bool(self.pclouds) or self.reservation is not None
+        """Whether only hosts of a pcloud, of a reservation or of the freepool are acceptable."""
+        return bool(self.pclouds) or self.uses_leased
+
+    @property
+    def uses_leased(self) -> bool:
+        """Whether only hosts that are kept for leases are acceptable."""
+        return self.reservation is not None or self.takes_slot or self.is_preemptible
+
+    @property
+    def unneeded_until_s(self) -> float:
+        """The time until which no lease may need the host of a preemptible server."""
+        return self.now_s + (self.rules.preemptible_reach_s or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The hosts that one filter removed: how many, why, and what they lacked.
+    """The result of one filter: how many hosts it removed, why, and what these hosts lacked.
 
-    ``missing`` says what the hosts lack. ``counted`` says it with numbers, for administrators.
+    ``missing`` describes what the hosts lack. ``counted`` is the same text with numbers of hosts,
+    for administrators.
     """
 
     filter_name: str
@@ -182,10 +212,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """One entry per placed server, in order, with the counts of hosts and the removals by filter.
+    """The scheduler's decision: one entry per placed server, in the order of the request.
 
-    ``seen`` has the generation at which each provider of the plan, pools included, had enough
-    capacity. A claim compares these generations.
+    ``hosts`` counts all hosts, and ``candidates`` the hosts that passed all filters for the first
+    server. ``seen`` has the generation at which each provider of the plan, including pools, had
+    enough capacity. A claim fails if a provider is at another generation.
     """
 
     entries: tuple[Entry, ...]

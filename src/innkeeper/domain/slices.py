@@ -12,25 +12,20 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from innkeeper.domain.amounts import UNIT_MAX
-
-Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
-YEAR_S = 366 * 24 * 3600
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=YEAR_S)]
-"""At most a year. A longer time is probably a typo, and may overflow a datetime."""
-Days = Annotated[int, msgspec.Meta(ge=0, le=100 * 366)]
-"""How long rows are kept; 0 keeps them forever."""
-FEW_MAX = 1000
-MANY_MAX = 1_000_000
-Few = Annotated[int, msgspec.Meta(ge=1, le=FEW_MAX)]
-"""Threads, processes and attempts."""
-Many = Annotated[int, msgspec.Meta(ge=1, le=MANY_MAX)]
-"""Rows, hosts, servers and files."""
-Bytes = Annotated[int, msgspec.Meta(ge=1, le=2**30)]
-"""Sizes of objects that are held in memory."""
-Quota = Annotated[int, msgspec.Meta(ge=-1, le=UNIT_MAX)]
-Multiplier = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
-Ratio = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+from innkeeper.domain.leases import ResourceTypeName
+from innkeeper.domain.pod_settings import Podding
+from innkeeper.domain.setting_types import (
+    YEAR_S,
+    Bytes,
+    Days,
+    Few,
+    Many,
+    Multiplier,
+    Port,
+    Quota,
+    Ratio,
+    Seconds,
+)
 
 
 class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,12 +51,14 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tls_key: str | None = None
     tls_client_ca: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    apis: tuple[str, ...] = ("identity", "placement", "compute", "image", "reservation")
+    apis: tuple[str, ...] = ("identity", "placement", "compute", "image", "volume", "reservation")
     identity_prefix: str = "/identity"
     placement_prefix: str = "/placement"
     compute_prefix: str = "/compute"
     image_prefix: str = "/image"
+    volume_prefix: str = "/volume"
     reservation_prefix: str = "/reservation"
+    pods_prefix: str = "/pods"
     body_bytes_max: Bytes = 1024 * 1024
     image_bytes_max: Annotated[int, msgspec.Meta(ge=1, le=2**60)] = 1024 * 1024 * 1024 * 1024
     page_size_max: Many = 1000
@@ -102,7 +99,7 @@ class Storing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The database and its timeouts.
 
     By default, the database is a SQLite file in ``data_dir``, and the encryption key is another
-    file in that directory. ``database_is_shared`` says whether other processes use the same
+    file in that directory. ``database_is_shared`` tells whether other processes use the same
     database. ``busy_timeout_s`` limits the wait for locks. The database server ends a transaction
     that is idle for ``idle_timeout_s``. On startup, the service waits up to ``database_wait_s``
     for an unreachable database.
@@ -224,14 +221,29 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shelved_offload_time: Annotated[int, msgspec.Meta(ge=-1, le=YEAR_S)] = 0
 
 
+class Volumes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Volumes: default quotas (-1 is unlimited), their default type, and where they may be.
+
+    With ``volumes_on_hosts``, the disks of hosts are pools for volumes; without it, only shared
+    pools are. With ``cross_az_attach``, a server may use volumes of other availability zones.
+    """
+
+    quota_volumes: Quota = 10
+    quota_gigabytes: Quota = 1000
+    quota_per_volume_gigabytes: Quota = -1
+    default_volume_type: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] = "__DEFAULT__"
+    volumes_on_hosts: bool = True
+    cross_az_attach: bool = True
+
+
 class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Dedicated hosts.
 
-    The default quotas of a project are ``quota_pcloud_units`` units of hosts and
-    ``quota_pclouds`` pclouds, each shared with ``quota_pcloud_projects`` projects; -1 is
+    By default, a project may own ``quota_pclouds`` pclouds, with ``quota_pcloud_units`` units of
+    hosts in total. It may share each pcloud with ``quota_pcloud_projects`` projects. -1 means
     unlimited. An allocation tries up to ``host_allocation_attempts`` free hosts. With
-    ``show_free_hosts``, all users may see the number of free hosts by host flavor and
-    availability zone. Actions on pclouds are kept for ``pcloud_actions_kept_days``; 0 is forever.
+    ``show_free_hosts``, all users may see the number of free hosts by host flavor and availability
+    zone. Actions on pclouds are kept for ``pcloud_actions_kept_days``; 0 is forever.
     """
 
     quota_pcloud_units: Quota = 10
@@ -242,24 +254,102 @@ class Dedicating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pcloud_actions_kept_days: Days = 90
 
 
+class Leasing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Leases of hosts and of slots for servers.
+
+    The freepool's aggregate is called ``freepool_aggregate_name``. Each host is kept free for
+    ``cleaning_time_min`` before and after a lease. A lease sends a warning
+    ``minutes_before_end_lease`` before its end; with 0 there is no warning. Leases last at most
+    ``max_lease_duration_s``, except those of the projects in
+    ``max_lease_duration_exempt_projects``; -1 is unlimited.
+
+    The default quotas of a project are ``quota_leases`` leases that are not over, of which
+    ``quota_future_leases`` have not begun, and at any moment ``quota_reserved_hosts`` whole hosts,
+    ``quota_reserved_instances`` slots for servers, and ``quota_reserved_vcpus`` virtual
+    processors in slots; -1 is unlimited.
+
+    The external check at ``lease_check_url`` is asked before leases are created and changed, and
+    told of their ends. It gets ``lease_check_token``, and has ``lease_check_timeout_s`` to answer.
+    Without an answer, the request is refused, or accepted with ``lease_check_fails_open``.
+    Notifications are posted to ``lease_webhook_url``, signed with ``lease_webhook_secret``.
+
+    Failed hosts are replaced in leases that have begun or begin within
+    ``lease_healing_interval_min``; with 0, in all.
+
+    ``lease_resource_types`` are the resource types that can be reserved.
+
+    With ``allow_preemptible_servers``, servers of preemptible flavors use the freepool until a
+    lease needs their host. They are warned, and have at least ``preemption_grace_s`` after it.
+    """
+
+    freepool_aggregate_name: str = "freepool"
+    cleaning_time_min: Annotated[int, msgspec.Meta(ge=0, le=7 * 24 * 60)] = 0
+    minutes_before_end_lease: Annotated[int, msgspec.Meta(ge=0, le=366 * 24 * 60)] = 60
+    max_lease_duration_s: Annotated[int, msgspec.Meta(ge=-1, le=100 * YEAR_S)] = -1
+    max_lease_duration_exempt_projects: tuple[str, ...] = ()
+    quota_leases: Quota = -1
+    quota_future_leases: Quota = -1
+    quota_reserved_hosts: Quota = -1
+    quota_reserved_instances: Quota = -1
+    quota_reserved_vcpus: Quota = -1
+    lease_check_url: str | None = None
+    lease_check_token: str | None = None
+    lease_check_timeout_s: Seconds = 5.0
+    lease_check_fails_open: bool = False
+    lease_webhook_url: str | None = None
+    lease_webhook_secret: str | None = None
+    lease_event_retries_max: Few = 10
+    lease_healing_interval_min: Annotated[int, msgspec.Meta(ge=0, le=366 * 24 * 60)] = 60
+    lease_resource_types: tuple[str, ...] = (
+        ResourceTypeName.HOST,
+        ResourceTypeName.SLOT,
+        ResourceTypeName.FLAVOR,
+    )
+    allow_preemptible_servers: bool = False
+    preemption_grace_s: Annotated[int, msgspec.Meta(ge=0, le=YEAR_S)] = 120
+
+
 class Zoning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The name of this zone, and the keys of its build plans.
+    """The name of this zone, the keys of its build plans, and its place in a tree of zones.
 
     The first ``build_plan_encryption_key`` seals entries, and every key opens entries. Without a
     key, this zone makes no plans for other zones. Entries expire after ``build_plan_lifetime_s``.
+
+    ``allow_admin_api`` serves the routes for child zones and zone parents. With
+    ``enable_zone_routing``, boots consider child zones, and requests for their servers go there. A
+    request goes down at most ``zone_hops_max`` times. Child zones have ``zone_select_timeout_s`` to
+    offer hosts, and ``zone_request_timeout_s`` for anything else. At most ``zone_requests_max``
+    requests to one child run at once. Each child is polled every ``zone_poll_interval_s``. After
+    ``zone_failures_to_offline`` failures in a row it is inactive. A boot makes at most
+    ``zone_boot_attempts_max`` plans.
     """
 
     zone_name: str = "nova"
     build_plan_encryption_key: tuple[str, ...] = ()
     build_plan_lifetime_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 600.0
+    allow_admin_api: bool = False
+    enable_zone_routing: bool = False
+    zone_hops_max: Annotated[int, msgspec.Meta(ge=1, le=8)] = 3
+    zone_select_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 2.0
+    zone_request_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = 30.0
+    zone_requests_max: Few = 16
+    zone_poll_interval_s: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
+    zone_failures_to_offline: Few = 3
+    zone_boot_attempts_max: Few = 3
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether this zone may have child zones or zone parents, whose secrets it seals."""
+        return self.allow_admin_api or self.enable_zone_routing
 
 
 class Placing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Search for allocation candidates, and retries. The names are those of OpenStack's Placement.
+    """The search for allocation candidates, and retries of writes.
 
-    A search stops at ``max_allocation_candidates``. ``depth-first`` returns all candidates of one
-    tree before those of the next. ``breadth-first`` returns one candidate of each tree in turn.
-    ``allocation_conflict_retry_count`` includes the first attempt.
+    The names of the settings are those of OpenStack's Placement. A search stops after
+    ``max_allocation_candidates`` candidates. The strategy ``depth-first`` returns all candidates of
+    one tree before those of the next tree. The strategy ``breadth-first`` returns one candidate of
+    each tree in turn. ``allocation_conflict_retry_count`` includes the first attempt.
     """
 
     max_allocation_candidates: Many = 100_000
@@ -279,8 +369,11 @@ class Settings(msgspec.Struct, frozen=True):
     scheduling: Scheduling = Scheduling()
     placing: Placing = Placing()
     computing: Computing = Computing()
+    volumes: Volumes = Volumes()
     dedicating: Dedicating = Dedicating()
+    leasing: Leasing = Leasing()
     zoning: Zoning = Zoning()
+    podding: Podding = Podding()
 
     @property
     def is_one_of_several(self) -> bool:
@@ -292,6 +385,11 @@ class Settings(msgspec.Struct, frozen=True):
         if is_shared is None:
             is_shared = not self.storing.is_file
         return is_shared or self.serving.workers > 1
+
+    @property
+    def has_pods(self) -> bool:
+        """Whether this service administers pods."""
+        return "pods" in self.serving.apis
 
 
 SLICES: dict[str, type[msgspec.Struct]] = {

@@ -12,9 +12,9 @@ SECONDS_PER_HOUR = 3600
 def hours_between(
     began_at: datetime, ended_at: datetime | None, start: datetime, stop: datetime
 ) -> float:
-    """Return the hours of a run between ``start`` and ``stop``.
+    """Return how many hours a run lasted between ``start`` and ``stop``.
 
-    ``ended_at`` is ``None`` while the run lasts.
+    ``ended_at`` is ``None`` if the run has not ended.
     """
     end = stop if ended_at is None else min(ended_at, stop)
     return max(0.0, (end - max(began_at, start)).total_seconds() / SECONDS_PER_HOUR)
@@ -45,7 +45,7 @@ class ServerRun:
 
 @dataclass(frozen=True, slots=True)
 class ServerUsage:
-    """Server hours, also multiplied by the servers' vcpus, memory and disk."""
+    """The hours of servers, and these hours multiplied by the servers' vcpus, memory and disk."""
 
     hours: float = 0.0
     vcpu_hours: float = 0.0

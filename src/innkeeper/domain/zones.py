@@ -19,10 +19,10 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The server to create and its host. Only the zone that made the plan can read it.
+    """The server to create, and its host. Only the zone that made the plan can read a destination.
 
-    The server's id is part of the plan, so a second execution of the entry finds the server.
-    ``provider_uuid`` shows whether the host's name was reused for another host.
+    The server's id is part of the entry. So a second boot with this entry finds the existing
+    server. ``provider_uuid`` shows whether the host's name was reused for another host.
     """
 
     server_id: ServerId
@@ -34,7 +34,8 @@ class Destination:
 class EntryScope:
     """The project and the request that an entry is valid for.
 
-    They are not part of the entry: the zone computes them from the request that contains it.
+    The scope is not part of the entry. The zone computes it from the request that contains the
+    entry.
     """
 
     project_id: str
@@ -42,10 +43,21 @@ class EntryScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """The content of an entry. It is invalid from ``expires_at`` on."""
+class ChildEntry:
+    """An entry of a child zone, and the id of the child that made it."""
 
-    destination: Destination
+    child_uuid: str
+    sealed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The content of an entry: a host of this zone, or an entry of a child zone.
+
+    The entry is invalid from ``expires_at`` on.
+    """
+
+    place: Destination | ChildEntry
     expires_at: datetime
 
 
@@ -58,11 +70,47 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class ZonePlan:
+    """The planned servers inside this zone, and how many the quota allows."""
+
+    servers: tuple[Planned, ...]
+    count_allowed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOffer:
+    """One server of a plan for this zone and the zones below, before it is sealed.
+
+    A higher weight is better. Two offers with the same ``item`` are for the same host, and reached
+    this zone on different ways.
+    """
+
+    weight: float
+    item: str
+    place: Destination | ChildEntry
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
-    """One server of a plan as it is returned to the parent zone: a weight and a sealed entry."""
+    """One server of a plan in the form that the parent zone gets: a weight and a sealed entry."""
 
     weight: float
     sealed: str
+    item: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlan:
+    """The best offers of a tree, best first, at most ``count_allowed``, which the quota allows.
+
+    ``missing`` are the names of children without answer. ``is_partial`` also says that some zone
+    further below did not answer.
+    """
+
+    offers: tuple[PlacedOffer, ...]
+    count_allowed: int
+    missing: tuple[str, ...] = ()
+    is_partial: bool = False
 
 
 def digest(request: Mapping[str, Any]) -> str:
@@ -75,7 +123,7 @@ def plan_key(text: str) -> bytes:
     """Parse a key from the settings. The ``ValueError`` for an invalid key does not reveal it."""
     lengths = " or ".join(map(str, KEY_DIGITS))
     if len(text) not in KEY_DIGITS:
-        raise ValueError(f"a key is {lengths} hexadecimal digits, and not {len(text)}")
+        raise ValueError(f"a key must have {lengths} hexadecimal digits, not {len(text)}")
     if _HEXADECIMAL.fullmatch(text) is None:
-        raise ValueError(f"a key is {lengths} hexadecimal digits, and nothing else")
+        raise ValueError(f"a key must have {lengths} hexadecimal digits and no other characters")
     return bytes.fromhex(text)

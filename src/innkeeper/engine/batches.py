@@ -1,21 +1,22 @@
 """Executes one batch of commands in one commit, and decides what follows a failure.
 
-Always true: each command gets one answer. If the answer is a success, its changes are on the
-disk. Retries are limited in number and time, with randomized pauses, so that processes that
-failed together do not retry together.
+Always true: each command gets one answer. If the answer is a success, the changes of the command
+are on the disk. Retries are limited in number and time, with randomized pauses, so that processes
+that failed together do not retry together.
 
-What is retried (:mod:`innkeeper.engine.retry` has the numbers):
+What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries):
 
 - After a conflict with another transaction, or a connection lost before the commit was sent,
   nothing was written. The whole batch is retried on another connection.
 - A batch that timed out waiting for other writers is refused. Each command, retried alone, would
   wait just as long.
-- After any other failure, one of the commands is at fault. They are executed one by one, until
-  the database is unreachable or a command times out waiting.
-- If the connection was lost after the commit was sent, boots are looked up by their servers' ids,
-  in the transaction that would repeat them. As a write transaction, it first waits until the lost
-  one has ended. Clients of other writes are told that the outcome is unknown. A retry of a
-  committed write could be refused, and its client would conclude that the write had failed.
+- After any other failure, one of the commands is at fault. So all commands are executed one by one,
+  until the database is unreachable or a command times out waiting for other writers.
+- If the connection was lost after the commit was sent, boots are looked up by the ids of their
+  servers, in the transaction that would repeat the boots. This is a write transaction, so it first
+  waits until the lost transaction has ended. All other writes are not retried, and their clients
+  are told that the outcome is unknown. A retry of a committed write could be refused, and the
+  client would conclude that the write had failed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
-"""Errors that no command causes. The rest of the batch gets the same error."""
+"""Errors that no command causes. The remaining commands of the batch get the same error."""
 
 
 class Executor(Protocol):
@@ -61,7 +62,7 @@ class Executor(Protocol):
         """Prepare for a new transaction."""
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
-        """Choose hosts for all requests and write them; an outcome may be a refusal."""
+        """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """Return a request's outcome if an earlier commit has written it, or else ``None``."""
@@ -76,7 +77,7 @@ class Executor(Protocol):
         """Bring the host table up to date with what ``tx`` sees."""
 
     def forget(self) -> None:
-        """Undo the changes to the host table of a transaction that was rolled back."""
+        """Undo the changes that a rolled-back transaction made to the host table."""
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class PendingCommand:
 
 
 def no_more(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
-    """Add no commands to a batch."""
+    """Return no commands, so that no command joins the batch."""
     del batch
     return ()
 
@@ -107,8 +108,8 @@ def carry_out(
 ) -> list[object]:
     """Execute a batch in one commit; returns each command's answer, which may be an exception.
 
-    ``late`` returns commands that arrived while the batch waited for its turn to write. They join
-    the batch: otherwise they would wait until every other process has had its turn.
+    ``late`` returns commands that arrived while the batch waited for its turn to write. These
+    commands join the batch. Otherwise, they would wait until every other process has had its turn.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
@@ -159,7 +160,7 @@ def _one_by_one(
         (answer,) = carry_out(store, executor, [each])
         answers.append(answer)
         if isinstance(answer, OF_ALL):
-            # The others would each wait as long, one after the other, for the same error.
+            # Each of the others would wait just as long, and get the same error.
             return answers + [answer] * (len(batch) - len(answers))
     return answers
 
@@ -176,7 +177,7 @@ def _after_doubt(
 
 
 def _retried(each: PendingCommand) -> PendingCommand | None:
-    """Return the command to retry after a doubtful commit, or ``None`` if that is not safe."""
+    """Return the command to retry after a doubtful commit, or ``None`` if a retry is not safe."""
     if isinstance(each.command, Explain):
         return each
     if isinstance(each.command, Boot) and each.look_ups < LOOK_UPS_MAX:
@@ -250,7 +251,10 @@ def _boot(
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:
-    """Run each shared work once, for the items of all its commands, without savepoints."""
+    """Group the commands by their ``work``. Run each ``work`` once, for all items of its group.
+
+    No savepoints are used.
+    """
     alike: dict[Together[object], tuple[list[int], list[object]]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, WriteTogether):

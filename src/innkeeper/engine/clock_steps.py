@@ -3,8 +3,8 @@
 Time that the wall clock skipped must not count towards a deadline. If a machine slept for an
 hour, or its clock was set forward by an hour, nothing has waited for an hour.
 
-May be false: that the recorded time of a step is exact. It is the time of the next call of
-:meth:`ClockSteps.forward_s`.
+May be false: that the recorded time of a step is exact. The recorded time is that of the next call
+of :meth:`ClockSteps.forward_s`.
 """
 
 from __future__ import annotations

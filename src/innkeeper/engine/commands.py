@@ -24,8 +24,8 @@ Work = Callable[[Tx], T]
 """Reads or writes in the given transaction. It may run more than once, because a failed attempt is
 rolled back and retried."""
 Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
-"""Writes many items in one transaction; returns a refusal or ``None`` for each. It must write
-nothing of a refused item. If it raises, the transaction is rolled back."""
+"""Writes many items in one transaction; returns a refusal or ``None`` for each item. For a refused
+item, it must write nothing. If it raises, the transaction is rolled back."""
 Deciding = Callable[[Tx, DecisionContext], T]
 """Work that chooses a host. It must leave the host table unchanged, and write its own claims."""
 
@@ -37,7 +37,7 @@ class Command(Generic[T_co]):
 
     @property
     def lines(self) -> int:
-        """The approximate number of rows that the command writes; it limits the batch's size."""
+        """The approximate number of rows that the command writes, which limits the batch's size."""
         return 1
 
 
@@ -51,7 +51,7 @@ class Write(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WriteTogether(Command[None], Generic[T]):
-    """Run ``work`` once, for the items of all commands of the batch with the same work."""
+    """Run ``work`` once, for the items of all commands of the batch that share ``work``."""
 
     work: Together[T]
     item: T
@@ -60,13 +60,13 @@ class WriteTogether(Command[None], Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Boot(Command[Booted]):
-    """Choose hosts for a boot request and claim them, together with the batch's other boots."""
+    """Choose hosts for a boot request and claim them, along with the other boots of the batch."""
 
     request: BootRequest
 
     @property
     def lines(self) -> int:
-        """One row per server."""
+        """The maximum number of servers, because a boot writes about one row for each server."""
         return self.request.count_max
 
 
@@ -80,6 +80,6 @@ class Decide(Command[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Command[Explained]):
-    """Choose hosts like :class:`Boot`, claim nothing, and return an explanation."""
+    """Choose hosts like :class:`Boot`, but claim nothing, and return an explanation."""
 
     question: Question

@@ -1,4 +1,4 @@
-"""A database for commands: one transaction at a time, without the threads of a service.
+"""A database for the program's commands: one transaction at a time, without a service's threads.
 
 Always true: when ``write`` returns, its changes are on the disk.
 """

@@ -6,13 +6,14 @@ engine does not know its callers or their APIs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.ids import IdSource
+from innkeeper.engine import lease_webhook
 from innkeeper.engine.commands import (
     Boot,
     Decide,
@@ -59,6 +60,7 @@ class Engine:
         self._orders = OrderWatch(store, self.wakeups)
         self._is_started = False
         store.listen(self.wakeups.wake)
+        store.listen(lease_webhook.listener(lease_webhook.LOG))
 
     def load(self) -> None:
         """Load the host table. The call can be repeated if the database was unreachable."""
@@ -68,7 +70,8 @@ class Engine:
     def start(self, *, watches_orders: bool) -> None:
         """Start the threads; the host table must be loaded.
 
-        With ``watches_orders``, commits of other processes also wake the agents that wait here.
+        With ``watches_orders``, commits of other processes also wake the agents that wait for
+        orders here.
         """
         self._is_started = True
         self.writer.start()
@@ -93,30 +96,35 @@ class Engine:
         await self._readers.run(ping)
 
     async def write(self, work: Work[T], lines: int = 1) -> T:
-        """Run ``work`` in the next group commit. Raises its refusal.
+        """Run ``work`` in the next group commit. Raises the refusal of ``work``.
 
-        ``lines`` is the approximate number of rows that it writes; it limits the batch's size.
+        ``lines`` is the approximate number of rows that ``work`` writes. This number limits the
+        batch's size.
         """
         return await self.writer.submit(Write(work, lines))
 
     async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
-        """Run ``work`` in the next group commit, once for the items of all its commands."""
+        """Run ``work`` in the next group commit, once for the items of all calls that share it."""
         await self.writer.submit(WriteTogether(work, item, lines))
 
     async def boot(self, request: BootRequest) -> Booted:
         """Choose hosts for a boot request and claim them, in one batch with other boots."""
         return await self.writer.submit(Boot(request))
 
-    async def decide(self, work: Deciding[T], now: datetime) -> T:
-        """Like :meth:`write`, with a decision context.
+    async def boot_each(self, requests: Sequence[BootRequest]) -> list[Booted | BaseException]:
+        """Boot many requests like :meth:`boot`. Each answer may be an exception."""
+        return await self.writer.submit_all([Boot(each) for each in requests])
 
-        ``work`` gets the host table as its transaction sees it. It must leave the table
-        unchanged, and write its claims itself.
+    async def decide(self, work: Deciding[T], now: datetime) -> T:
+        """Run ``work`` like :meth:`write`, but also pass a decision context to it.
+
+        The context has the host table as the transaction of ``work`` sees it. ``work`` must leave
+        the table unchanged, and write its claims itself.
         """
         return await self.writer.submit(Decide(work, now))
 
     async def explain(self, question: Question) -> Explained:
-        """Choose hosts like :meth:`boot`, claim nothing, and return an explanation."""
+        """Choose hosts like :meth:`boot`, but claim nothing, and return an explanation."""
         return await self.writer.submit(Explain(question))
 
     async def find(

@@ -1,11 +1,13 @@
 """The service's metrics, served in Prometheus' format at ``/metrics``.
 
-Always true: with several workers, each worker reports the same counters: sums over all workers,
-including those that have ended.
+Always true: if there are several workers, each worker reports the same counters. A counter is the
+sum over all workers, including the workers that have ended.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -19,7 +21,7 @@ so the variable must be set before the process starts."""
 
 BATCH = Histogram(
     "innkeeper_commit_steps",
-    "Steps that were committed together.",
+    "Commands in one group commit.",
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
 )
 COMMIT = Histogram(
@@ -31,19 +33,19 @@ BOOTS = Counter("innkeeper_boots_total", "Boot requests, by outcome.", ("outcome
 
 REFUSALS = Counter(
     "innkeeper_no_valid_host_total",
-    "Boot requests without a valid host, by the filter that removed the last of the hosts.",
+    "Boot requests without a valid host, by the filter that removed the last hosts.",
     ("filter",),
 )
 
 TURNS = Counter(
     "innkeeper_periodic_turns_total",
-    "Turns at periodic tasks that this process took, by task.",
+    "Periodic tasks that this process has run, by task.",
     ("task",),
 )
 
 TURN = Histogram(
     "innkeeper_turn_seconds",
-    "Time that a process waited for its turn to write, behind other processes.",
+    "Time that a process waited for other processes before it could write.",
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
 )
 FAILURES = Counter(
@@ -52,17 +54,19 @@ FAILURES = Counter(
     ("why",),
 )
 WAITING = Gauge(
-    "innkeeper_waiting_steps", "Steps that wait for the writer thread.", multiprocess_mode="livesum"
+    "innkeeper_waiting_steps",
+    "Commands that wait for the writer thread.",
+    multiprocess_mode="livesum",
 )
 CONNECTIONS = Gauge(
     "innkeeper_connections",
-    "Connections to the database: the maximum, and those in use.",
+    "Connections to the database: the maximum number, and the number in use.",
     ("pool", "what"),
     multiprocess_mode="livesum",
 )
 FOLLOWED = Gauge(
     "innkeeper_followed_timestamp_seconds",
-    "When a process last brought its host table up to date; the oldest of all processes.",
+    "When a process last updated its host table; the oldest such time of all processes.",
     multiprocess_mode="livemin",
 )
 DIFFERENCES = Counter(
@@ -75,13 +79,125 @@ COMPARED = Counter(
 )
 REPLACED = Counter(
     "innkeeper_workers_replaced_total",
-    "Workers started in place of one that had ended, or was killed because it hung.",
+    "Workers started to replace one that had ended, or was killed because it hung.",
     ("why",),
 )
+LEASE_EVENT_FAILURES = Counter(
+    "innkeeper_lease_event_failures_total",
+    "Unexpected errors of events of leases, by what followed.",
+    ("outcome",),
+)
+LEASE_NOTIFICATIONS = Counter(
+    "innkeeper_lease_notifications_total",
+    "Notifications posted to the webhook of leases, by outcome.",
+    ("outcome",),
+)
+ZONE_REQUESTS = Counter(
+    "innkeeper_zone_requests_total",
+    "Requests to child zones, by child and outcome.",
+    ("zone", "outcome"),
+)
+ZONE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+ZONE_SECONDS = Histogram(
+    "innkeeper_zone_request_seconds",
+    "Time of requests to child zones, by child, with the time of waiting for a connection.",
+    ("zone",),
+    buckets=ZONE_BUCKETS,
+)
+ZONE_ACTIVE = Gauge(
+    "innkeeper_zone_active",
+    "Whether a child zone answered the last polls.",
+    ("zone",),
+    multiprocess_mode="mostrecent",
+)
+ZONE_SERVERS = Gauge(
+    "innkeeper_zone_servers",
+    "Servers that this zone knows in a child zone.",
+    ("zone",),
+    multiprocess_mode="mostrecent",
+)
+ZONE_FAILURES = Gauge(
+    "innkeeper_zone_failures",
+    "Failed polls of a child zone since its last answer.",
+    ("zone",),
+    multiprocess_mode="mostrecent",
+)
+_zones: set[str] = set()
+POD_REQUESTS = Counter(
+    "innkeeper_pod_requests_total", "Requests to pods, by pod and outcome.", ("pod", "outcome")
+)
+POD_SECONDS = Histogram(
+    "innkeeper_pod_request_seconds",
+    "Time of requests to pods, by pod, with the time of waiting for a connection.",
+    ("pod",),
+    buckets=ZONE_BUCKETS,
+)
+POD_UP = Gauge(
+    "innkeeper_pod_up",
+    "Whether a pod answered the last polls.",
+    ("pod",),
+    multiprocess_mode="mostrecent",
+)
+POD_MEASUREMENT_AGE = Gauge(
+    "innkeeper_pod_measurement_age_seconds",
+    "Time since a pod was measured; -1 if it never was.",
+    ("pod",),
+    multiprocess_mode="mostrecent",
+)
+_pods: set[str] = set()
+for _outcome in ("retried", "given_up"):
+    LEASE_EVENT_FAILURES.labels(_outcome)
+for _outcome in ("accepted", "failed", "dropped"):
+    LEASE_NOTIFICATIONS.labels(_outcome)
 BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "failed"
 for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
     # Created at 0, so that rates exist from the start.
     FAILURES.labels(_why)
+
+
+def asked_zone(zone: str, status: int | None, seconds: float) -> None:
+    """Count a request to a child zone. ``status`` is ``None`` if there was no usable answer."""
+    ZONE_REQUESTS.labels(zone, _outcome_of(status)).inc()
+    ZONE_SECONDS.labels(zone).observe(seconds)
+
+
+def asked_pod(pod: str, status: int | None, seconds: float) -> None:
+    """Count a request to a pod. ``status`` is ``None`` if there was no usable answer."""
+    POD_REQUESTS.labels(pod, _outcome_of(status)).inc()
+    POD_SECONDS.labels(pod).observe(seconds)
+
+
+def _outcome_of(status: int | None) -> str:
+    if status is None:
+        return "silent"
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "failed"
+    return "refused" if status >= HTTPStatus.BAD_REQUEST else "answered"
+
+
+def pods(known: Mapping[str, tuple[bool, float | None]]) -> None:
+    """Set the gauges of pods: by name, whether it is up, and the age of its measurement.
+
+    A pod that was removed is down, and never measured, from then on.
+    """
+    _pods.update(known)
+    for name in _pods:
+        is_up, age_s = known.get(name, (False, None))
+        POD_UP.labels(name).set(is_up)
+        POD_MEASUREMENT_AGE.labels(name).set(-1 if age_s is None else age_s)
+
+
+def zones(known: Mapping[str, tuple[bool, int, int]]) -> None:
+    """Set the gauges of child zones: by name, whether active, the servers, and the failures.
+
+    A child zone that was removed has zeros from then on.
+    """
+    _zones.update(known)
+    for name in _zones:
+        is_active, servers, failures = known.get(name, (False, 0, 0))
+        ZONE_ACTIVE.labels(name).set(is_active)
+        ZONE_SERVERS.labels(name).set(servers)
+        ZONE_FAILURES.labels(name).set(failures)
 
 
 def lost(error: Exception) -> None:
@@ -99,7 +215,7 @@ def forget(pid: int, folder: Path) -> None:
 
 
 def exposition(*, of_workers: bool = False) -> bytes:
-    """Return the metrics in Prometheus' format; with ``of_workers``, those of all workers."""
+    """Return this process's metrics, or all workers' metrics, in Prometheus' format."""
     if not of_workers:
         return generate_latest()
     registry = CollectorRegistry()

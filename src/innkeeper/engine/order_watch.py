@@ -1,10 +1,10 @@
 """Wakes agents for orders that other processes have committed.
 
 Always true: while agents wait, one query per period finds the new orders of all agents. While no
-agent waits, nothing is queried. New orders are those with a number above the last one seen.
+agent waits, nothing is queried. An order is new if its number is above the last number seen.
 
-May be false: that an agent is woken for an order that moved to it from another agent. So waiting
-agents also poll.
+May be false: that an agent is woken for an order that was first assigned to another agent. So
+waiting agents also poll.
 """
 
 from __future__ import annotations

@@ -14,23 +14,46 @@ from typing import TypeVar
 
 import structlog
 
+from innkeeper.clients.lease_checks import LeaseCheckClient
+from innkeeper.clients.webhooks import Webhook
 from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.slices import Settings
-from innkeeper.engine import metrics
+from innkeeper.engine import (
+    idle_leases,
+    lease_end_checks,
+    lease_events,
+    lease_healing,
+    lease_webhook,
+    metrics,
+    preemption,
+)
 from innkeeper.engine.clock_steps import ClockSteps
 from innkeeper.engine.commands import Decide, Work, Write
+from innkeeper.engine.idle_leases import IdleLeases
+from innkeeper.engine.lease_end_checks import LeaseEndChecks
+from innkeeper.engine.lease_events import LeaseEvents
+from innkeeper.engine.lease_healing import LeaseHealing
+from innkeeper.engine.lease_webhook import LeaseWebhook
+from innkeeper.engine.pods import clouds
+from innkeeper.engine.pods.clouds import PodUpkeep
+from innkeeper.engine.preemption import PreemptionTask
 from innkeeper.engine.writer import Writer
+from innkeeper.engine.zones import polling, repairing
+from innkeeper.engine.zones.upkeep import ZoneUpkeep
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.compute.hosts import table_audit, work
 from innkeeper.systems.compute.servers.results import ResultSettings
-from innkeeper.systems.leases import events
+from innkeeper.systems.leases import draining
 from innkeeper.systems.leases.context import LeaseContext
+from innkeeper.systems.leases.resource_types.catalogue import BUILT_IN, ResourceTypes
 from innkeeper.systems.pclouds import pclouds, ratio_rollout, replaced, requests, sizes
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.placement import feed
+from innkeeper.systems.zones import parents, used_entries
 
 LOG = structlog.get_logger("innkeeper.service")
 T = TypeVar("T")
@@ -41,35 +64,50 @@ PROBE_PERIOD_S = 5.0
 """How soon an idle service notices that its database refuses writes, or accepts them again."""
 PROBE = "probe"
 BY_ITSELF = "upkeep"
-"""The request id in the records of a periodic task's actions."""
+"""The request id under which the actions of periodic tasks are recorded."""
 STEPS_MAX = 100
-"""The maximum number of steps for one pcloud or lease in one turn; the other tasks wait."""
+"""The maximum number of steps for one pcloud in one turn; the other tasks wait."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """With this period, a table of 35,000 hosts is compared once an hour."""
 TASK_TIMEOUT_S = 60.0
-"""How long a task waits for its commit. After that, the work is left to its next turn."""
+"""How long a task waits for its commit. After that, its work is left to the task's next turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """Work to run every ``period_s`` seconds; ``work`` returns how many things it did."""
+    """Work to run every ``period_s`` seconds; ``work`` returns how many things it did.
+
+    Tasks on one ``thread`` wait for each other.
+    """
 
     name: str
     period_s: float
     work: Callable[[], int]
+    thread: str = "worker"
 
 
 class PeriodicTasks:
     """The periodic work of one serving process."""
 
     def __init__(
-        self, settings: Settings, store: Store, writer: Writer, clock: Clock, ids: IdSource
+        self,
+        settings: Settings,
+        store: Store,
+        writer: Writer,
+        clock: Clock,
+        ids: IdSource,
+        types: ResourceTypes = BUILT_IN,
+        zones: ZoneUpkeep | None = None,
+        pods: PodUpkeep | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._writer = writer
         self._clock = clock
         self._ids = ids
+        self._types = types
+        self._zones = zones
+        self._pods = pods
         self._audited_row = 0
 
     def tasks(self) -> list[PeriodicTask]:
@@ -89,8 +127,11 @@ class PeriodicTasks:
             self._in_turn("late_orders", SWEEP_PERIOD_S, sweep),
             self._in_turn("old_changes", PRUNE_PERIOD_S, prune),
             *self._of_pclouds(),
-            self._of_each(
-                "lease_events", lambda tx: events.due(tx, self._clock()), self._carry_out
+            *self._of_leases(),
+            *self._of_zones(),
+            *self._of_pods(),
+            self._in_turn(
+                "leaving_hosts", SWEEP_PERIOD_S, lambda tx: draining.let_leave(tx, self._clock())
             ),
             PeriodicTask("measures", MEASURE_PERIOD_S, self._measure),
             PeriodicTask("probe", PROBE_PERIOD_S, self._probe),
@@ -117,7 +158,7 @@ class PeriodicTasks:
     def _of_each(
         self, name: str, due: Callable[[Tx], list[str]], act: Callable[[str], int]
     ) -> PeriodicTask:
-        """Return a task that acts on each due pcloud or lease, in separate transactions."""
+        """Return a task that acts on each due pcloud, in separate transactions."""
 
         def take_turn(tx: Tx) -> list[str]:
             is_ours = periodic.take_turn(tx, name, SWEEP_PERIOD_S, self._clock())
@@ -129,6 +170,73 @@ class PeriodicTasks:
 
         return PeriodicTask(name, SWEEP_PERIOD_S, work)
 
+    def _of_leases(self) -> list[PeriodicTask]:
+        """Return tasks on threads of their own: events must be on time, and a webhook is slow."""
+        store, writer, leasing = self._store, self._writer, self._settings.leasing
+        events = LeaseEvents(store, writer, self._clock, time.monotonic, self._lease_context)
+        tasks = [PeriodicTask(lease_events.TASK, lease_events.PERIOD_S, events.work, "leases")]
+        if leasing.lease_webhook_url is not None:
+            webhook = Webhook(
+                leasing.lease_webhook_url, leasing.lease_webhook_secret, time.monotonic
+            )
+            work = LeaseWebhook(store, writer, self._clock, time.monotonic, webhook).work
+            period_s = lease_webhook.PERIOD_S
+            tasks.append(PeriodicTask(lease_webhook.TASK, period_s, work, "webhook"))
+        idle = IdleLeases(store, writer, self._clock, self._lease_context)
+        tasks.append(PeriodicTask(idle_leases.TASK, idle_leases.PERIOD_S, idle.work))
+        preempting = PreemptionTask(store, writer, self._lease_context)
+        tasks.append(PeriodicTask(preemption.TASK, preemption.PERIOD_S, preempting.work))
+        healing = LeaseHealing(store, writer, self._clock, self._lease_context)
+        tasks.append(PeriodicTask(lease_healing.TASK, lease_healing.PERIOD_S, healing.work))
+        client = self._lease_checks()
+        if client is not None:
+            told = LeaseEndChecks(store, writer, self._clock, client, self._settings)
+            period_s = lease_end_checks.PERIOD_S
+            tasks.append(PeriodicTask(lease_end_checks.TASK, period_s, told.work, "lease-check"))
+        return tasks
+
+    def _of_zones(self) -> list[PeriodicTask]:
+        """Return tasks on threads of their own, because they wait for other zones."""
+        zones = self._zones
+        if zones is None:
+            return []
+
+        def prune(tx: Tx) -> int:
+            now = self._clock()
+            some = groups.prune_of_parents(tx, now)
+            return some + parents.prune(tx, now) + used_entries.prune(tx, now)
+
+        return [
+            PeriodicTask(polling.TASK, zones.period_s, zones.poll, "zone-polls"),
+            PeriodicTask(repairing.TASK, zones.period_s, zones.repair, "zone-repair"),
+            self._in_turn("old_zone_requests", PRUNE_PERIOD_S, prune),
+        ]
+
+    def _of_pods(self) -> list[PeriodicTask]:
+        """Return tasks on threads of their own, because they wait for pods."""
+        pods = self._pods
+        if pods is None:
+            return []
+        found = [
+            PeriodicTask(clouds.POLLS, pods.poll_period_s, pods.poll, "pod-polls"),
+            PeriodicTask(clouds.MEASURES, pods.measure_period_s, pods.measure, "pod-measures"),
+        ]
+        if pods.settle is not None:
+            period_s = clouds.SETTLE_PERIOD_S
+            found.append(PeriodicTask(clouds.SETTLES, period_s, pods.settle, "pod-settles"))
+        return found
+
+    def _lease_checks(self) -> LeaseCheckClient | None:
+        leasing = self._settings.leasing
+        if leasing.lease_check_url is None:
+            return None
+        return LeaseCheckClient(
+            leasing.lease_check_url,
+            token=leasing.lease_check_token,
+            timeout_s=leasing.lease_check_timeout_s,
+            clock=time.monotonic,
+        )
+
     def _keep_size(self, uuid: str) -> int:
 
         def keep(tx: Tx) -> int:
@@ -139,7 +247,7 @@ class PeriodicTasks:
     def _roll_out(self, uuid: str) -> int:
         """Finish a rollout of ratios whose request ended early; returns the number of steps.
 
-        If the request is still running, it shares the steps with this task.
+        If the request is still running, the request and this task share the steps.
         """
 
         def go_on(tx: Tx) -> int:
@@ -150,28 +258,15 @@ class PeriodicTasks:
             steps += 1
         return steps
 
-    def _carry_out(self, uuid: str) -> int:
-        """Run the due events of a lease, in as many steps as its servers need.
-
-        Returns the number of things done: 0 if the lease waits for an agent.
-        """
-
-        def go_on(tx: Tx) -> int:
-            context = LeaseContext(
-                self._settings.computing.service_down_time_s,
-                Initiator(BY_ITSELF),
-                self._clock(),
-                self._ids.seed(),
-            )
-            return events.carry_out(tx, uuid, context)
-
-        done = 0
-        for _ in range(STEPS_MAX):
-            more = self._write(go_on)
-            if not more:
-                break
-            done += more
-        return done
+    def _lease_context(self) -> LeaseContext:
+        return LeaseContext(
+            self._settings.computing.service_down_time_s,
+            Initiator(BY_ITSELF),
+            self._clock(),
+            self._ids.seed(),
+            self._settings.leasing,
+            types=self._types,
+        )
 
     def _context(self) -> PcloudContext:
         return PcloudContext(
@@ -183,7 +278,7 @@ class PeriodicTasks:
         )
 
     def _probe(self) -> int:
-        """Write a mark if nothing was written recently: reads do not notice a full disk."""
+        """Write a mark if nothing was written recently, because reads do not notice a full disk."""
         if time.perf_counter() - self._store.written_at_s < PROBE_PERIOD_S:
             return 0
         mark = partial(periodic.mark_done, name=PROBE, now=self._clock())
@@ -199,7 +294,7 @@ class PeriodicTasks:
         return 0
 
     def _audit_table(self) -> int:
-        """Compare the next rows of the host table with the store; count the differences."""
+        """Compare the next rows of the host table with the store, and count the differences."""
         compare = Decide(
             lambda tx, context: table_audit.compare(tx, context, self._audited_row), self._clock()
         )
@@ -227,7 +322,7 @@ class PeriodicTasks:
 
 
 def _done(act: Callable[[str], int], uuid: str, name: str) -> int:
-    """Act on one pcloud or lease. A refusal is logged, and the work stays due."""
+    """Act on one pcloud. A refusal is logged, and the work stays due."""
     try:
         return act(uuid)
     except Unavailable:

@@ -1,6 +1,6 @@
 """Reads outside the event loop, in a few threads.
 
-Always true: the number of waiting reads is limited, so that each is answered before its client
+Always true: the number of waiting reads is limited, so that each read is answered before its client
 gives up. A read that loses its connection is retried a few times, because it changes nothing.
 """
 
@@ -31,7 +31,7 @@ class ReaderThreads:
     async def run(self, work: Callable[[Tx], T]) -> T:
         """Run ``work`` in a new read-only transaction."""
         if self._waiting >= WAITING_MAX:
-            raise Unavailable("Too many requests wait already.")
+            raise Unavailable("Too many requests are waiting already. Retry later.")
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, work)

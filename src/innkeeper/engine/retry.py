@@ -1,12 +1,12 @@
-"""Every retry of the service in one table: what is retried where, how often, and what follows.
+"""The table of the service's retries: what is retried, where and how often, and what follows.
 
 Always true: if a client waits for a retry, the attempts are limited in number or in time. An
 attempt is retried only if it was rolled back, or after its outcome was looked up. Pauses are
 randomized, so that processes that failed together do not retry together.
 
-The code reads its limits from the rows. Modules on lower floors cannot import the rows, so they
-repeat the limits, and a test compares both. Clients of the service (the agent, the import of
-another Placement) have their own retries, which are not in the table.
+Modules read their limits from the rows. Modules on lower floors cannot import the rows, so they
+define the same limits again. A test compares both definitions. Clients of the service (the agent,
+the import of another Placement) have their own retries, which are not in the table.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from innkeeper.domain.slices import Settings
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
+BINDING_ATTEMPTS_MAX = 4
+"""Two writers of one project are rare, and the second one finds the binding of the first."""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up after its commit was not acknowledged."""
 JITTER_OF = 1_000
@@ -55,10 +57,10 @@ class Setting:
 class Retry:
     """One row of the table.
 
-    The modules in ``where`` retry after one of the ``errors``. ``attempts_max`` includes the
-    first attempt, so 1 means no retry. No attempt starts later than ``within_s``. ``pauses_s``
-    are the pauses before the retries; the last one repeats. ``answer`` is what the client gets
-    after the last failure; :func:`again` uses it as the message.
+    The modules in ``where`` retry after one of the ``errors``. ``attempts_max`` includes the first
+    attempt, so 1 means no retry. No attempt starts later than ``within_s``. ``pauses_s`` are the
+    pauses before the retries; the last pause is repeated. ``answer`` is what the client gets after
+    the last failure; :func:`again` uses it as the message.
     """
 
     errors: tuple[type[Exception], ...]
@@ -71,7 +73,7 @@ class Retry:
     pauses_s: tuple[float, ...] = ()
 
     def attempts(self, settings: Settings) -> int:
-        """The maximum number of attempts, for rows that limit it."""
+        """Return the maximum number of attempts. The row must limit this number."""
         most = self.attempts_max
         assert most is not None, "bounded in time, not in number"
         return int(most.of(settings)) if isinstance(most, Setting) else most
@@ -119,6 +121,23 @@ WHOLE_HOSTS = Retry(
     # attempts do not help.
     attempts_max=10,
     answer="Other requests changed the same hosts each time that this one was tried. Nothing "
+    "was changed. Repeat the request.",
+)
+BINDINGS = Retry(
+    errors=(Overtaken,),
+    happened="another writer bound the same project to a pod, or ended its binding",
+    repeated="the choice of the pod and the write, in a transaction of its own",
+    where=("engine/pods/clouds.py", "entrypoints/api/pods/bindings.py"),
+    attempts_max=BINDING_ATTEMPTS_MAX,
+    answer="Other requests kept changing the bindings of the project. Repeat the request.",
+)
+VOLUMES = Retry(
+    errors=(Overtaken,),
+    happened="another writer changed a pool between the read and the write",
+    repeated="the choice of the pool and the claim, in a transaction of its own",
+    where=("entrypoints/api/volumes/calling.py", "entrypoints/api/compute/servers/devices.py"),
+    attempts_max=10,
+    answer="Other requests changed the chosen pools each time that this one was tried. Nothing "
     "was changed. Repeat the request.",
 )
 ALL_ELSE = Retry(
@@ -174,9 +193,28 @@ NEXT_TURN = Retry(
     errors=(Refusal,),
     happened="a periodic task was refused, for any of these reasons",
     repeated="the task at its next turn, since its work is still due",
-    where=("engine/periodic.py",),
+    where=("engine/periodic.py", "engine/lease_healing.py"),
     pauses_s=(10.0,),
     answer="none; the refusal is logged",
+)
+LEASE_EVENT = Retry(
+    errors=(Exception,),
+    happened="an event of a lease failed for an unexpected reason; nothing was changed",
+    repeated="the step that failed; other leases are not affected",
+    where=("engine/lease_events.py",),
+    # This number excludes the first attempt.
+    attempts_max=Setting("lease_event_retries_max", lambda it: it.leasing.lease_event_retries_max),
+    pauses_s=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0),
+    answer="none; the lease is ERROR, and can be deleted",
+)
+WEBHOOK = Retry(
+    errors=(Exception,),
+    happened="the webhook did not accept a notification about a lease",
+    repeated="the post, with the same id",
+    where=("engine/lease_webhook.py", "systems/leases/notifications.py"),
+    attempts_max=20,
+    pauses_s=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 600.0),
+    answer="none; the notification is dropped, and that is logged",
 )
 
 # -- a start -----------------------------------------------------------------------------------
@@ -223,12 +261,16 @@ TABLE = (
     ALLOCATIONS,
     RESHAPE,
     WHOLE_HOSTS,
+    BINDINGS,
+    VOLUMES,
     ALL_ELSE,
     PASSING,
     WAITED,
     ONE_BY_ONE,
     DOUBT,
     NEXT_TURN,
+    LEASE_EVENT,
+    WEBHOOK,
     START,
     START_ON_FILE,
     UPGRADE,
@@ -237,11 +279,11 @@ TABLE = (
 
 
 async def again(attempt: Callable[[], Awaitable[T]], retry: Retry, attempts_max: int) -> T:
-    """Await ``attempt``, and repeat it after each of the row's errors.
+    """Await ``attempt``, and repeat it as long as it raises one of the errors of ``retry``.
 
     Each attempt must be a command of its own, which reads the store again. A failed attempt is
-    rolled back. Raises :class:`ConcurrentUpdate` with the row's answer after ``attempts_max``
-    failed attempts.
+    rolled back. Raises :class:`ConcurrentUpdate` with the answer of ``retry`` after
+    ``attempts_max`` failed attempts.
     """
     for _ in range(attempts_max):
         try:
@@ -260,7 +302,7 @@ class Repeats:
         self._pauses = iter(PASSING.pauses_s)
 
     def wait(self) -> bool:
-        """Block until the next attempt. Returns false at once if there must be none."""
+        """Block until the next attempt. Returns false at once if no further attempt is allowed."""
         pause_s = next(self._pauses, None)
         if pause_s is None or time.perf_counter() - self._begun_s > REPEAT_WITHIN_S:
             return False

@@ -22,7 +22,7 @@ from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.placement")
 WAITING_MAX = 1_000
-"""The maximum number of waiting searches. Clients would give up waiting for further answers."""
+"""The maximum number of waiting searches. The clients of further searches would give up waiting."""
 WAIT_S = 30.0
 """A search that has waited longer is refused, because its client is about to give up."""
 SEARCH_S = 10.0
@@ -69,7 +69,7 @@ class SearchThread:
         if self._is_stopping:
             raise Unavailable("The service is stopping.")
         if self._waiting >= WAITING_MAX:
-            raise Unavailable("Too many searches wait already.")
+            raise Unavailable("Too many searches are waiting already. Retry later.")
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(
@@ -88,7 +88,7 @@ class SearchThread:
     ) -> tuple[FoundCandidates, T]:
         begun_s = time.perf_counter()
         if begun_s - submitted_s > WAIT_S:
-            raise Unavailable("Too many searches were waiting before this one.")
+            raise Unavailable("The search waited too long for earlier searches. Retry later.")
         until_s = begun_s + SEARCH_S
         # The transaction ends before the search: an open one delays checkpoints of the WAL.
         with self._store.read() as tx:

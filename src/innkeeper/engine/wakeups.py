@@ -3,8 +3,8 @@
 Always true: a wake-up is not lost if it comes after a request has started to listen, but before
 it waits.
 
-May be false: that every commit sends a wake-up. This process may learn late of the commits of
-other processes, so waiting requests also poll.
+May be false: that every commit sends a wake-up. This process may notice the commits of other
+processes late, so waiting requests also poll.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Wakeups:
 
     @contextmanager
     def listen(self, topic: str, name: str) -> Iterator[asyncio.Event]:
-        """Provide an event that each wake-up for the name sets, until the block ends."""
+        """A context manager that provides an event, which each wake-up for the name sets."""
         event = asyncio.Event()
         waiter = (asyncio.get_running_loop(), event)
         key = (topic, name)
@@ -62,12 +62,12 @@ class Wakeups:
         _wake(woken)
 
     def has_listener(self, topic: str) -> bool:
-        """Whether a request listens for a name of the topic."""
+        """Return whether a request listens for any name of the topic."""
         with self._lock:
             return self._is_awaited(topic)
 
     def await_listener(self, topic: str) -> bool:
-        """Block until a request listens for a name of the topic, or the service is stopping.
+        """Block until a request listens for any name of the topic, or the service is stopping.
 
         Returns whether a request listens.
         """

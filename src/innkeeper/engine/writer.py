@@ -1,4 +1,4 @@
-"""The writer thread: it alone decides and writes, and commits waiting commands as one batch.
+"""The writer thread, which alone decides and writes. It commits waiting commands as one batch.
 
 Always true: a command is answered only after its commit. Each command succeeds or fails alone.
 Only this thread touches the host table, so no decision sees half a claim. Every accepted command
@@ -28,20 +28,20 @@ LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 BATCH_MAX = 256
-"""The maximum size of a batch. In a larger one, the first command would wait too long."""
+"""The maximum size of a batch. In a larger batch, the first command would wait too long."""
 LINES_MAX = 2_000
-"""A batch takes no more commands once they add up to about this many rows (of allocations and
+"""A batch takes no more commands once its commands write about this many rows (of allocations and
 servers). A single request can write thousands of rows."""
 GATHER_S = 0.003
 GATHER_MAX_S = 0.006
-"""After a batch of several commands, their clients are about to send the next ones. So the writer
-waits in intervals of ``GATHER_S``, for ``GATHER_MAX_S`` at most. It stops waiting once as many
-commands wait as the last batch had, or once an interval brings no new one. Each check takes the
-interpreter from the threads that submit commands, so there are only one or two."""
+"""After a batch of several commands, the clients are about to send the next commands. So the writer
+waits in intervals of ``GATHER_S``, for at most ``GATHER_MAX_S``. It stops waiting once the next
+batch is as large as the last one, or once an interval brings no new command. Each check takes the
+interpreter from the threads that submit commands, so there are only one or two checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 WAITING_MAX = 10_000
-"""The maximum number of waiting commands. Clients would give up waiting for further answers."""
+"""The maximum number of waiting commands. The clients of further commands would give up waiting."""
 
 
 class Writer:
@@ -102,9 +102,24 @@ class Writer:
         return len(self._waiting)
 
     def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
-        """Like :meth:`submit`, but block until the answer; for threads without an event loop."""
+        """Call :meth:`submit` from a thread without an event loop, and block until the answer."""
         with closing(asyncio.new_event_loop()) as loop:
             return loop.run_until_complete(asyncio.wait_for(self.submit(command), timeout_s))
+
+    def submit_all_and_wait(
+        self, commands: Sequence[Command[T]], timeout_s: float
+    ) -> list[T | BaseException]:
+        """Submit commands at once, so that they share commits, and block until all are answered.
+
+        An answer may be the exception of its command. Raises :class:`TimeoutError`.
+        """
+
+        async def submit_all() -> list[T | BaseException]:
+            answers = asyncio.gather(*map(self.submit, commands), return_exceptions=True)
+            return list(await asyncio.wait_for(answers, timeout_s))
+
+        with closing(asyncio.new_event_loop()) as loop:
+            return loop.run_until_complete(submit_all())
 
     async def submit(self, command: Command[T]) -> T:
         """Execute a command in the next group commit, and return its answer.
@@ -112,10 +127,24 @@ class Writer:
         Raises the command's refusal. Raises :class:`Unavailable` at once if too many commands
         wait, or if the service is stopping.
         """
+        # A batch mixes commands with answers of different types; this one's is a T.
+        return cast("T", await self._enter(command))
+
+    async def submit_all(self, commands: Sequence[Command[T]]) -> list[T | BaseException]:
+        """Submit commands at once, and return their answers, which may be exceptions.
+
+        Unlike with :meth:`submit`, no task is needed for each of them. Raises :class:`Unavailable`
+        as :meth:`submit` does.
+        """
+        futures = [self._enter(each) for each in commands]
+        answers = await asyncio.gather(*futures, return_exceptions=True)
+        return cast("list[T | BaseException]", answers)
+
+    def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         if len(self._waiting) >= WAITING_MAX:
-            raise Unavailable("Too many requests wait already.")
+            raise Unavailable("Too many requests are waiting already. Retry later.")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.append(PendingCommand(command, future))
         if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
@@ -123,8 +152,7 @@ class Writer:
         if self._has_ended:
             # The thread ended after the check above, and may not have seen this command.
             self._refuse(self._left())
-        # A batch mixes commands with answers of different types; this one's is a T.
-        return cast("T", await future)
+        return future
 
     def _run(self) -> None:
         batch: list[PendingCommand] = []
@@ -151,7 +179,7 @@ class Writer:
         return left
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:
-        self._answer(commands, [Unavailable("No decisions are being made.")] * len(commands))
+        self._answer(commands, [Unavailable("The writer thread has ended.")] * len(commands))
 
     def _take(self) -> list[PendingCommand]:
         """Wait for commands, and return the next batch; it is empty if the thread must end."""

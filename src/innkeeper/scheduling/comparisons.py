@@ -1,7 +1,7 @@
-"""Comparisons of capabilities, in the syntax of Nova's flavor extra specs.
+"""Parses and evaluates comparisons of capabilities, in the syntax of Nova's flavor extra specs.
 
 Numbers are compared as whole columns, and texts once per distinct value. A host that does not
-report a capability meets no comparison with it.
+report a capability fails every comparison of it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ TEXT: dict[str, Callable[[str, str], bool]] = {
 IN, ALL_IN, OR, IS = "<in>", "<all-in>", "<or>", "<is>"
 WORDS = frozenset({*NUMERIC, *TEXT, IN, ALL_IN, OR, IS})
 PLAIN = "plain"
-"""The operator of a plain value: the texts must be equal."""
+"""The operator for a value without an operator word: the texts must be equal."""
 
 
 def parse(name: str, text: str) -> Comparison:
-    """Parse the value of an extra spec. Raises :class:`Invalid` for a missing or bad operand."""
+    """Parse the value of an extra spec.
+
+    Raises :class:`Invalid` if an operand is missing, or if a numeric operator has another operand.
+    """
     words = text.split()
     if not words or words[0] not in WORDS:
         return Comparison(name, PLAIN, (text,))
@@ -65,10 +68,19 @@ def mask(column: CapabilityColumn, comparison: Comparison, rows: Rows) -> Mask:
         compared: Mask = NUMERIC[comparison.operator](numbers, number) & ~np.isnan(numbers)
         return compared
     verdicts = [_meets(value, comparison) for value in column.values]
-    # The last element is for NO_CODE, which is -1.
+    # NO_CODE is -1, so hosts without a value get the last element.
     by_code = np.array([*verdicts, False], dtype=np.bool_)
     met: Mask = by_code[column.codes[rows]]
     return met
+
+
+def meets(value: Any, comparison: Comparison) -> bool:
+    """Return whether one value meets the comparison."""
+    if comparison.operator in NUMERIC:
+        number, operand = number_of(str(value)), number_of(comparison.operands[0])
+        assert operand is not None, "parse rejects operands that are not numbers"
+        return number is not None and bool(NUMERIC[comparison.operator](number, operand))
+    return _meets(value, comparison)
 
 
 def _meets(value: Any, comparison: Comparison) -> bool:

@@ -1,4 +1,6 @@
-"""Virtual depletion: taking a server's amounts from its host and pools, and giving them back.
+"""Takes the amounts of planned servers from the host table, and gives them back.
+
+This is called virtual depletion: it changes the table in memory, not the store.
 
 Always true: :func:`give_back` is the exact inverse of :func:`take`.
 """
@@ -13,14 +15,15 @@ from innkeeper.scheduling.dice import draw
 from innkeeper.snapshot.columns import HostTable
 
 POOL_TURNS = 2**32
-"""The first turn of draws among pools. Draws among hosts have lower turns, so pools do not affect
-them."""
+"""The turn number at which draws among pools begin. Draws among hosts use lower turn numbers, so
+draws among pools do not change which hosts are drawn."""
 
 
 def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> tuple[Loan, ...]:
-    """Choose the pool with the most left for each class that a server on this host borrows.
+    """Choose a pool for each class that the host must borrow for a server.
 
-    Pools with equal amounts are equally likely. The host must have passed the filters.
+    The pool with the most free capacity is chosen. Pools with equal free capacity are equally
+    likely. The host must have passed the filters.
     """
     if not hosts.pools.row_count:
         return ()
@@ -30,7 +33,7 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
         if not hosts.borrows(name, row)[0]:
             continue
         best = hosts.pools.best(name, amount, int(hosts.membership_codes[index]))
-        # One draw per server and class.
+        # There is one draw per server and class.
         place = draw(spec.seed, POOL_TURNS + turn * len(spec.amounts) + number, len(best))
         pool = best[place]
         provider_id = ProviderId(int(hosts.pools.provider_ids[pool]))
@@ -39,7 +42,7 @@ def loans(hosts: HostTable, spec: RequestSpec, index: HostIndex, turn: int) -> t
 
 
 def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
-    """Return the amounts that a server takes from its host, not from pools."""
+    """Return the amounts that a server takes from its host. Amounts from pools are omitted."""
     if not lent:
         return spec.amounts
     names = {each.class_name for each in lent}
@@ -47,7 +50,7 @@ def own(spec: RequestSpec, lent: Sequence[Loan]) -> Mapping[str, int]:
 
 
 def take(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
-    """Deplete the host and the pools of an entry, and count the server."""
+    """Take an entry's amounts from its host and pools, and count its server on the host."""
     hosts.take(entry.index, own(spec, entry.loans))
     for each in entry.loans:
         hosts.pools.take(each.index, {each.class_name: each.amount})
@@ -63,9 +66,10 @@ def give_back(hosts: HostTable, spec: RequestSpec, entry: Entry) -> None:
 
 
 class Aside:
-    """Context manager that gives entries back to the table, and takes them again at the end.
+    """A context manager that undoes the picks of entries in the table, only during the block.
 
-    Afterwards, their rows count as edited, because caches may have the intermediate state.
+    At the end of the block, the amounts are taken again. Both changes are recorded as edits,
+    because code in the block may fill caches from these rows.
     """
 
     def __init__(self, hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> None:
@@ -82,6 +86,6 @@ class Aside:
 
 
 def undo(hosts: HostTable, spec: RequestSpec, plan: BuildPlan) -> None:
-    """Give back everything that a plan took."""
+    """Give all amounts of a plan back to the table."""
     for entry in plan.entries:
         give_back(hosts, spec, entry)

@@ -1,10 +1,13 @@
-"""Reproducible random choices: functions of a seed and a turn.
+"""Makes reproducible random choices: each is a function of a seed and a turn number.
 
-A choice among equals needs one well-mixed number. Setting up a random generator would take a
-considerable part of a decision's time.
+A choice among equal hosts needs one well-mixed number. Setting up a random generator for it would
+take a considerable part of a decision's time.
 """
 
 from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
 
 _MASK = 2**64 - 1
 # Constants of the published SplitMix64 generator: an odd step (the golden ratio in 64 bits)
@@ -15,7 +18,7 @@ _SECOND = 0x94D049BB133111EB
 
 
 def draw(seed: int, turn: int, faces: int) -> int:
-    """Return a number from 0 to ``faces`` - 1, the same for the same seed and turn."""
+    """Return a random integer from 0 to ``faces`` - 1. Equal arguments give equal results."""
     assert faces >= 1
     mixed = (seed + (turn + 1) * _STEP) & _MASK
     mixed = ((mixed ^ (mixed >> 30)) * _FIRST) & _MASK
@@ -24,15 +27,26 @@ def draw(seed: int, turn: int, faces: int) -> int:
 
 
 class Shuffler:
-    """Shuffles lists; one seed determines the results of all calls."""
+    """Shuffles lists reproducibly: the seed determines the results of all calls."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._turn = 0
 
     def __call__(self, items: list[int]) -> None:
-        """Shuffle ``items`` in place (Fisher and Yates)."""
+        """Shuffle ``items`` in place (Fisher-Yates shuffle)."""
         for last in range(len(items) - 1, 0, -1):
             at = draw(self._seed, self._turn, last + 1)
             self._turn += 1
             items[at], items[last] = items[last], items[at]
+
+
+def ranks(seed: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return a well-mixed number for each of ``count`` rows, the same for the same seed.
+
+    Sorting rows by them is a shuffle.
+    """
+    mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STEP) + np.uint64(seed & _MASK)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_FIRST)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_SECOND)
+    return mixed ^ (mixed >> np.uint64(31))

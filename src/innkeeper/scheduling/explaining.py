@@ -1,7 +1,7 @@
-"""Explanations of decisions, computed on request only.
+"""Explains scheduling decisions. Explanations are computed on request only.
 
-Always true: the table is unchanged afterwards. The explanation is a function of table, spec, seed
-and plan.
+Always true: the host table is unchanged afterwards. An explanation is a function of table, spec,
+seed and plan.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from innkeeper.scheduling.schedulers.scheduler import Scheduler
 from innkeeper.snapshot.columns import HostTable
 
 BEST_SHOWN = 10
-"""The most candidates that an explanation lists."""
+"""The maximum number of candidates in an explanation."""
 NEAREST_SHOWN = 5
-"""The most near misses that an explanation lists."""
+"""The maximum number of near misses in an explanation."""
 
 
 def deciders(scheduler: Scheduler, subset_size: int, seed: int) -> Deciders:
-    """Return the driver with the filters and weighers that it actually uses."""
+    """Describe what made a decision: the driver, its filters and weighers, and the seed."""
     pipeline = scheduler.pipeline
     return Deciders(
         scheduler.NAME,
@@ -48,9 +48,9 @@ def explain(
     deciders: Deciders,
     host: HostIndex | None = None,
 ) -> Explanation:
-    """Explain a plan whose amounts were given back to the table.
+    """Explain a plan. The plan's amounts must have been given back to the table.
 
-    ``host`` is the row of one more host to explain.
+    If ``host`` is a row, the explanation also has the verdict of every filter on this host.
     """
     found = refusals.look(pipeline.filters, hosts, spec)
     weights = _weights(pipeline, hosts, spec, found)
@@ -72,7 +72,7 @@ def explain(
 
 
 def refused(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan) -> Refused:
-    """Explain why the first unplaced server has no host.
+    """Explain why there is no host for the first server that the plan does not place.
 
     The plan's amounts must have been given back to the table.
     """
@@ -98,7 +98,7 @@ def _refused(
 def before(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[Refused, tuple[Ranked, ...]]:
-    """Return the rejected hosts and the best hosts as they were before a plan took its amounts."""
+    """Return the rejections and the best hosts, from before the plan took its amounts."""
     with depletion.Aside(hosts, spec, plan.entries):
         found = refusals.look(pipeline.filters, hosts, spec)
         weights = _weights(pipeline, hosts, spec, found)
@@ -106,7 +106,7 @@ def before(
 
 
 def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Refusals) -> Weights:
-    """Return the weights of all hosts, -inf for rejected ones."""
+    """Return the weight of each host; -inf if a filter rejects the host."""
     given = weigh(pipeline.weighers, hosts, spec, ALL_ROWS)
     if given is None:
         given = np.zeros(hosts.host_count)
@@ -116,7 +116,7 @@ def _weights(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, found: Ref
 def best(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, weights: Weights, most: int
 ) -> tuple[Ranked, ...]:
-    """Return the hosts of greatest weight, with the weight by weigher. Ties are in row order."""
+    """Return up to ``most`` hosts, the greatest weight first. Ties are in the order of rows."""
     size = min(most, int(np.count_nonzero(weights > -np.inf)))
     if size < 1:
         return ()
@@ -147,7 +147,10 @@ def _answer(
 def _replayed(
     pipeline: Pipeline, hosts: HostTable, spec: RequestSpec, plan: BuildPlan
 ) -> tuple[tuple[Chosen, ...], Refused | None]:
-    """Return a plan's entries with weights, and why the first unplaced server has no host."""
+    """Return a plan's entries with weights, and why the first unplaced server has no host.
+
+    The second value is None if the plan places all servers or none.
+    """
     chosen: list[Chosen] = []
     current = spec
     with ExitStack() as undoing:
@@ -171,7 +174,7 @@ def _replayed(
 
 
 def _with_member(spec: RequestSpec, host: str) -> RequestSpec:
-    """Return the request for the next server, with one more member in its group."""
+    """Return the request for the next server: its group has one more member, on ``host``."""
     group = spec.group
     if group is None:
         return spec

@@ -1,7 +1,7 @@
-"""Explanations as JSON values.
+"""Converts explanations to JSON values.
 
-Always true: with ``are_hosts_named`` the result contains names and numbers of hosts. Without it,
-the result contains no names, and no numbers either if any host is dedicated.
+Always true: with ``are_hosts_named``, the result contains names and numbers of hosts. Without it,
+the result contains no names of hosts, and no numbers of hosts if any host is dedicated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from innkeeper.scheduling.filters import dedication
 
 COUNTS = ("hosts", "candidates")
 TALLY_COUNTS = ("removed", "refused", "alone")
-"""Keys with numbers of hosts, in an explanation and in a tally."""
+"""Keys whose values are numbers of hosts; ``COUNTS`` are keys of explanations."""
 
 
 def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
@@ -55,8 +55,9 @@ def explanation(value: Explanation, *, are_hosts_named: bool) -> dict[str, Any]:
 def uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Remove all numbers of hosts from an explanation, because some hosts are dedicated.
 
-    One number would reveal the others, since each filter counts what the previous filters left.
-    Only the first dedicated host stays among the nearest, so that nobody can count them.
+    One number would reveal the others, since each filter counts only hosts that the previous
+    filters left. Only the first dedicated host stays in ``nearest``, so that a reader cannot count
+    the dedicated hosts.
     """
     then = plain.get("then")
     shown = {**plain, **_refused_uncounted(plain), **dict.fromkeys(COUNTS)}
@@ -84,12 +85,12 @@ def _refused_uncounted(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unread_hints(unread: Mapping[str, str]) -> list[dict[str, str]]:
-    """List the unread hints, each with the reason."""
+    """Convert the hints that were not read, each with the reason why it was not read."""
     return [{"hint": name, "reason": reason} for name, reason in unread.items()]
 
 
 def deciders(value: Deciders) -> dict[str, Any]:
-    """Return the configuration and seed of a decision."""
+    """Convert the configuration and seed of a decision."""
     return {
         "driver": value.driver,
         "filters": list(value.filters),
@@ -100,7 +101,7 @@ def deciders(value: Deciders) -> dict[str, Any]:
 
 
 def refused(value: Refused, *, are_hosts_named: bool, is_counted: bool) -> dict[str, Any]:
-    """Explain why no host was found for a server."""
+    """Convert the reasons why no host was found for a server."""
     return {
         "removed": tallies(value.tallies, is_counted=is_counted),
         "nearest": near_misses(value.nearest, are_hosts_named=are_hosts_named),
@@ -123,7 +124,7 @@ def tallies(values: Iterable[Tally], *, is_counted: bool) -> list[dict[str, Any]
 
 
 def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """Convert near misses to JSON values."""
+    """Convert near misses; with ``are_hosts_named``, they contain names of hosts."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),
@@ -135,7 +136,7 @@ def near_misses(values: Iterable[NearMiss], *, are_hosts_named: bool) -> list[di
 
 
 def ranked(values: Iterable[Ranked], *, are_hosts_named: bool) -> list[dict[str, Any]]:
-    """Convert ranked hosts, with their weights in total and by weigher."""
+    """Convert ranked hosts, with their weights: the total, and the parts by weigher."""
     return [
         {
             **({"host": each.host} if are_hosts_named else {}),

@@ -1,11 +1,12 @@
-"""The query language of the JSON filter: parsed once, evaluated on columns.
+"""Parses queries of the JSON filter, and evaluates them on columns of the host table.
 
-A query is ``[operator, argument, ...]``. Comparisons take values and variables (``"$name"``),
-``and``, ``or`` and ``not`` take queries. An empty query is true for all hosts.
+A query is ``[operator, argument, ...]``. The arguments of comparisons are values and variables
+(``"$name"``). The arguments of ``and``, ``or`` and ``not`` are queries. An empty query is true for
+all hosts.
 
 Always true: evaluation uses three-valued logic. A comparison with an unknown value is neither true
-nor false, and a host passes only if the query is true for any value of the unknowns. A parsed
-query is its JSON form with tuples for lists, so parsing it again does not change it.
+nor false. A host passes only if the query is true whatever the unknown values are. A parsed query
+is the JSON value with tuples instead of lists. So parsing a parsed query again does not change it.
 """
 
 from __future__ import annotations
@@ -27,47 +28,60 @@ from innkeeper.snapshot.amounts import Mask
 LENGTH_MAX = 16_384
 DEPTH_MAX = 16
 PARTS_MAX = 200
-"""The most operators, values and variables in one query. Each may read a whole column."""
+"""The limit of operators, values and variables in one query. Each may read a whole column."""
 WHOLE_MAX = 2**53
-"""The largest integer in a query. Columns are doubles, which are exact for integers up to it."""
+"""The largest integer in a query. Columns contain doubles, which are exact up to this integer."""
 
 AND, OR, NOT, IN = "and", "or", "not", "in"
 LOGICAL = frozenset({AND, OR, NOT})
 SIGIL = "$"
 
 Lookup = Callable[[str], Operand | None]
-"""Returns the values of a variable, named without the sigil; None if it is unknown."""
+"""A function that returns the values of a variable, given its name without ``$``. It returns None
+for an unknown variable."""
+
+
+class InvalidQuery(Invalid):
+    """The query is malformed. ``why`` is the reason, as a part of a sentence."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The query for hosts cannot be used: {why}.")
+        self.why = why
 
 
 def parse(text: str) -> Expression:
-    """Parse a query from JSON text, or raise :class:`Invalid`."""
+    """Parse a query from JSON text, or raise :class:`InvalidQuery`."""
+    return _read(load(text))
+
+
+def load(text: str) -> Any:
+    """Read JSON text of a bounded length, or raise :class:`InvalidQuery`."""
     if len(text) > LENGTH_MAX:
         _refuse(f"it is longer than {LENGTH_MAX} characters")
     try:
-        given = json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        _refuse("it is not JSON")
-    return _read(given)
+        _refuse("it is not valid JSON")
 
 
 def read(given: Any) -> Expression:
     """Parse a query from JSON values, with lists or tuples."""
     query = _read(given)
-    # Only texts are counted: the written length of numbers is unknown here.
+    # Only strings are counted: how many characters the numbers had in the text is unknown here.
     if sum(len(each) for each in _walk(query) if isinstance(each, str)) > LENGTH_MAX:
-        _refuse(f"its texts are longer than {LENGTH_MAX} characters together")
+        _refuse(f"its strings have more than {LENGTH_MAX} characters in total")
     return query
 
 
 def _read(given: Any) -> Expression:
     query = _query(given, 1)
-    if sum(1 for _ in _walk(query)) > PARTS_MAX:
-        _refuse(f"it has more than {PARTS_MAX} parts")
+    if size(query) > PARTS_MAX:
+        _refuse(f"it has more than {PARTS_MAX} operators, values and variables")
     return query
 
 
 def _refuse(why: str) -> NoReturn:
-    raise Invalid(f"The query for hosts cannot be used: {why}.")
+    raise InvalidQuery(why)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -76,7 +90,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _query(given: Any, depth: int) -> Expression:
     if depth > DEPTH_MAX:
-        _refuse(f"it is nested deeper than {DEPTH_MAX}")
+        _refuse(f"it is nested deeper than {DEPTH_MAX} levels")
     if given == {} or (isinstance(given, list | tuple) and not given):
         return ()
     if not isinstance(given, list | tuple):
@@ -85,7 +99,7 @@ def _query(given: Any, depth: int) -> Expression:
     if not isinstance(operator, str):
         _refuse("a query is a list that begins with an operator")
     if operator not in (LOGICAL | COMPARED.keys() | {IN}):
-        _refuse(f"there is no operator {operator!a:.40}")
+        _refuse(f"{operator!a:.40} is not an operator")
     if operator in LOGICAL:
         _demand_count(operator, len(arguments), 1, 1 if operator == NOT else None)
         return (operator, *(_condition(each, depth) for each in arguments))
@@ -100,7 +114,7 @@ def _demand_count(operator: str, count: int, least: int, most: int | None) -> No
 
 
 def _condition(given: Any, depth: int) -> Any:
-    if isinstance(given, bool) or _is_variable(given):
+    if isinstance(given, bool) or is_variable(given):
         return given
     return _query(given, depth + 1)
 
@@ -108,20 +122,21 @@ def _condition(given: Any, depth: int) -> Any:
 def _value(given: Any) -> Any:
     if isinstance(given, bool | str):
         if given == SIGIL:
-            _refuse("a variable has no name")
+            _refuse("a variable needs a name after the '$'")
         return given
     if not isinstance(given, int | float):
-        _refuse("an operand is a number, a text, true, false or a variable")
+        _refuse("an operand must be a number, a string, true, false or a variable")
     try:
         is_finite = math.isfinite(given)
     except OverflowError:
         is_finite = False
     if not is_finite or (isinstance(given, int) and abs(given) > WHOLE_MAX):
-        _refuse("a number is too large")
+        _refuse(f"a number is too large; integers may be up to {WHOLE_MAX}")
     return given
 
 
-def _is_variable(given: Any) -> bool:
+def is_variable(given: Any) -> bool:
+    """Return whether an operand is a variable."""
     return isinstance(given, str) and len(given) > 1 and given.startswith(SIGIL)
 
 
@@ -132,13 +147,18 @@ def _walk(part: Any) -> Iterator[Any]:
             yield from _walk(each)
 
 
+def size(query: Expression) -> int:
+    """Return the number of a query's operators, values and variables."""
+    return sum(1 for _ in _walk(query))
+
+
 def variables(query: Expression) -> list[str]:
     """Return the names of a query's variables, sorted and without duplicates."""
-    return sorted({each.removeprefix(SIGIL) for each in _walk(query) if _is_variable(each)})
+    return sorted({each.removeprefix(SIGIL) for each in _walk(query) if is_variable(each)})
 
 
 def mask(query: Expression, lookup: Lookup, rows: int) -> Mask:
-    """Return True where the query holds whatever the unknown values are, for ``rows`` rows."""
+    """Return a mask of ``rows`` elements: True where the query is true whatever is unknown."""
     holds, _ = _truth(query, lookup)
     return np.broadcast_to(holds, (rows,)).copy()
 
@@ -153,7 +173,7 @@ def _truth(part: Any, lookup: Lookup) -> Truth:
     operator, *arguments = part
     if operator in LOGICAL:
         truths = [_truth(each, lookup) for each in arguments]
-        # "and" and "or" with one argument are that argument.
+        # "and" and "or" with one argument have the truth of this argument.
         return truths[0][::-1] if operator == NOT else reduce(_JOINED[operator], truths)
     return _compared(operator, [_operand(each, lookup) for each in arguments])
 
@@ -166,7 +186,7 @@ def _compared(operator: str, operands: list[Operand | None]) -> Truth:
 
 
 def _operand(part: Any, lookup: Lookup) -> Operand | None:
-    return lookup(part.removeprefix(SIGIL)) if _is_variable(part) else literal(part)
+    return lookup(part.removeprefix(SIGIL)) if is_variable(part) else literal(part)
 
 
 def _both(one: Truth, other: Truth) -> Truth:

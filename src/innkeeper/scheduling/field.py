@@ -1,11 +1,14 @@
-"""The weights of all hosts for one request: cached parts by shape, and per-request parts.
+"""Computes the weights of hosts for one request, and updates them after each pick.
 
-If a filter leaves few rows, such as the hosts of a named pcloud, the field contains these rows
-only, which makes the per-request parts cheap.
+The weights combine two kinds of results: those that :mod:`innkeeper.scheduling.memory` caches, and
+those of filters and weighers that are evaluated per request. If a filter leaves few rows, such as
+the hosts of a named pcloud, the field contains only these rows. Then the evaluation per request is
+cheap.
 
 Always true: :attr:`Field.weights` match the present table after every pick that was reported to
-:meth:`Field.took`. Removed hosts have the weight ``GONE``. Places are in the order of rows, so a
-draw among equals has the same result in a small field.
+:meth:`Field.took`. Hosts that a filter removed have the weight ``GONE``. A *place* is an index into
+the weights. Places are in the order of rows. So a draw among equal hosts has the same result in a
+small field as in a field with all rows.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class Field:
-    """The weights of hosts for one request, kept up to date from pick to pick."""
+    """The weights of hosts for one request, updated after each pick."""
 
     def __init__(self, memories: Memories, hosts: HostTable, spec: RequestSpec) -> None:
         pipeline = memories.pipeline
@@ -42,18 +45,18 @@ class Field:
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
         self.rows: Rows = ALL_ROWS
-        """The rows of :attr:`weights`."""
+        """The rows of the table that :attr:`weights` contains."""
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
         self._allowed: Mask | None = None
-        """The combined mask of those per-request filters whose results do not change with picks."""
+        """The combined mask of the per-request filters whose results do not change after a pick."""
         self._moving: list[Filter] = []
         allowed = self._apply_rare(pipeline)
         self._weighers = active(pipeline.rare_weighers, hosts, spec)
         self.weights: Weights = self._weights(allowed)
 
     def _apply_rare(self, pipeline: Pipeline) -> Mask | None:
-        """Apply all per-request filters, and count the hosts that each removes."""
+        """Apply all per-request filters. Return their combined mask; None if no filter applies."""
         left: Mask | None = None
         allowed: Mask | None = None
         has_group = self.spec.group is not None
@@ -66,8 +69,8 @@ class Field:
                     self._count(each, left)
                 continue
             mask = each.mask(self._hosts, self.spec, self.rows)
-            # A filter that does not apply at first will not apply later, unless it reads a
-            # group that gets its first member.
+            # A filter that does not apply now will not apply after a pick either. The exception
+            # is a filter that reads the group: it may apply after the first member.
             if is_moving and (mask is not None or (has_group and reads_group)):
                 self._moving.append(each)
             if mask is None:
@@ -81,18 +84,18 @@ class Field:
         return allowed
 
     def _count(self, each: Filter, left: Mask) -> None:
-        """Record how many hosts a filter removed, given those that are left."""
+        """Record how many hosts a filter removed; ``left`` is the mask of the remaining hosts."""
         after = int(np.count_nonzero(left))
         if after < self.candidates:
             self.taken.append((each, self.candidates - after))
         self.candidates = after
 
     def row(self, place: int) -> HostIndex:
-        """Return the row at a place of the weights."""
+        """Return the row of the table at a place of the weights."""
         return HostIndex(place if isinstance(self.rows, slice) else int(self.rows[place]))
 
     def took(self, index: HostIndex, host: str) -> None:
-        """Update the weights after a pick whose amounts were already taken from the table."""
+        """Update the weights after a pick, whose amounts must already be taken from the table."""
         group = self.spec.group
         if group is not None:
             members = {**group.members, host: group.members.get(host, 0) + 1}

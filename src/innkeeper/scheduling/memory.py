@@ -1,10 +1,11 @@
-"""A cache of the results of steady filters and weighers, by the shape of the request.
+"""Caches the results of steady filters and weighers, by the shape of the request.
 
-Most requests have one of a few shapes. Their masks and weights are cached, and only rows that
-were edited are evaluated again.
+The shape consists of all values in a request that the steady filters and weighers read. Most
+requests have one of a few shapes. Only rows that were edited since the last use are evaluated
+again.
 
-Always true after :meth:`Memories.recall`: the cached weights and removing filters equal what
-the pipeline would compute now, bit for bit. ``counts`` agree with them.
+Always true after :meth:`Memories.recall`: the cached weights, and the filter that removed each
+host, equal what the pipeline would compute now, bit for bit. ``counts`` match the removed hosts.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ Ground = tuple[object, ...]
 GONE = -np.inf
 """The weight of a host that a filter removed."""
 LEFT = 255
-"""The code of hosts that no filter removed."""
+"""The code in ``removed_by`` of hosts that no filter removed."""
 SHAPES_MAX = 32
-"""The most cached shapes. Each takes a megabyte for 100,000 hosts."""
+"""The maximum number of cached shapes. Each takes a megabyte of memory for 100,000 hosts."""
 ALONE_MAX = 2
 """Up to this many edited rows are evaluated one by one. For more rows, arrays are faster."""
 
@@ -47,10 +48,11 @@ ALONE_MAX = 2
 class Memory:
     """The cached results of one shape on one table.
 
-    ``weights`` has ``GONE`` for removed hosts, and is read-only for callers. ``counts[i]`` is the
-    number of hosts that the i-th steady filter removed; the last entry is the number that is
-    left. ``weighers`` are the steady weighers that apply to the shape. ``is_whole`` is False if
-    the last update failed, perhaps in a plugin.
+    ``weights`` has ``GONE`` for removed hosts; callers must not change it. ``removed_by`` has, for
+    each row, the number of the first filter that removed the row, or ``LEFT``. ``counts[i]`` is how
+    many hosts steady filter *i* removed; the last element is how many hosts no filter removed.
+    ``weighers`` are the steady weighers that apply to the shape. ``is_whole`` is False if the last
+    update failed, perhaps in a plugin.
     """
 
     def __init__(self, pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> None:
@@ -79,7 +81,7 @@ class Memory:
         return [(each, count) for each, count in numbered if count]
 
     def renew(self, hosts: HostTable, spec: RequestSpec) -> None:
-        """Update to the present table, for a request of the same shape."""
+        """Update the results to the present table, for a request of the same shape."""
         is_other = hosts is not self._hosts or spec.rules != self._rules
         if is_other or self._ground != self._ground_now(hosts, spec):
             self._hosts = hosts
@@ -88,14 +90,14 @@ class Memory:
             self.look_again(spec)
 
     def _ground_now(self, hosts: HostTable, spec: RequestSpec) -> Ground:
-        """Return a value that changes whenever more than single rows changed."""
+        """Return a value that changes whenever all rows must be evaluated again."""
         stamps = [each.stamp(hosts, spec) for each in self._stamped]
         scales = [each.scale(hosts, spec) for each, _ in self.pipeline.steady_weighers]
         known = (len(hosts.traits), len(hosts.free), hosts.aggregates.version)
         return (hosts.epoch, hosts.pools.epoch, known, stamps, scales)
 
     def look_again(self, spec: RequestSpec) -> None:
-        """Evaluate again the rows that were edited since the last update, or whose pools were."""
+        """Update hosts that were edited since the last update, or whose pools were edited."""
         hosts = self._hosts
         rows = set(hosts.edits[self._place :])
         self._place = len(hosts.edits)
@@ -110,9 +112,10 @@ class Memory:
             self._weigh_again(at, spec)
 
     def _look_at_borrowers(self, rows: Collection[int], spec: RequestSpec) -> None:
-        """Evaluate these rows, and the hosts whose pools changed.
+        """Evaluate these rows, and all hosts that a changed pool serves.
 
-        A pool's change affects the weights of its hosts, but seldom which filters remove them.
+        A change of a pool affects the weights of the hosts that it serves. It seldom affects
+        whether a filter removes such a host.
         """
         hosts = self._hosts
         edited = set(hosts.pools.edits[self._pool_place :])
@@ -127,7 +130,7 @@ class Memory:
         self._weigh_again(affected, spec)
 
     def _able_now(self, spec: RequestSpec) -> list[bytes | None]:
-        """Return all that filters may read about pools: whether they can supply the amounts."""
+        """Return which pools can supply the amounts. Filters may read nothing else about pools."""
         able = [self._hosts.pools.able(*each) for each in spec.amounts.items()]
         return [None if each is None else each.tobytes() for each in able]
 
@@ -159,7 +162,7 @@ class Memory:
         self._filters = tuple(enumerate(pipeline.steady_filters))
         self.weighers = active(pipeline.steady_weighers, hosts, spec)
         masks = [each.mask(hosts, spec, ALL_ROWS) for _, each in self._filters]
-        # Filters that do not apply to this shape are skipped as long as the ground is the same.
+        # Filters that do not apply to this shape are skipped until all rows are evaluated again.
         pairs = zip(self._filters, masks, strict=True)
         self._filters = tuple(numbered for numbered, mask in pairs if mask is not None)
         used = [*(each for _, each in self._filters), *(each for each, *_ in self.weighers)]
@@ -205,10 +208,10 @@ class Memory:
         return self._codes(masks, rows)
 
     def _codes(self, masks: Sequence[Mask], rows: Rows) -> Codes:
-        """For each row, the number of the first filter that removed it, or ``LEFT``."""
+        """Return, by row, the number of the first filter that removed the row, or ``LEFT``."""
         count = self._hosts.row_count if isinstance(rows, slice) else rows.shape[0]
         codes: Codes = np.full(count, LEFT, dtype=np.uint8)
-        # In reverse order, so that the first filter overwrites the later ones.
+        # The order is reversed, so that the first filter overwrites the later ones.
         for (number, _), mask in zip(reversed(self._filters), reversed(masks), strict=True):
             assert mask.shape == codes.shape
             if not mask.all():
@@ -219,8 +222,8 @@ class Memory:
         given = add_up(self.weighers, self._hosts, spec, rows)
         if given is None:
             given = np.zeros(codes.shape[0])
-        # A copy, since cached weights are edited. A plugin's weights may be nan or infinite, which
-        # must not remove hosts.
+        # The result must be a copy, since cached weights are edited. If a plugin's weight is nan or
+        # infinite, this must not remove the host.
         return np.where(codes == LEFT, numbers(given), GONE)
 
     def _count(self) -> None:
@@ -230,13 +233,13 @@ class Memory:
 
 def _there(each: Filter, mask: Mask | None) -> Mask:
     if mask is None:
-        why = "mask returned None for some rows, and an array for all rows of the same request"
+        why = "mask returned None for some rows, but an array for all rows of the same request"
         raise PluginFailed("host filter", each.NAME, why)
     return mask
 
 
 class Memories:
-    """The memories of one pipeline. The least recently used memory is evicted first."""
+    """The memories of one pipeline by shape. The least recently used memory is evicted first."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
@@ -244,13 +247,13 @@ class Memories:
         self._hosts: HostTable | None = None
 
     def recall(self, hosts: HostTable, spec: RequestSpec) -> Memory:
-        """Return the updated memory for the shape of a request."""
+        """Return the memory for the shape of a request, updated to the present table."""
         if hosts is not self._hosts:
             # Nothing is cached for a new table, and the old one can be freed.
             self._known.clear()
             self._hosts = hosts
         shape = self.pipeline.shape(spec)
-        # Removed from the cache during the update, so that a failed update is not cached.
+        # The memory is not in the cache during its update, so that a failed update is not cached.
         memory = self._known.pop(shape, None)
         if memory is None or not memory.is_whole:
             if len(self._known) >= SHAPES_MAX:

@@ -1,7 +1,8 @@
-"""Operands of queries: one value for each row, of any type, or unknown.
+"""Compares operands of queries.
 
-Numbers are ordered among numbers, and texts among texts; booleans have no order. Values of
-different types are not equal, and their order is unknown.
+For each row, an operand has a value of any type, or no known value. Numbers are ordered among
+numbers, and texts among texts; booleans have no order. Values of different types are not equal, and
+their order is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.vocabulary import FALSE, NO_CODE, TRUE, Ranks, Vocabulary, in_one_order
 
 Truth = tuple[Mask | np.bool_, Mask | np.bool_]
-"""Masks: where a condition holds, and where it does not. It is unknown where both are False."""
+"""Two masks: where a condition is true, and where it is false. It is unknown everywhere else."""
 UNKNOWN: Truth = (np.False_, np.False_)
 
 EQUAL, UNEQUAL = "=", "!="
@@ -35,11 +36,11 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Values by row: numbers in ``numbers``, and values of any type as ``values[codes]``.
+    """One value for each row: numbers are in ``numbers``, values of any type are ``values[codes]``.
 
-    ``numbers`` has ``nan`` for other types. A code is ``NO_CODE`` if the value is unknown, or in
-    ``numbers`` only. A literal has arrays without a dimension. Names are unique by row and have no
-    order; for them, ``find`` returns the rows with a name.
+    ``numbers`` is ``nan`` where the value is not a number. A code is ``NO_CODE`` where the value is
+    unknown, or is only in ``numbers``. The arrays of a literal have no dimension. An operand of
+    host names has ``find`` instead: it returns the mask of the rows with a given name.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -77,12 +78,12 @@ def number(column: npt.NDArray[np.float64]) -> Operand:
 
 
 def coded(codes: npt.NDArray[np.int32], values: Sequence[Any]) -> Operand:
-    """Make an operand with a value of another type for each row."""
+    """Make an operand with the value ``values[codes[i]]`` for row *i*."""
     return Operand(_NO_NUMBER, codes, Vocabulary(values))
 
 
 def name(find: Callable[[str], Mask]) -> Operand:
-    """Make an operand with a name for each row; ``find`` returns the rows with a name."""
+    """Make an operand with unique names; ``find`` returns the mask of the row with a name."""
     return Operand(_NO_NUMBER, _FIRST, find=find)
 
 
@@ -95,7 +96,7 @@ def only(operand: Operand) -> Any:
 
 
 def truth(operand: Operand | None) -> Truth:
-    """Return where an operand is true, and where it is false. Other values count as unknown."""
+    """Return where an operand is true, and where it is false. Other types count as unknown."""
     if operand is None or operand.find is not None:
         return UNKNOWN
     ranks = operand.vocabulary.ranks()[operand.codes]
@@ -103,7 +104,7 @@ def truth(operand: Operand | None) -> Truth:
 
 
 def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
-    """Return where a comparison holds, and where it does not."""
+    """Return where the comparison of two operands is true, and where it is false."""
     if one is None or other is None:
         return UNKNOWN
     if sign == EQUAL:
@@ -117,7 +118,7 @@ def compare(sign: str, one: Operand | None, other: Operand | None) -> Truth:
 
 
 def is_among(one: Operand | None, other: Operand | None) -> Truth:
-    """Return where one operand equals the other, or is an item of the other's list."""
+    """Return where ``one`` equals ``other`` or is an item of the list ``other``, and where not."""
     if one is None or other is None:
         return UNKNOWN
     holds, fails = _equal(one, other)
@@ -125,7 +126,7 @@ def is_among(one: Operand | None, other: Operand | None) -> Truth:
     if are_lists is None:
         return holds, fails
     if one.find is not None or one.codes.ndim or one.numbers.ndim:
-        # A search for values by row in lists by row is not supported.
+        # Lists can be searched for one value only, not for a different value in each row.
         is_list = are_lists[other.codes]
         return holds & ~is_list, fails & ~is_list
     sought = one.values[0] if one.values else float(one.numbers)
@@ -161,6 +162,6 @@ def _ordered(order: Callable[[Any, Any], Any], one: Operand, other: Operand) -> 
 
 
 def _ranks(one: Operand, other: Operand) -> tuple[Ranks, Ranks]:
-    """Return, by row, the ranks of texts and booleans; ``nan`` for other values."""
+    """Return, by row, the ranks of both operands' texts and booleans; ``nan`` for other types."""
     mine, its = in_one_order(one.vocabulary, other.vocabulary)
     return mine[one.codes], its[other.codes]

@@ -1,23 +1,23 @@
-"""Filters and weighers over all hosts at once, with the number of hosts that each filter removes.
+"""Runs filters and weighers over all hosts at once, and counts what each filter removes.
 
-A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``;
-a weigher has ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. Both get ``rows``:
-the whole table, or the rows that were edited since the last call.
+A filter is a module or an object with ``NAME``, ``REASON``, ``READS``, ``mask`` and ``missing``; a
+weigher has ``NAME``, ``READS``, ``AGGREGATE_KEY``, ``column`` and ``scale``. Filters and weighers
+get ``rows``: the whole table, or the rows that were edited since the last call.
 
 The weight of a host is the sum over all weighers of column / scale x multiplier. The scale is a
-constant of the table or the request, such as the largest memory of one host. It does not depend
-on the candidates, so weights stay comparable after a pick, and only edited rows are weighed
-again.
+constant of the table or the request, such as the largest memory capacity of any host. It does not
+depend on the candidates. Therefore, weights stay comparable after a pick, and only edited rows are
+weighed again.
 
 Always true: hosts with equal columns have equal weights to the last bit, whether they were
-weighed together or alone, so ties can be found by comparison.
+weighed together or alone. Therefore, ties are found by comparison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,27 +29,56 @@ from innkeeper.snapshot.columns import HostTable
 
 Weights = npt.NDArray[np.float64]
 ALL_ROWS = slice(None)
+Table_contra = TypeVar("Table_contra", contravariant=True)
+Spec_contra = TypeVar("Spec_contra", contravariant=True)
+
+
+class TableFilter(Protocol[Table_contra, Spec_contra]):
+    """A filter over any kind of table; see :class:`Filter`, which is one over hosts."""
+
+    NAME: str
+    REASON: str
+    READS: Reads
+
+    def mask(self, table: Table_contra, spec: Spec_contra, rows: Rows, /) -> Mask | None:
+        """Return True where a row may be used; None if the filter does not apply."""
+
+    def missing(self, table: Table_contra, spec: Spec_contra, /) -> str:
+        """Describe what was requested and what is available."""
+
+
+class TableWeigher(Protocol[Table_contra, Spec_contra]):
+    """A weigher over any kind of table; see :class:`Weigher`, which is one over hosts."""
+
+    NAME: str
+    READS: Reads
+
+    def column(self, table: Table_contra, spec: Spec_contra, rows: Rows, /) -> Weights:
+        """Return a finite number for each row. The highest number wins."""
+
+    def scale(self, table: Table_contra, spec: Spec_contra, /) -> float:
+        """Return the number that gets the weight 1; 0 if the weigher does not apply."""
 
 
 class Filter(Protocol):
-    """Decides which hosts may be used.
+    """A filter decides which hosts may be used.
 
     Optional attributes:
 
-    - ``stamp(hosts, spec)``, required if the filter reads the clock: while its value is equal,
-      the mask of all rows that were not edited is the same.
-    - ``NEEDS_SERVERS = True``, if it reads the numbers of servers.
-    - ``HALVES``: filters of the same name that together equal this one, if one of them can be
-      cached and the other must be evaluated per request.
-    - ``admits(hosts, spec, index)``: ``mask`` for one row, but faster.
-    - ``few(hosts, spec)``: the rows where ``mask`` is True, in order. For a filter that is
-      evaluated per request, leaves few hosts and does not change with picks; other rows are then
-      skipped.
-    - ``lacks(hosts, spec, index)``: texts about what one host lacks.
-    - ``missing_counted(hosts, spec)``: ``missing`` with numbers of hosts, for administrators.
-      Required if ``missing`` hides the numbers when some hosts are dedicated.
-    - ``HINTS``: the scheduler hints that it reads. A filter that reads ``hints`` without this
-      attribute may read all of them.
+    - ``stamp(hosts, spec)`` returns a value for comparison. While this value stays equal, ``mask``
+      changes in edited rows only. ``stamp`` is required if the filter reads the clock.
+    - ``NEEDS_SERVERS = True`` means that the filter reads the numbers of servers.
+    - ``HALVES`` has two filters of the same name that together equal this filter. One half can be
+      cached, and the other half must be evaluated per request.
+    - ``admits(hosts, spec, index)`` returns the result of ``mask`` for one row, but faster.
+    - ``few(hosts, spec)`` returns the rows where ``mask`` is True, in order; None if the filter
+      does not apply. All other rows are then skipped. A filter may have ``few`` only if it is
+      evaluated per request, leaves few hosts, and has the same result after a pick.
+    - ``lacks(hosts, spec, index)`` returns texts that say what one host lacks.
+    - ``missing_counted(hosts, spec)`` is ``missing`` with numbers of hosts, for administrators. It
+      is required if ``missing`` hides the numbers when some hosts are dedicated.
+    - ``HINTS`` has the scheduler hints that the filter reads. A filter that reads ``hints`` but
+      lacks this attribute may read all hints.
     """
 
     NAME: str
@@ -70,7 +99,7 @@ class Filter(Protocol):
 
 
 class Weigher(Protocol):
-    """Weighs hosts; higher wins.
+    """A weigher gives each host a number; higher is better.
 
     ``NEEDS_SERVERS`` and ``HINTS`` are optional as for filters. ``stamp`` is required if the
     numbers depend on other hosts or on the clock.
@@ -82,15 +111,15 @@ class Weigher(Protocol):
     """The metadata key with which aggregates override the multiplier for their hosts."""
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """Return finite numbers, in the weigher's own unit."""
+        """Return a finite number for each row, in the weigher's own unit."""
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """Return the number that weighs 1; 0 if the weigher does not apply to the request."""
+        """Return the number that gets the weight 1; 0 if the weigher does not apply."""
 
 
 APART = frozenset({"amounts", "rules", "hints"})
-"""Fields with special handling in shapes. Mappings have no hash, and hashing the rules would take
-as long as hashing all other fields."""
+"""Fields that :meth:`Pipeline.shape` handles separately. The reason is that mappings have no hash,
+and that hashing the rules would take as long as hashing all other fields."""
 Weighed = tuple[Weigher, float]
 """A weigher and its multiplier."""
 Taken = list[tuple[Filter, int]]
@@ -98,10 +127,10 @@ Taken = list[tuple[Filter, int]]
 
 
 class Rare(NamedTuple):
-    """A filter that reads a field of ``RARE``, so it is evaluated per request and not cached.
+    """A filter that reads a field of ``RARE``: it is evaluated per request, and not cached.
 
-    The result of a filter that ``is_moving`` may change after every pick. A filter that
-    ``reads_group`` may begin to apply when the group gets its first member.
+    If ``is_moving``, the filter's result may change after every pick. If ``reads_group``, the
+    filter may begin to apply when the group gets its first member.
     """
 
     filter: Filter
@@ -111,10 +140,10 @@ class Rare(NamedTuple):
 
 
 class Pipeline:
-    """Filters in order, and weighers with their multipliers.
+    """A pipeline has filters in order, and weighers with their multipliers.
 
-    The results of the ``steady`` ones are cached. The ``rare`` ones read a field of ``RARE``: they
-    are evaluated per request, after the steady ones.
+    Filters and weighers that read a field of ``RARE`` are called *rare*: they are evaluated per
+    request, after all others. The others are called *steady*: their results are cached.
     """
 
     def __init__(self, filters: Sequence[Filter], weighers: Sequence[Weighed]) -> None:
@@ -122,7 +151,7 @@ class Pipeline:
         self.weighers = tuple((each, factor) for each, factor in weighers if factor != 0.0)
         parts = [part for each in filters for part in getattr(each, "HALVES", (each,))]
         self.steady_filters = tuple(each for each in parts if not _is_rare(each))
-        # Filters that leave few rows come first, so that the others skip all other rows.
+        # Filters that leave few rows come first, so that later filters skip all other rows.
         rare = [each for each in parts if _is_rare(each)]
         self.rare_filters = tuple(sorted(rare, key=lambda each: not hasattr(each, "few")))
         self.steady_weighers = tuple(each for each in self.weighers if not _is_rare(each[0]))
@@ -149,7 +178,7 @@ class Pipeline:
         self._hints = frozenset().union(*named) if all(named) else None
 
     def shape(self, spec: RequestSpec) -> object:
-        """Return a key of everything in a request that steady filters and weighers read.
+        """Return a hashable key of all values that steady filters and weighers read in a request.
 
         The rules are left out, since they are the same for all requests of a service.
         """
@@ -172,15 +201,26 @@ def _is_rare(each: Filter | Weigher) -> bool:
     return not RARE.isdisjoint(each.READS)
 
 
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+def masks(filters: Sequence[TableFilter[T, S]], table: T, spec: S) -> Iterator[tuple[int, Mask]]:
+    """Yield the masks of the filters that apply, each with the filter's place in ``filters``."""
+    for place, each in enumerate(filters):
+        mask = each.mask(table, spec, ALL_ROWS)
+        if mask is not None:
+            yield place, mask
+
+
 def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mask, Taken]:
-    """Apply all filters; return the hosts that are left, and the number that each one removed."""
+    """Apply all filters. Return which hosts are left, and how many each filter removed."""
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
     taken: Taken = []
     before = hosts.host_count
-    for each in (*pipeline.steady_filters, *pipeline.rare_filters):
-        mask = each.mask(hosts, spec, ALL_ROWS)
-        if mask is None:
-            continue
+    filters = (*pipeline.steady_filters, *pipeline.rare_filters)
+    for place, mask in masks(filters, hosts, spec):
+        each = filters[place]
         assert mask.shape == left.shape
         left &= mask
         after = int(np.count_nonzero(left))
@@ -193,11 +233,12 @@ def select(pipeline: Pipeline, hosts: HostTable, spec: RequestSpec) -> tuple[Mas
 def removals(
     taken: Taken, hosts: HostTable, spec: RequestSpec, *, with_missing: bool
 ) -> tuple[Removal, ...]:
-    """Return the removals by filter, with texts about what was missing if ``with_missing``.
+    """Return how many hosts each filter removed, and why.
 
-    To make these texts, whole columns are read again, which is not needed after a success.
+    With ``with_missing``, also say what was missing. This reads whole columns again, and is not
+    needed after a success.
     """
-    # The halves of a filter are reported as one.
+    # The halves of a filter are reported as one filter.
     counts: dict[str, int] = {}
     for each, count in taken:
         counts[each.NAME] = counts.get(each.NAME, 0) + count
@@ -212,20 +253,30 @@ def removals(
 
 
 def missing(by: Filter, hosts: HostTable, spec: RequestSpec) -> tuple[str, str]:
-    """Describe what hosts lack according to a filter, for users and for administrators."""
+    """Return a filter's texts about what hosts lack: for users, and for administrators."""
     text = by.missing(hosts, spec)
     counted = getattr(by, "missing_counted", None)
     return text, text if counted is None else counted(hosts, spec)
 
 
+def scales(
+    weighers: Sequence[tuple[TableWeigher[T, S], float]], table: T, spec: S
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the place of each weigher that applies, its multiplier / scale, and the scale."""
+    for place, (each, multiplier) in enumerate(weighers):
+        scale = each.scale(table, spec)
+        if scale != 0.0:
+            yield place, multiplier / scale, scale
+
+
 Active = tuple[Weigher, float, float]
-"""A weigher that applies, its multiplier divided by its scale, and its scale."""
+"""A weigher that applies, the weigher's multiplier divided by its scale, and the scale itself."""
 
 
 def active(weighers: Sequence[Weighed], hosts: HostTable, spec: RequestSpec) -> tuple[Active, ...]:
     """Return the weighers that apply to this request."""
-    scaled = [(each, multiplier, each.scale(hosts, spec)) for each, multiplier in weighers]
-    return tuple((each, by / scale, scale) for each, by, scale in scaled if scale != 0.0)
+    found = scales(weighers, hosts, spec)
+    return tuple((weighers[place][0], by, scale) for place, by, scale in found)
 
 
 def weigh(
@@ -238,7 +289,7 @@ def weigh(
 def add_up(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, rows: Rows
 ) -> Weights | None:
-    """Do the same as :func:`weigh`, for active weighers."""
+    """Return the weights of some rows, summed over active weighers; None without weighers."""
     total: Weights | None = None
     has_aggregates = hosts.has_aggregates
     for weigher, usual, scale in weighers:
@@ -253,7 +304,7 @@ def add_up(
 def numbers(weights: Weights) -> Weights:
     """Return the weights, with 0 instead of nan and infinity."""
     if np.isfinite(weights.sum()):
-        # The usual case: the sum is finite only if all weights are.
+        # This is the usual case: the sum is finite only if all weights are finite.
         return weights
     return np.where(np.isfinite(weights), weights, 0.0)
 
@@ -261,7 +312,7 @@ def numbers(weights: Weights) -> Weights:
 def _factor(
     hosts: HostTable, weigher: Weigher, usual: float, scale: float, rows: Rows
 ) -> float | Weights:
-    """Return the factor of a weigher; aggregates may override it for their hosts."""
+    """Return the factor for a weigher's column. Aggregates may override it for their hosts."""
     by_code = hosts.aggregates.multipliers(weigher.AGGREGATE_KEY)
     if by_code is None:
         return usual
@@ -280,12 +331,12 @@ def parts(
 def parts_by(
     weighers: Sequence[Active], hosts: HostTable, spec: RequestSpec, index: int
 ) -> Mapping[str, float]:
-    """Do the same as :func:`parts`, for active weighers."""
+    """Return the weight of one host by weigher, for active weighers."""
     row = slice(index, index + 1)
     has_aggregates = hosts.has_aggregates
     found: dict[str, float] = {}
     for weigher, usual, scale in weighers:
-        # As in ``weigh``, without arrays of one element.
+        # This repeats ``add_up`` for one row, without arrays of factors.
         by = usual
         if has_aggregates:
             own = _factor(hosts, weigher, usual, scale, row)

@@ -1,4 +1,4 @@
-"""The fields of requests that filters and weighers read.
+"""Defines which fields of requests filters and weighers can read, and which fields prevent caching.
 
 Always true: two requests with equal values in all fields that a pipeline reads get the same masks
 and weights on the same table. Caching depends on this.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Reads = tuple[str, ...]
-"""Names of fields of :class:`innkeeper.domain.placing.RequestSpec`, except the time of the request:
-a filter that reads the time has ``stamp``."""
+"""Names of fields of :class:`innkeeper.domain.placing.RequestSpec`. The time of the request is not
+listed: a filter that reads it has ``stamp`` instead."""
 
 RARE: frozenset[str] = frozenset(
     {
@@ -25,14 +25,15 @@ RARE: frozenset[str] = frozenset(
         "pclouds",
         "pcloud_host",
         "reservation",
+        "volume_pools",
     }
 )
 """Fields that differ between most requests. Filters and weighers that read one of them are
 evaluated per request, and their results are not cached."""
 
 MOVING = frozenset({"group", "query"})
-"""Fields whose filters may change their results after every pick: a group gets one more member, and
-a query may read free amounts."""
+"""Filters that read one of these fields may change their results after every pick: a group gets one
+more member, and a query may read free amounts."""
 
 
 def frozen(value: object) -> object:

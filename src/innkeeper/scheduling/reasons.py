@@ -1,7 +1,8 @@
-"""The fault "No valid host was found", for users and for administrators.
+"""Writes the fault "No valid host was found", for users and for administrators.
 
-Always true: :func:`sentence` names no host. If any host is dedicated, the text has no
-numbers of hosts: they would reveal how many are dedicated, or the size of a pcloud.
+Always true: the text of :func:`sentence` has no names of hosts. With ``has_dedicated``, the text
+has no numbers of hosts either. Such numbers would reveal how many hosts are dedicated, or the size
+of a pcloud.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from innkeeper.domain.placing import BuildPlan
 NO_VALID_HOST = "No valid host was found. "
 """Clients match on this prefix."""
 NO_FILTER = "none"
-"""Reported as the removing filter if there are no hosts."""
+"""The result of :func:`culprit` if no filter removed a host, because there are no hosts."""
 
 
 def sentence(
     plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = (), *, has_dedicated: bool
 ) -> str:
-    """Describe the removals by filter, what was missing, and the nearest miss.
+    """Return the fault: what each filter removed, what was missing, and the nearest miss.
 
-    If ``has_dedicated``, the text has no numbers of hosts: they would count dedicated hosts.
+    With ``has_dedicated``, the text has no numbers of hosts, which may include dedicated hosts.
     """
     if plan.hosts == 0:
         return NO_VALID_HOST + "There are no hosts yet."
@@ -52,16 +53,17 @@ def counted(plan: BuildPlan, wanted: int, nearest: Sequence[NearMiss] = ()) -> s
 
 
 def culprit(plan: BuildPlan, refused: Refused) -> str:
-    """Return the filter that removed the last hosts."""
+    """Return the name of the last filter that removed hosts."""
     removing = [each.filter_name for each in refused.tallies if each.removed]
     removing = removing or [each.filter_name for each in plan.removals]
     return removing[-1] if removing else NO_FILTER
 
 
 def details(refused: Refused) -> str:
-    """List the number of hosts that each filter alone rejects, and the nearest misses by name."""
+    """Say how many hosts are rejected by each filter alone, and list the nearest misses by name."""
     lines = [
-        f"Without {each.filter_name}, {each.alone} more of {each.refused} hosts would pass."
+        f"Without {each.filter_name}, {each.alone} of the {each.refused} hosts that it rejects "
+        "would pass."
         for each in refused.tallies
         if each.alone
     ]
@@ -71,7 +73,7 @@ def details(refused: Refused) -> str:
 
 
 def near_misses(refused: Refused) -> list[str]:
-    """Return the nearest misses by name, each with what it lacks."""
+    """Return a line for each of the nearest misses: the host's name, and what it lacks."""
     return [f"{each.host}: {_objections(each.objections)}" for each in refused.nearest]
 
 

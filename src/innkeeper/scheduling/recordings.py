@@ -1,10 +1,10 @@
-"""Files with a decision and all of its inputs.
+"""Reads and writes recordings: files with a decision and all of its inputs.
 
 The file is a ZIP archive. ``recording.json`` has the request, the configuration and the plan; every
 other member is one column of the host table in NumPy's format.
 
-Always true: a file that :func:`read` accepts can be replayed. For all other files it raises
-:class:`Invalid`. No code in a file is executed.
+Always true: a file that :func:`read` accepts can be replayed. For any other file, :func:`read`
+raises :class:`Invalid`. No code in a file is executed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.recording import Column, Moment
 
 FORMAT = "innkeeper-recording"
-VERSION = 4
+VERSION = 5
 """Incremented when older programs can no longer read new files."""
 HEAD = "recording.json"
 SUFFIX = ".npy"
@@ -38,23 +38,24 @@ DENSITY = 3
 """The compression level. Higher levels take several times as long and save a few percent."""
 MB = 2**20
 BYTES_MAX = 512 * MB
-"""The limit for the file, and for the total size of its unpacked members, against ZIP bombs. With
-all standard classes and traits, the columns of 100,000 hosts take 123 MiB. As many custom classes
-and traits double that.
+"""The maximum size of a file, and of all its unpacked members, as a protection against ZIP bombs.
+With all standard classes and traits, the columns of 100,000 hosts take 123 MiB. With as many custom
+classes and traits in addition, the columns take twice as much.
 """
 HEAD_BYTES_MAX = 256 * MB
-"""More than twice the size for 100,000 hosts, each with servers of 20 projects."""
+"""The maximum size of ``HEAD``. This is more than twice the size for 100,000 hosts, each with
+servers of 20 projects."""
 COLUMN_BYTES_MAX = 16 * MB
-"""Two million rows; a column of 100,000 hosts has less than 1 MB."""
+"""The maximum size of a column: two million rows. For 100,000 hosts, a column has under 1 MB."""
 NUMBERS = "biuf"
 """The kinds of NumPy types in columns: booleans, integers and floats."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""The date of all members, so that the same recording has the same bytes."""
+"""The date of all members. It is fixed, so that equal recordings have equal bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The configuration of a scheduler, by the names in the settings."""
+    """The configuration of a scheduler, with the names that are used in the settings."""
 
     driver: str
     filters: tuple[str, ...]
@@ -65,7 +66,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One decision. ``recorded_at`` is a time in UTC as text; ``label`` is informational."""
+    """A decision with its inputs. ``recorded_at`` is a UTC time as text; ``label`` is a remark."""
 
     moment: Moment
     spec: RequestSpec
@@ -101,7 +102,7 @@ def write(decision: Recording) -> bytes:
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        # JSON has no nan and no infinity; other programs must be able to read the file.
+        # Other programs must be able to read the file, and JSON has neither nan nor infinity.
         text = json.dumps(head, indent=1, allow_nan=False)
         archive.writestr(_member(HEAD), text, zipfile.ZIP_DEFLATED, DENSITY)
         for path, column in decision.moment.columns.items():
@@ -114,7 +115,7 @@ def write(decision: Recording) -> bytes:
 
 def _member(name: str) -> zipfile.ZipInfo:
     member = zipfile.ZipInfo(name, FIRST_DAY)
-    # Unpacked files are private, since they contain names of hosts and projects.
+    # Only the owner may read unpacked files, since they contain names of hosts and projects.
     member.external_attr = 0o600 << 16
     return member
 
@@ -155,15 +156,15 @@ def _text(error: BaseException) -> str:
 
 
 class _TooLarge(Exception):
-    """A file or member exceeds its limit; the message has both sizes."""
+    """Raised if a file or member exceeds its size limit. The message has the size and the limit."""
 
 
 def check_file_size(size: int) -> None:
     """Raise :class:`Invalid` for a file that is too large to read."""
     if size > BYTES_MAX:
         raise Invalid(
-            f"The recording is too large: the file has {_mebibytes(size)}, and at most "
-            f"{_mebibytes(BYTES_MAX)} are read."
+            f"The recording is too large: the file has {_mebibytes(size)}; the limit is "
+            f"{_mebibytes(BYTES_MAX)}."
         )
 
 
@@ -172,13 +173,13 @@ def _check_size(archive: zipfile.ZipFile) -> None:
         most = HEAD_BYTES_MAX if each.filename == HEAD else COLUMN_BYTES_MAX
         if each.file_size > most:
             raise _TooLarge(
-                f"unpacked, {each.filename} has {_mebibytes(each.file_size)}, and at most "
-                f"{_mebibytes(most)} are read"
+                f"unpacked, {each.filename} has {_mebibytes(each.file_size)}; the limit is "
+                f"{_mebibytes(most)}"
             )
     whole = sum(each.file_size for each in archive.infolist())
     if whole > BYTES_MAX:
         raise _TooLarge(
-            f"unpacked it has {_mebibytes(whole)}, and at most {_mebibytes(BYTES_MAX)} are read"
+            f"unpacked, it has {_mebibytes(whole)}; the limit is {_mebibytes(BYTES_MAX)}"
         )
 
 
@@ -195,16 +196,16 @@ def _head(archive: zipfile.ZipFile) -> Mapping[str, Any]:
         raise Invalid("This is not a recording of a decision.")
     version = head["version"]
     if not isinstance(version, int) or version < 1:
-        raise ValueError(f"its version is {version!r}")
+        raise ValueError(f"its version is {version!r}, not a whole number above 0")
     if version < VERSION:
         raise Invalid(
-            f"The recording is of version {version}, and lacks what this program keeps "
-            f"with hosts from version {VERSION} on. The Innkeeper that wrote it can replay it."
+            f"The recording has version {version}, and this program reads only version {VERSION}. "
+            "Replay it with the older Innkeeper that wrote it."
         )
     if version > VERSION:
         raise Invalid(
-            f"The recording is of version {version}, and this program reads those up to "
-            f"{VERSION}. A newer Innkeeper wrote it, and can replay it."
+            f"The recording has version {version}, and this program reads only version {VERSION}. "
+            "Replay it with the newer Innkeeper that wrote it."
         )
     return head
 
@@ -213,22 +214,22 @@ def _columns(archive: zipfile.ZipFile) -> dict[str, Column]:
     found: dict[str, Column] = {}
     for name in archive.namelist():
         if name.endswith(SUFFIX):
-            # Read completely: the checksum of a member is verified at its end.
+            # The member is read completely, because its checksum is verified at the end.
             found[name.removesuffix(SUFFIX)] = _column(name, archive.read(name))
     return found
 
 
 def _column(name: str, packed: bytes) -> Column:
-    """Parse one column; the number of rows in its header is not trusted."""
+    """Parse one column, and check the number of rows in its header."""
     whole = io.BytesIO(packed)
     if np.lib.format.read_magic(whole) != (1, 0):
-        raise ValueError(f"{name} is of another version of NumPy's format")
+        raise ValueError(f"{name} has an unsupported version of NumPy's format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(whole)
     values = whole.read()
     if dtype.kind not in NUMBERS or len(shape) != 1:
         raise ValueError(f"{name} is not a column of numbers")
     if shape[0] * dtype.itemsize != len(values):
-        raise ValueError(f"{name} does not have the rows that its header claims")
+        raise ValueError(f"the header of {name} has a wrong number of rows")
     found: Column = np.frombuffer(values, dtype=dtype)
     return found
 

@@ -1,4 +1,4 @@
-"""The filters that reject each host, and the near misses; computed on request only.
+"""Finds the filters that reject each host, and the near misses. This is done on request only.
 
 Always true: the result is a function of table, spec and seed, like the decision itself. The table
 is not changed.
@@ -23,14 +23,15 @@ from innkeeper.snapshot.amounts import Amount, Mask
 from innkeeper.snapshot.columns import HostTable
 
 NEAREST_TURNS = 2**48
-"""The first turn of draws among equally near hosts. Draws of decisions have lower turns."""
+"""The turn number at which draws among equally near hosts begin. Decisions use lower numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """For each filter, a mask of the hosts that it rejects, or None if the filter does not apply.
+    """The rejections of all hosts by all filters.
 
-    ``counts`` has the number of rejecting filters by host.
+    ``columns`` has, for each filter, the mask of the hosts that it rejects; None if the filter does
+    not apply. ``counts`` has the number of rejecting filters by host.
     """
 
     filters: tuple[Filter, ...]
@@ -53,9 +54,9 @@ def look(filters: Sequence[Filter], hosts: HostTable, spec: RequestSpec) -> Refu
 def tallies(
     found: Refusals, hosts: HostTable, spec: RequestSpec, known: Mapping[str, Removal] | None = None
 ) -> tuple[Tally, ...]:
-    """Return the tallies of all filters that reject a host, in the order of filters.
+    """Return a tally for each filter that rejects at least one host, in the order of filters.
 
-    The texts of the removals in ``known`` are reused.
+    ``known`` has removals by the filter's name. The texts of these removals are reused.
     """
     result: list[Tally] = []
     left: Mask = np.ones(hosts.host_count, dtype=np.bool_)
@@ -84,9 +85,10 @@ def tallies(
 
 
 def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
-    """Return the sum of the missing shares of all amounts, by host.
+    """Return, by host, the sum of the missing shares of all requested amounts.
 
-    An amount that is free but not allowed in one allocation counts as missing.
+    The missing share of an amount is from 0 to 1. It is 1 for an amount that is free, but that the
+    unit rules do not allow in one allocation.
     """
     total: Amount = np.zeros(hosts.host_count)
     for name, amount in spec.amounts.items():
@@ -103,11 +105,11 @@ def shortages(hosts: HostTable, spec: RequestSpec) -> Amount:
 def nearest(
     found: Refusals, hosts: HostTable, spec: RequestSpec, most: int
 ) -> tuple[NearMiss, ...]:
-    """Return the near misses: hosts with the fewest rejecting filters, then the least shortage.
+    """Return the near misses, in order of the number of rejecting filters, then of the shortage.
 
-    Ties are drawn by the request's seed. Hosts that are dedicated to others come last. If
-    the request forces a host, all other hosts come last too. If a host is dedicated to others, no
-    other reason is reported, because its state is not public.
+    Ties are broken by the request's seed. Dedicated hosts that the request cannot use come last.
+    For these hosts, only the dedication is reported, because their state is not public. If the
+    request forces a host, all other hosts come last too.
     """
     refused = np.flatnonzero(found.counts)
     if not refused.shape[0] or most < 1:

@@ -1,6 +1,6 @@
-"""The variables of queries, with units in their names.
+"""Defines the variables of queries. Their names include the unit.
 
-Always true: queries can read nothing else about hosts.
+Always true: these variables are all that queries can read about hosts.
 
 May be false: that the numbers of servers are known. They are maintained only if a configured
 filter or weigher needs them.
@@ -63,7 +63,7 @@ NUMBERS: dict[str, _Measure] = {
     "total_memory_mb": _total("MEMORY_MB"),
     "total_disk_gb": _total("DISK_GB"),
     "total_vcpus": _total("VCPU"),
-    # Nova's names for the same.
+    # These are Nova's names for the same measures.
     "free_ram_mb": _free("MEMORY_MB"),
     "free_disk_mb": _free("DISK_GB", MB_PER_GB),
     "vcpus_used": _used("VCPU"),
@@ -78,18 +78,21 @@ COUNTS: dict[str, _Measure] = {
     "num_io_ops": _busy,
 }
 HOST_NAMES = frozenset({"host", "hypervisor_hostname"})
-"""Variables that identify a host; policy restricts them."""
+"""Variables that identify a host. Policies restrict their use."""
 ZONE = "availability_zone"
 
 
 def is_nameless(word: str) -> bool:
-    """Return whether a variable is only the prefix of capabilities or traits."""
+    """Return whether a variable is ``capabilities.`` or ``traits.`` without a name."""
     kind, _, rest = word.partition(".")
     return f"{kind}." in (CAPABILITIES, TRAITS) and not rest.strip(".")
 
 
 def find(hosts: HostTable, spec: RequestSpec, rows: Rows, word: str) -> Operand | None:
-    """Return the values of a variable in these rows; None if it is unknown or not maintained."""
+    """Return a variable's values in these rows; None if the variable is unknown.
+
+    Also return None if the values are not maintained.
+    """
     measure = NUMBERS.get(word) or (COUNTS.get(word) if hosts.knows_servers else None)
     if measure is not None:
         return number(measure(hosts, rows))

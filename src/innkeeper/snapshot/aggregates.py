@@ -1,8 +1,8 @@
-"""The sets of aggregates that hosts are in, by code, and the metadata of aggregates.
+"""Gives a code to each set of aggregates that hosts are in, and keeps the aggregates' metadata.
 
-There are many hosts and few sets, so conditions on metadata are evaluated once per set.
+There are many hosts and few distinct sets, so conditions on metadata are evaluated once per set.
 
-Always true: code 0 is the empty set, and a code means the same set until
+Always true: code 0 is the empty set. A code means the same set until the next call of
 :meth:`AggregateSets.keep_codes`. The number of unused codes is bounded.
 """
 
@@ -21,10 +21,11 @@ Metadata = Mapping[str, str]
 Verdict = Callable[[Sequence[Metadata]], bool]
 NONE = 0
 CODES_SPARE = 64
-"""Unused codes that are tolerated, in addition to the number of codes last in use."""
+"""Unused codes are removed when there are more codes than this number plus twice the number of
+codes that the last cleanup kept."""
 MULTIPLIER_MAX = 1e9
-"""The limit is that of the settings. With larger multipliers, sums of weights lose the precision of
-other weighers."""
+"""The largest multiplier, as in the settings. With larger multipliers, sums of weights would lose
+the precision of other weighers."""
 
 
 class AggregateSets:
@@ -78,15 +79,15 @@ class AggregateSets:
         return code
 
     def ids(self, code: int) -> frozenset[int]:
-        """Return the aggregates of a code."""
+        """Return the ids of the aggregates in the set with this code."""
         return self._sets[code]
 
     def metadata(self, code: int) -> tuple[Metadata, ...]:
-        """Return the metadata of the aggregates of a code, in the order of their ids."""
+        """Return the metadata of the aggregates in the set with this code, in order of ids."""
         return self._by_code[code]
 
     def set_metadata(self, aggregate_id: int, metadata: Metadata) -> None:
-        """Replace the metadata of an aggregate. The caller must call ``note`` for its hosts."""
+        """Replace an aggregate's metadata. The caller must call ``note`` for all hosts in it."""
         if self._metadata.get(aggregate_id) != metadata:
             self._metadata[aggregate_id] = dict(metadata)
             self._by_code = [self._metadata_of(each) for each in self._sets]
@@ -110,7 +111,7 @@ class AggregateSets:
     def judge(self, verdict: Verdict, codes: Codes) -> Mask:
         """Return the result of ``verdict`` for the metadata of each of these codes."""
         if codes.shape[0] == 1:
-            # A row that was just picked: the other sets are not needed.
+            # For a single row, such as a row that was just picked, other sets are not needed.
             one: Mask = np.array([verdict(self._by_code[int(codes[0])])], dtype=np.bool_)
             return one
         by_code = np.fromiter((verdict(each) for each in self._by_code), dtype=np.bool_)

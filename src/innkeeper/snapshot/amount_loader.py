@@ -21,13 +21,14 @@ Rows = Sequence[Any]
 
 
 def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None) -> Rows:
-    """Fill the rows of these providers, or of all, and return the pairs of provider and trait.
+    """Fill the rows of these providers, or of all providers if ``ids`` is None.
 
-    The caller has cleared the rows. Providers without a row are ignored.
+    Return the traits that were read, as pairs of a provider's id and the name of a trait. The
+    caller must have cleared the rows. Providers without a row in the table are ignored.
     """
     at, generations = _columns(table, capacity.generation_rows(tx, ids), 1)
     table.generations[at] = generations
-    # Replaced, not updated: a renamed class must not be found by its old name.
+    # The mapping is replaced, because a renamed class must not be found by its old name.
     table.class_ids = class_ids(tx)
     names = {class_id: name for name, class_id in table.class_ids.items()}
     _load_inventories(table, capacity.inventory_rows(tx, ids), names)
@@ -41,7 +42,10 @@ def load_amounts(tx: Tx, table: AmountTable, ids: Collection[ProviderId] | None)
 
 
 def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArray[Any], ...]:
-    """Return the index of each row and some columns, without rows of unknown providers."""
+    """Return the index in the table, and the values at ``positions``, of each row that was read.
+
+    Rows of providers that the table does not have are left out.
+    """
     index_of = table.index_of
     mine = [row for row in rows if row[0] in index_of]
     at = np.fromiter((index_of[row[0]] for row in mine), dtype=np.intp, count=len(mine))
@@ -49,10 +53,15 @@ def _columns(table: AmountTable, rows: Rows, *positions: int) -> tuple[npt.NDArr
 
 
 def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator[tuple[str, Rows]]:
-    """Group rows by class, and add the columns of each class to the table."""
+    """Yield each class with its rows, after adding the columns of the class to the table.
+
+    A class that only other providers have gets no columns. There may be thousands of such classes,
+    because every reservation of slots has its own.
+    """
     by_class: dict[int, list[Any]] = {}
     for row in rows:
-        by_class.setdefault(row[1], []).append(row)
+        if row[0] in table.index_of:
+            by_class.setdefault(row[1], []).append(row)
     for class_id, some in by_class.items():
         table.ensure_class(names[class_id])
         yield names[class_id], some
@@ -60,21 +69,17 @@ def _by_class(table: AmountTable, rows: Rows, names: dict[Any, str]) -> Iterator
 
 def _load_inventories(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
     for name, some in _by_class(table, rows, names):
-        mine = [row for row in some if row[0] in table.index_of]
-        if not mine:
-            continue
-        at, total, reserved, ratio = _columns(table, mine, 2, 3, 7)
+        at, total, reserved, ratio = _columns(table, some, 2, 3, 7)
         # Allocations are whole numbers, so rounding down changes no comparison.
         units = np.floor((total - reserved) * ratio)
         table.set_capacity(name, at, units)
-        _, *units = _columns(table, mine, 4, 5, 6)
+        _, *units = _columns(table, some, 4, 5, 6)
         table.set_units(name, at, units)
 
 
 def _load_used(table: AmountTable, rows: Rows, names: dict[Any, str]) -> None:
     for name, some in _by_class(table, rows, names):
         at, used = _columns(table, some, 2)
-        if at.shape[0]:
-            amounts = used.astype(np.float64)
-            table.used[name][at] = amounts
-            table.free[name][at] -= amounts
+        amounts = used.astype(np.float64)
+        table.used[name][at] = amounts
+        table.free[name][at] -= amounts

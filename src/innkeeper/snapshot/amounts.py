@@ -1,17 +1,17 @@
-"""The base of all tables: one row per provider, one array per fact.
+"""Defines the base class of all tables: one row per provider, one array per fact.
 
 Columns grow by doubling. The last row moves into the place of a removed row, so there are no
 holes.
 
 Always true: every column has ``row_count`` rows, and row *i* is the same provider in all of them.
-Every edit of a row is recorded with :meth:`AmountTable.note`; caches depend on that.
+Every edit of a row is recorded with :meth:`AmountTable.note`; caches depend on this.
 
-May be false: that a provider still has what its row says. Only a claim proves that.
+May be false: that a provider still has the free amounts in its row. Only a claim can prove it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,8 @@ from innkeeper.domain.ids import BEGINNING, ChangeId, ClassId, Generation, HostI
 
 Mask = npt.NDArray[np.bool_]
 Amount = npt.NDArray[np.float64]
-"""Whole numbers as doubles, exact up to 2**53. Integers would need a conversion for each comparison
-and weight, which takes as long as the operation itself."""
+"""Whole numbers as doubles, exact up to 2**53. Integers would have to be converted for each
+comparison and each weight. A conversion takes as long as the operation itself."""
 
 Indexes = npt.NDArray[np.intp]
 Rows = slice | Indexes
@@ -32,12 +32,12 @@ Rows = slice | Indexes
 ROWS_MIN = 64
 AMOUNT_MAX = float(2**53)
 EDITS_MAX = 4096
-"""The most edits that are kept. Caches that are further behind are rebuilt."""
+"""The maximum number of edits that are kept. A cache that is behind by more edits is rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitBounds:
-    """The strictest unit rules of a class over all rows with inventory of it."""
+    """The strictest unit rules of a class over all rows with inventory of the class."""
 
     greatest_min: float
     least_max: float
@@ -45,10 +45,10 @@ class UnitBounds:
 
 
 class AmountTable:
-    """Columns of providers as of the change at ``bookmark``.
+    """The columns of providers, as of the change at ``bookmark`` in the change feed.
 
     Amounts are keyed by resource class; a row without inventory of a class has zeros. ``edits``
-    are the rows that were edited since ``epoch`` began; a new epoch begins if rows are added,
+    are the rows that were edited since ``epoch`` began. A new epoch begins if rows are added,
     removed or moved. Only host tables with ``knows_servers`` have the numbers of servers.
     """
 
@@ -83,14 +83,14 @@ class AmountTable:
         self._add_column("fact", "provider_ids", np.int64)
         self._add_column("fact", "generations", np.int64)
 
-    # Facts of every row: views, renewed when the number of rows changes.
+    # These facts of every row are views, which are renewed when the number of rows changes.
     provider_ids: npt.NDArray[np.int64]
     generations: npt.NDArray[np.int64]
 
     # -- rows ------------------------------------------------------------------------------
 
     def add_rows(self, ids: Iterable[ProviderId]) -> None:
-        """Add rows at the end for the given providers that have none yet."""
+        """Add rows at the end for the given providers that have no row yet."""
         fresh = [provider_id for provider_id in ids if provider_id not in self.index_of]
         if not fresh:
             return
@@ -113,7 +113,7 @@ class AmountTable:
             return
         last = self.row_count - 1
         if index != last:
-            for column in self._full.values():
+            for column in self._own_columns():
                 column[index] = column[last]
             for objects, _ in self._lists:
                 objects[index] = objects[last]
@@ -121,7 +121,7 @@ class AmountTable:
             self.index_of[moved] = index
         for objects, _ in self._lists:
             objects.pop()
-        for column in self._full.values():
+        for column in self._own_columns():
             column[last] = 0
         self.row_count = last
         self._unit_bounds.clear()
@@ -132,7 +132,7 @@ class AmountTable:
     def clear_row(self, index: HostIndex) -> None:
         """Reset all amounts and traits of a row."""
         for (kind, _), column in self._full.items():
-            if kind != "fact":
+            if kind != "fact" and column.flags.writeable:
                 column[index] = 0
         self._greatest.clear()
         self.note(index)
@@ -170,12 +170,28 @@ class AmountTable:
 
     def ensure_class(self, name: str) -> None:
         """Add the columns of a resource class if they are missing."""
-        if name not in self.free:
+        if name not in self.free or not self._full["free", name].flags.writeable:
             for kind in self._amounts:
                 self._add_column(kind, name, np.float64)
 
+    def ensure_absent_class(self, name: str) -> None:
+        """Add columns of zeros that take no memory, for a class that no row has."""
+        if name not in self.free:
+            for kind in self._amounts:
+                self._full[kind, name] = np.broadcast_to(np.float64(0.0), (self._rows,))
+                self._view(kind, name)
+
+    def drop_class(self, name: str) -> None:
+        """Remove the columns of a class that no row has."""
+        for kind in self._amounts:
+            self._full.pop((kind, name), None)
+            self._keyed[kind].pop(name, None)
+        self._unit_bounds.pop(name, None)
+        self._greatest.pop(name, None)
+        self._begin_epoch()
+
     def ensure_trait(self, name: str) -> Mask:
-        """Return the column of a trait, added if it is missing."""
+        """Return the column of a trait; add the column if it is missing."""
         if name not in self.traits:
             self._add_column("trait", name, np.bool_)
         return self.traits[name]
@@ -183,12 +199,12 @@ class AmountTable:
     # -- amounts ---------------------------------------------------------------------------
 
     def set_capacity(self, name: str, at: Any, units: Amount) -> None:
-        """Set the capacity of rows whose usage is still 0."""
+        """Set the capacity of a class in these rows. Their usage must still be 0."""
         self.free[name][at] = np.clip(units, 0.0, AMOUNT_MAX)
         self._greatest.pop(name, None)
 
     def greatest(self, name: str) -> float:
-        """Return the largest capacity of a class on one provider; 1 if no provider has any."""
+        """Return the largest capacity of a class on one provider; 1 if all capacities are 0."""
         most = self._greatest.get(name)
         if most is None:
             whole = self.free[name] + self.used[name] if name in self.free else np.zeros(0)
@@ -222,8 +238,8 @@ class AmountTable:
     ) -> bool:
         """Apply claims of another process, which advanced a provider from generation ``seen``.
 
-        Returns False if the row shows another generation, or a column is missing. The caller must
-        then read the row.
+        Return whether this was possible. It is not possible if the row shows a generation other
+        than ``seen``, or if a column is missing. The caller must then read the row.
         """
         index = self.index_of.get(provider_id)
         if index is None or self.generations[index] != seen:
@@ -246,20 +262,20 @@ class AmountTable:
         return True
 
     def gives(self, name: str, amount: int, rows: Rows) -> Mask | None:
-        """Return True where the unit rules allow one allocation of ``amount``; None if everywhere.
+        """Return True where one allocation of ``amount`` is allowed; None if all rows allow it.
 
-        The rule is that of :func:`innkeeper.domain.amounts.gives`.
+        The unit rules decide, see :func:`innkeeper.domain.amounts.gives`.
         """
         bounds = self._unit_bounds.get(name)
         if bounds is None:
             bounds = self._unit_bounds[name] = self._bounds(name)
         if bounds.greatest_min <= amount <= bounds.least_max and not bounds.has_steps:
-            # The usual case: even the strictest rules allow it.
+            # This is the usual case: even the strictest rules allow the amount.
             return None
         least = self.min_units[name][rows]
         given: Mask = (least <= amount) & (self.max_units[name][rows] >= amount)
         if bounds.has_steps:
-            # Without inventory the step is 0, which must not be a divisor.
+            # Without inventory, the step is 0, which must not be a divisor.
             steps = np.maximum(self.step_sizes[name][rows], 1.0)
             given &= (least == amount) | (np.fmod(float(amount), steps) == 0.0)
         return given
@@ -293,7 +309,7 @@ class AmountTable:
         if column is None:
             raise ValueError(f"there is no column {kind} {name}")
         if values.shape != (self.row_count,) or values.dtype != column.dtype:
-            raise ValueError(f"the column {kind} {name} does not fit")
+            raise ValueError(f"the column {kind} {name} has a wrong length or type")
         column[: self.row_count] = values
         self._unit_bounds.pop(name, None)
         self._greatest.pop(name, None)
@@ -312,12 +328,19 @@ class AmountTable:
         return objects
 
     def _grow(self) -> None:
-        # By doubling: n single additions copy each row a constant number of times.
+        # With doubling, n additions of a row copy each row a constant number of times on average.
         self._rows = max(ROWS_MIN, self._rows * 2)
         for key, column in self._full.items():
+            if not column.flags.writeable:
+                self._full[key] = np.broadcast_to(np.float64(0.0), (self._rows,))
+                continue
             wider = np.zeros(self._rows, dtype=column.dtype)
             wider[: column.shape[0]] = column
             self._full[key] = wider
+
+    def _own_columns(self) -> Iterator[npt.NDArray[Any]]:
+        """Yield the columns that have values, which are not those of absent classes."""
+        return (column for column in self._full.values() if column.flags.writeable)
 
     def _renew_views(self) -> None:
         for kind, name in self._full:

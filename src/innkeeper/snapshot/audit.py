@@ -1,7 +1,7 @@
-"""Comparison of two host tables: one that was kept up to date, and one that was just read.
+"""Compares two host tables: one that was kept up to date, and one that was just read.
 
 Rows are matched by provider, and codes by their meaning, since tables with different histories
-number them differently. The heartbeats of agents are not compared: the change feed does not
+have different codes. The heartbeats of agents are not compared: the change feed does not
 contain them.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from innkeeper.domain.ids import ProviderId
+from innkeeper.snapshot.calendar import Calendar
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.dedications import POOLED
 from innkeeper.snapshot.pools import PoolTable
@@ -27,8 +28,8 @@ KINDS = ("free", "used", "min_unit", "max_unit", "step_size", "trait")
 def differences(mine: HostTable, theirs: HostTable) -> list[str]:
     """Describe the differences host by host; an empty list means that the tables are equal.
 
-    "3, not 4" means that ``mine`` has 3. If a table contradicts itself, only its contradictions
-    are reported.
+    "3, not 4" means that ``mine`` has 3 and ``theirs`` has 4. If a table contradicts itself, only
+    its contradictions are reported.
     """
     broken = [*_contradictions(mine), *_contradictions(theirs)]
     if broken:
@@ -43,15 +44,16 @@ def differences(mine: HostTable, theirs: HostTable) -> list[str]:
         *pair.rows(),
         *pair.pools_near(),
         *differences_of_pools(mine.pools, theirs.pools),
+        *_differences_of_calendars(mine.calendar, theirs.calendar),
     ]
 
 
 def differences_of_some(
     mine: HostTable, theirs: HostTable, providers: Collection[ProviderId]
 ) -> list[str]:
-    """Describe the differences if the second table has only these providers.
+    """Describe the differences of these providers; ``theirs`` was read for them only.
 
-    Pools are not compared: the second table has only those that serve its hosts.
+    Pools are not compared, because ``theirs`` has only the pools that serve its hosts.
     """
     ids, my_rows, their_rows = np.intersect1d(
         mine.provider_ids, theirs.provider_ids, return_indices=True
@@ -70,9 +72,9 @@ def _contradictions(table: HostTable) -> Iterator[str]:
     count = table.host_count
     rows = dict(enumerate(table.provider_ids.tolist()))
     if {provider: index for index, provider in rows.items()} != table.index_of:
-        yield "The rows of a table are not where its providers say."
+        yield "The index by provider of a table does not match its rows."
     if {name: index for index, name in enumerate(table.names)} != table.index_by_name:
-        yield "The rows of a table are not where its names say."
+        yield "The index by name of a table does not match its rows."
     lengths = {len(table.names), len(rows), len(table.index_of), table.generations.shape[0]}
     for keyed in (table.free, table.used, table.traits):
         lengths |= {column.shape[0] for column in keyed.values()}
@@ -81,7 +83,7 @@ def _contradictions(table: HostTable) -> Iterator[str]:
 
 
 def differences_of_pools(mine: PoolTable, theirs: PoolTable) -> Iterator[str]:
-    """Describe the differences of pools, with one line for each pool."""
+    """Describe the differences of pools, in one line for each pool that differs."""
     for provider_id in sorted(mine.index_of.keys() | theirs.index_of.keys()):
         seen, real = _pool(mine, provider_id), _pool(theirs, provider_id)
         if seen != real:
@@ -103,6 +105,17 @@ def _pool(table: PoolTable, provider_id: ProviderId) -> dict[str, Any]:
         "generation": table.generation(row),
         "aggregates": sorted(table.aggregates[row]),
     }
+
+
+def _differences_of_calendars(mine: Calendar, theirs: Calendar) -> Iterator[str]:
+    """Describe the differences of what leases hold, with one line for each host."""
+    seen, real = mine.by_host(), theirs.by_host()
+    for provider_id in sorted(seen.keys() | real.keys()):
+        if seen.get(provider_id) != real.get(provider_id):
+            yield (
+                f"Freepool host with provider {provider_id}: {seen.get(provider_id)}, "
+                f"not {real.get(provider_id)}."
+            )
 
 
 def _alone(table: HostTable, shared: Column, text: str) -> Iterator[str]:
@@ -156,6 +169,7 @@ class _Pair:
             yield from self._unequal(what, getattr(mine, what), getattr(theirs, what))
         yield from self._unequal("generation", mine.generations, theirs.generations)
         yield from self._unequal("is open", mine.is_open, theirs.is_open)
+        yield from self._unequal("needed from", mine.needed_from_s, theirs.needed_from_s)
         yield from self._coded(
             "zone", mine.zone_codes, list(mine.zones), theirs.zone_codes, list(theirs.zones)
         )
@@ -180,7 +194,7 @@ class _Pair:
             yield f"{mine.names[row]}: servers: {servers}, not {other_servers}."
 
     def pools_near(self) -> Iterator[str]:
-        """Compare the pools that serve each host. A table without pools has no memberships."""
+        """Compare the pools of each host. A table without pools does not know memberships."""
         if self._mine.knows_memberships and self._theirs.knows_memberships:
             yield from self._unequal("root", self._mine.root_ids, self._theirs.root_ids)
         for row, other in zip(self._my_rows, self._their_rows, strict=True):
@@ -203,7 +217,7 @@ class _Pair:
         theirs: Column,
         their_meanings: Sequence[Any],
     ) -> Iterator[str]:
-        """Compare the meanings of codes, translated to the codes of the other table."""
+        """Compare codes by meaning: translate them to the codes of the other table."""
         numbers = {meaning: number for number, meaning in enumerate(their_meanings)}
         translated = np.array(
             [numbers.get(meaning, NOWHERE) for meaning in my_meanings], dtype=np.int64

@@ -1,7 +1,7 @@
-"""Reported capabilities as columns.
+"""Provides the reported capabilities of hosts as columns.
 
-Always true: a column is up to date when it is returned. Only facts that were replaced since its
-last use are read again. Callers must not keep a column from one decision to the next.
+Always true: a column is up to date when it is returned. Only facts that were replaced since the
+last use of the column are read again. Callers must not keep a column from one decision to the next.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy.typing as npt
 from innkeeper.snapshot.vocabulary import NO_CODE, Vocabulary
 
 SPARE_MIN = 64
-"""Unused values, and hosts with new facts, that are always tolerated."""
+"""The minimum number of unused values, or of hosts with new facts, at which columns are rebuilt."""
 
 
 @dataclass(slots=True, eq=False)
 class CapabilityColumn:
     """One capability of all hosts: as numbers (``nan`` for other types), and as codes.
 
-    ``values[codes[i]]`` is the value of host *i*; without the capability, the code is
-    ``NO_CODE``.
+    ``values[codes[i]]`` is the value of host *i*. If the host does not have the capability, its
+    code is ``NO_CODE``.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ class CapabilityColumn:
 
     @property
     def values(self) -> list[Any]:
-        """Distinct values by code; some may be unused."""
+        """The distinct values by code. Some may no longer be in use."""
         return self.vocabulary.values
 
     def set(self, index: int, fact: Any) -> None:
@@ -43,7 +43,7 @@ class CapabilityColumn:
         if fact is None:
             self.numbers[index], self.codes[index] = np.nan, NO_CODE
             return
-        # By type and text: 1, 1.0, True and "1" are four different values.
+        # Values are distinct by type and text: 1, 1.0, True and "1" are four different values.
         key: object = fact if isinstance(fact, str) else (type(fact).__name__, repr(fact))
         code = self._known.get(key)
         if code is None:
@@ -55,6 +55,7 @@ class CapabilityColumn:
 
 
 def lookup(facts: Mapping[str, Any], name: str) -> Any:
+    """Return a fact by name, or None. The names of nested facts have dots."""
     if name in facts:
         return facts[name]
     found: Any = facts
@@ -79,6 +80,7 @@ def names_of(facts: Mapping[str, Any]) -> set[str]:
 
 
 def column_of(facts: list[Any]) -> CapabilityColumn:
+    """Return a column with these values by host; None means that the host has no value."""
     column = column_of_nothing(len(facts))
     for index, fact in enumerate(facts):
         if fact is not None:
@@ -87,7 +89,7 @@ def column_of(facts: list[Any]) -> CapabilityColumn:
 
 
 def column_of_nothing(count: int) -> CapabilityColumn:
-    """Return a column without values."""
+    """Return a column of ``count`` hosts without values."""
     codes = np.full(count, NO_CODE, dtype=np.int32)
     return CapabilityColumn(np.full(count, np.nan), codes, Vocabulary())
 
@@ -101,11 +103,11 @@ def _as_double(number: int | float) -> float:
 
 
 class CapabilityColumns:
-    """The columns of capabilities, built on request; ``facts`` has one entry per row.
+    """The columns of capabilities, built on request. ``facts`` has one entry per row.
 
-    Capabilities change seldom, and most are never used. No column is kept for a name that no
-    agent reported, since queries of users may contain any name. ``_shown`` has the number of
-    entries of ``_replaced`` that each column shows.
+    Capabilities change seldom, and most are never used. No column is kept for a name that no agent
+    reported, since queries of users may contain any name. ``_replaced`` lists the rows whose facts
+    were replaced. ``_shown`` has, by column, how many entries of ``_replaced`` the column shows.
     """
 
     def __init__(self, facts: list[Mapping[str, Any]]) -> None:
@@ -128,7 +130,7 @@ class CapabilityColumns:
         self._facts[index] = facts
         self._names |= names_of(facts)
         if len(self._replaced) >= max(SPARE_MIN, len(self._facts) // 4):
-            # Reading so many again would take as long as reading all.
+            # Reading this many rows again would take as long as reading all rows.
             self.forget()
         elif self._columns:
             self._replaced.append(index)

@@ -1,13 +1,13 @@
-"""The host table: one row per host, one array per fact.
+"""Defines the host table: one row per host, one array per fact.
 
 One thread owns a table and edits its rows in place between decisions; no other thread reads it.
 With several thousand hosts, a copy for every claim would take longer than the decision.
 
-Always true, and compared with the store by ``snapshot.audit`` in the tests: every column has
-``host_count`` rows, and row *i* is the same host in all of them; the rows show every change up
-to ``change_id``.
+Always true: every column has ``host_count`` rows, and row *i* is the same host in all of them. The
+rows show every change up to ``change_id``. The tests check this: ``snapshot.audit`` compares the
+table with the store.
 
-May be false: that a host still has what its row says. Only a claim proves that.
+May be false: that a host still has the free amounts in its row. Only a claim can prove it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from innkeeper.domain.ids import AgentId, Generation, HostIndex, ProviderId
 from innkeeper.snapshot.aggregates import AggregateSets, Verdict
 from innkeeper.snapshot.amounts import ROWS_MIN, Amount, AmountTable, Indexes, Mask, Rows
+from innkeeper.snapshot.calendar import Calendar
 from innkeeper.snapshot.capabilities import CapabilityColumn, CapabilityColumns
 from innkeeper.snapshot.dedications import Dedications
 from innkeeper.snapshot.kinds import Kinds
@@ -32,10 +33,12 @@ NEVER_S = -np.inf
 
 
 class HostTable(AmountTable):
-    """Columns of all hosts as of ``change_id``.
+    """The columns of all hosts, as of the change ``change_id``.
 
-    Other providers have no row, and are never chosen. ``pools`` lend to hosts. Without pools,
-    ``knows_memberships`` is False, and ``root_ids`` and ``membership_codes`` are not maintained.
+    Providers that are not hosts have no row, and are never chosen. ``calendar`` has the hosts of
+    the freepool, and what leases hold on them. ``pools`` has the pools, which lend to hosts.
+    Without pools, ``knows_memberships`` is False, and ``root_ids`` and ``membership_codes`` are not
+    maintained.
     """
 
     def __init__(self) -> None:
@@ -57,6 +60,8 @@ class HostTable(AmountTable):
         self.aggregates = AggregateSets()
         self.residents = Residents()
         self.dedications = Dedications()
+        self.calendar = Calendar()
+        self._calendar_rows: tuple[int, npt.NDArray[np.int64], Indexes] | None = None
         self.pcloud_names: list[str] = self._add_list(str)
         self.knows_memberships = False
         self._add_column("fact", "is_open", np.bool_)
@@ -67,6 +72,7 @@ class HostTable(AmountTable):
         self._add_column("fact", "aggregate_codes", np.int32)
         self._add_column("fact", "dedication_codes", np.int32)
         self._add_column("fact", "is_dedication_open", np.bool_)
+        self._add_column("fact", "needed_from_s", np.float64)
         self._add_column("fact", "server_counts", np.int32)
         self._add_column("fact", "busy_counts", np.int32)
         self._add_column("fact", "facts_seen_s", np.float64)
@@ -74,26 +80,30 @@ class HostTable(AmountTable):
         self._add_column("fact", "ip_high", np.uint64)
         self._add_column("fact", "ip_low", np.uint64)
 
-    # Facts of every host: views, renewed when the number of hosts changes.
+    # These facts of every host are views, which are renewed when the number of hosts changes.
     is_open: Mask
-    """Enabled, and not forced down."""
+    """Whether the host is enabled, and not forced down."""
     zone_codes: Codes
     agent_codes: Codes
     root_ids: npt.NDArray[np.int64]
-    """The root provider of the host's tree."""
+    """The id of the root provider of the host's tree."""
     membership_codes: Codes
-    """The set of Placement's aggregates of the host's tree, by codes of :class:`PoolTable`."""
+    """The code in ``pools`` of the set of Placement aggregates that the host's tree is in."""
     aggregate_codes: Codes
-    """The set of Compute's aggregates of the host, by codes of ``aggregates``."""
+    """The code in ``aggregates`` of the set of Compute aggregates that the host is in."""
     dedication_codes: Codes
-    """The dedication of the host, by codes of ``dedications``."""
+    """The code in ``dedications`` of the host's dedication."""
     is_dedication_open: Mask
-    """Dedicated, and open for new servers of its pcloud or reservation."""
+    """Whether the host is dedicated, and open for new servers of its pcloud, lease or slots."""
+    needed_from_s: npt.NDArray[np.float64]
+    """The Unix time from which a lease needs a host of the freepool, or at which the host leaves
+    the freepool; infinite if there is none. It is 0 while a lease has the host or slots there, and
+    on hosts that are not kept for leases."""
     server_counts: Codes
     busy_counts: Codes
-    """Servers that are being built, resized, migrated or shelved."""
+    """The number of servers that are being built, resized, migrated or shelved."""
     facts_seen_s: npt.NDArray[np.float64]
-    """The time of the last report of capabilities."""
+    """The Unix time of the last report of capabilities, in seconds."""
     ip_versions: npt.NDArray[np.uint8]
     ip_high: npt.NDArray[np.uint64]
     ip_low: npt.NDArray[np.uint64]
@@ -107,7 +117,7 @@ class HostTable(AmountTable):
         return self.row_count
 
     def ensure_rows(self, hosts: Iterable[tuple[ProviderId, str]]) -> None:
-        """Add rows for the given hosts that have none yet, and set all names."""
+        """Add the missing rows of the given hosts, and set the names of all given hosts."""
         pairs = list(hosts)
         before = self.row_count
         self.add_rows(provider_id for provider_id, _ in pairs)
@@ -127,7 +137,7 @@ class HostTable(AmountTable):
             return
         self._unname(self.names[index], index)
         self.dedications.leave(provider_id)
-        # The last row takes the place of this one.
+        # The last row moves into the place of the removed row.
         self.dedications.forget_rows()
         self.residents.replace(provider_id, {})
         super().remove_row(provider_id)
@@ -137,8 +147,23 @@ class HostTable(AmountTable):
         self._has_hosts = None
         self._silent_since_s = self._stale_since_s = None
 
+    def calendar_rows(self) -> Indexes:
+        """Return the rows of the calendar's hosts here; -1 for those that have none."""
+        ids, known = self.calendar.provider_ids, self._calendar_rows
+        # The calendar has a new array of ids whenever it gets or loses a host.
+        if known is None or known[0] != self.epoch or known[1] is not ids:
+            rows: Indexes = np.full(ids.shape, -1, dtype=np.intp)
+            order = np.argsort(self.provider_ids)
+            at = np.searchsorted(self.provider_ids, ids, sorter=order)
+            is_within = at < self.row_count
+            found = order[at[is_within]]
+            is_same = self.provider_ids[found] == ids[is_within]
+            rows[np.flatnonzero(is_within)[is_same]] = found[is_same]
+            known = self._calendar_rows = (self.epoch, ids, rows)
+        return known[2]
+
     def _unname(self, name: str, index: HostIndex) -> None:
-        # If two hosts swap names, the name may already belong to the other one.
+        # If two hosts swap names, the name may already belong to the other host.
         if self.index_by_name.get(name) == index:
             del self.index_by_name[name]
 
@@ -173,13 +198,13 @@ class HostTable(AmountTable):
 
     def set_heartbeat(self, agent_id: AgentId, moment_s: float) -> None:
         """Set the time of an agent's last heartbeat."""
-        # The code first, since a new agent extends the column.
+        # This comes first, since a new agent extends the column.
         code = self.agent_code(agent_id)
         self.agent_seen_s[code] = moment_s
         self._silent_since_s = None
 
     def silent_since_s(self) -> float:
-        """Return the earliest of the last heartbeats of all agents with hosts."""
+        """Return the oldest of the last heartbeat times of all agents with hosts."""
         if self._silent_since_s is None:
             heard = self.agent_seen_s[self.agent_has_hosts()]
             self._silent_since_s = float(heard.min(initial=np.inf))
@@ -191,7 +216,7 @@ class HostTable(AmountTable):
         self._stale_since_s = None
 
     def stale_since_s(self) -> float:
-        """Return the earliest of the last capability reports of all hosts."""
+        """Return the oldest of the times of the hosts' last capability reports."""
         if self._stale_since_s is None:
             self._stale_since_s = float(self.facts_seen_s.min(initial=np.inf))
         return self._stale_since_s
@@ -209,11 +234,11 @@ class HostTable(AmountTable):
         return list(self._capabilities)
 
     def capability(self, name: str) -> CapabilityColumn:
-        """Return a capability's column, valid until the next change. Nested names have dots."""
+        """Return a capability's column, valid until the table changes. Nested names have dots."""
         return self._capability_columns.column(name)
 
     def kinds(self) -> Kinds:
-        """Return the kinds of hosts, valid until the next change."""
+        """Return the kinds of hosts, valid until the next change of the table."""
         if self._kinds is None:
             self._kinds = Kinds(self)
         else:
@@ -221,7 +246,7 @@ class HostTable(AmountTable):
         return self._kinds
 
     def agent_has_hosts(self) -> Mask:
-        """Return the agents with hosts; whether other agents are down does not matter."""
+        """Return, by the agent's code, whether an agent has hosts."""
         if self._has_hosts is None:
             counts = np.bincount(self.agent_codes, minlength=len(self.agent_ids))
             self._has_hosts = counts > 0
@@ -250,6 +275,7 @@ class HostTable(AmountTable):
             self.dedications.forget_rows()
         self.dedication_codes[index] = code
         self.is_dedication_open[index] = is_open
+        self.needed_from_s[index] = 0.0
         self.pcloud_names[index] = name
         self.dedications.enter(ProviderId(int(self.provider_ids[index])), code, name)
 
@@ -266,7 +292,7 @@ class HostTable(AmountTable):
         return self.aggregates.are_there
 
     def by_aggregates(self, verdict: Verdict, rows: Rows) -> Mask:
-        """Evaluate a condition on the metadata of all aggregates of each host."""
+        """Return True where the metadata of all aggregates of a host meet a condition."""
         return self.aggregates.judge(verdict, self.aggregate_codes[rows])
 
     def servers_of(self, project_id: str) -> tuple[Indexes, npt.NDArray[np.float64]]:
@@ -276,7 +302,7 @@ class HostTable(AmountTable):
         return rows, np.array(list(mine.values()), dtype=np.float64)
 
     def add_server(self, index: HostIndex, project_id: str, more: int) -> None:
-        """Add servers that are about to be built; a negative ``more`` subtracts them."""
+        """Add ``more`` servers that are about to be built; a negative number subtracts servers."""
         if self.knows_servers:
             self.server_counts[index] += more
             self.busy_counts[index] += more
@@ -288,7 +314,7 @@ class HostTable(AmountTable):
 
     def borrows(self, name: str, rows: Rows) -> Mask:
         """Return True where hosts have no capacity of a class, and so borrow it from pools."""
-        # The capacity is free plus used, whatever is still allocated.
+        # Free plus used is the capacity, whatever is still allocated.
         lacks: Mask = self.free[name][rows] + self.used[name][rows] <= 0.0
         return lacks
 
@@ -306,7 +332,10 @@ class HostTable(AmountTable):
         return served
 
     def left(self, name: str, rows: Rows) -> Amount:
-        """Return what hosts have left of a class; for borrowers, the most that one pool has."""
+        """Return the free amount of a class on each host.
+
+        If a host borrows the class, this is the largest free amount of one pool.
+        """
         most = self.pools.most(name) if self.pools.row_count else None
         if most is None:
             return self.free[name][rows]
@@ -316,14 +345,14 @@ class HostTable(AmountTable):
         return left
 
     def greatest(self, name: str) -> float:
-        """See :meth:`AmountTable.greatest`; includes pools."""
+        """See :meth:`AmountTable.greatest`; this method includes pools."""
         mine = super().greatest(name)
         return max(mine, self.pools.greatest(name)) if self.pools.row_count else mine
 
     # -- claims before their commit ---------------------------------------------------------
 
     def generation_of(self, provider_id: ProviderId) -> Generation | None:
-        """Return the generation of a host or pool in this table; None without a row."""
+        """Return the generation of a host or pool in this table; None if it has no row."""
         for table in (self, self.pools):
             index = table.index_of.get(provider_id)
             if index is not None:
@@ -331,24 +360,24 @@ class HostTable(AmountTable):
         return None
 
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
-        """See :meth:`AmountTable.shows`; includes pools."""
+        """See :meth:`AmountTable.shows`; this method includes pools."""
         is_shown = super().shows(provider_id, generation)
         return is_shown or self.pools.shows(provider_id, generation)
 
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]
     ) -> bool:
-        """See :meth:`AmountTable.follow_claims`; includes pools."""
+        """See :meth:`AmountTable.follow_claims`; this method includes pools."""
         is_done = super().follow_claims(provider_id, seen, generation, taken)
         return is_done or self.pools.follow_claims(provider_id, seen, generation, taken)
 
     def expect_claim(self, providers: Iterable[ProviderId]) -> None:
-        """Advance the generations of these providers, ahead of the commit of a claim."""
+        """Advance the generations of these providers, before the commit of a claim."""
         for provider_id in providers:
             self._move(provider_id, 1)
 
     def expect_no_claim(self, providers: Iterable[ProviderId]) -> None:
-        """Undo :meth:`expect_claim` after a claim was rejected. Undo the latest claim first."""
+        """Undo :meth:`expect_claim` for a rejected claim. Begin with the latest expected claim."""
         for provider_id in providers:
             self._move(provider_id, -1)
 
@@ -361,7 +390,7 @@ class HostTable(AmountTable):
 
 
 def renumber(coded: AggregateSets | Dedications | PoolTable, codes: Codes) -> None:
-    """Remove unused codes once there are many; all codes of the column may change."""
+    """Remove unused codes if there are many. All codes in the column ``codes`` may change."""
     if coded.has_many_codes:
         live = np.flatnonzero(np.bincount(codes)).tolist()
         codes[:] = coded.keep_codes(live)[codes]

@@ -1,11 +1,11 @@
-"""Dedications of hosts by code, and the projects that may use them.
+"""Gives a code to each dedication of hosts, and keeps the projects that may use it.
 
-The host table has one code for each host, so a host cannot be in a pcloud and leased at once.
+The host table has one code for each host, so a host is never both in a pcloud and leased.
 ``GENERAL`` and ``POOLED`` are fixed; every pcloud and reservation has its own code. The key of a
 reservation differs from all keys of pclouds, see :func:`of_reservation`.
 
-Always true: a code means one pcloud or reservation as long as a host has it. The facts of a pcloud
-or reservation were read together with its hosts.
+Always true: a code means one pcloud or reservation as long as a host has the code. The facts of a
+pcloud or reservation were read together with its hosts.
 
 May be false: that a code has hosts. Unused codes stay until :meth:`Dedications.keep_codes`.
 """
@@ -22,15 +22,18 @@ from innkeeper.snapshot.amounts import Indexes, Mask
 from innkeeper.snapshot.pools import Codes
 
 GENERAL, POOLED = 0, 1
-"""The codes of hosts for general use, and of hosts in a host flavor's pool or the freepool."""
+"""The codes of hosts for general use, and of hosts in a host flavor's pool."""
 FIRST = 2
+FREEPOOL = "freepool"
+"""The key of the freepool. It is not a uuid, so no hint can name it, and no project may use it."""
 RESERVATION = "reservation "
 CODES_SPARE = 64
-"""Unused codes that are tolerated, in addition to the number of codes last in use."""
+"""Unused codes are removed when there are more codes than this number plus twice the number of
+codes that the last cleanup kept."""
 FEW = 4
 NO_ROWS: Indexes = np.zeros(0, dtype=np.intp)
 PROJECTS_MAX = 10_000
-"""The most projects whose automatic pclouds are cached."""
+"""The maximum number of projects whose automatic pclouds are cached."""
 
 
 def of_reservation(uuid: str) -> str:
@@ -60,7 +63,7 @@ class Dedications:
         return len(self._uuids)
 
     def code(self, uuid: str) -> int:
-        """Return the code of a pcloud or reservation; a new one gets the next code."""
+        """Return the code of a pcloud or reservation; if it is new, it gets the next code."""
         code = self._codes.get(uuid)
         if code is None:
             code = self._codes[uuid] = len(self._uuids)
@@ -76,7 +79,8 @@ class Dedications:
     def set_facts(self, uuid: str, projects: Collection[str], taken_in: Collection[str]) -> None:
         """Replace the facts of a pcloud or reservation.
 
-        ``projects`` may use it; the projects in ``taken_in`` need not name it.
+        The projects in ``projects`` may use it. The projects in ``taken_in`` may use it without
+        naming it.
         """
         code = self.code(uuid)
         self._projects[code] = frozenset(projects)
@@ -115,7 +119,7 @@ class Dedications:
         return [each for each in found if each is not None]
 
     def enter(self, provider_id: ProviderId, code: int, name: str) -> None:
-        """Set the name of a host in its pcloud; without a pcloud it is empty."""
+        """Set the name of a host in its pcloud; the name is empty if the host is in no pcloud."""
         self.leave(provider_id)
         if name:
             self._hosts[code, name] = provider_id
@@ -124,7 +128,7 @@ class Dedications:
     def leave(self, provider_id: ProviderId) -> None:
         """Remove the name of a host in its pcloud."""
         key = self._names.pop(provider_id, None)
-        # If two hosts swap names, the name may already belong to the other one.
+        # If two hosts swap names, the name may already belong to the other host.
         if key is not None and self._hosts.get(key) == provider_id:
             del self._hosts[key]
 
@@ -134,7 +138,7 @@ class Dedications:
         return [each for each in found if each is not None]
 
     def open_rows(self, allowed: Collection[int], codes: Codes, is_open: Mask) -> Indexes:
-        """Return the ordered rows of open hosts with one of these codes."""
+        """Return the rows of open hosts with one of these codes, in order."""
         rows = [self._open_rows(code, codes, is_open) for code in allowed]
         return rows[0] if len(rows) == 1 else np.unique(np.concatenate([NO_ROWS, *rows]))
 
@@ -145,7 +149,7 @@ class Dedications:
         return rows
 
     def has_dedicated(self, codes: Codes) -> bool:
-        """Return whether any host in the table's column is dedicated."""
+        """Return whether any host is dedicated; ``codes`` is the column of the table."""
         if self._has_dedicated is None:
             self._has_dedicated = bool((codes != GENERAL).any())
         return self._has_dedicated
@@ -153,7 +157,7 @@ class Dedications:
     def forget_rows(self) -> None:
         """Clear the cached rows, because hosts were removed, moved, dedicated, opened or closed.
 
-        A new host for general use does not affect them.
+        A new host for general use does not affect the cached rows.
         """
         self._rows.clear()
         self._has_dedicated = None

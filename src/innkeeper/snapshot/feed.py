@@ -1,4 +1,4 @@
-"""Application of the change feed to a table."""
+"""Applies the change feed to a table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from innkeeper.store.transactions import Tx
 
 CHANGES_MIN = 10_000
 CHANGES_PER_ROW = 2
-"""A table that is further behind, perhaps after an hour without use, is read completely. This is
-faster than applying the changes."""
+"""A table is read completely if it is behind by more changes than ``CHANGES_MIN`` plus this number
+per row. This is faster than applying the changes. It happens after an hour without use, for
+example."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The providers of new changes: ``edited`` rows are up to date, ``stale`` rows must be read."""
+    """The providers of new changes. ``edited`` rows are up to date. ``stale`` rows must be read."""
 
     stale: set[ProviderId] = field(default_factory=set)
     edited: set[ProviderId] = field(default_factory=set)
@@ -59,8 +60,11 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
 
 
 def _apply(table: AmountTable, change: Change, names: Mapping[ClassId, str]) -> bool:
-    """Apply the amounts of claims, if they are known and the row shows all earlier changes."""
-    # Changes do not have the projects of servers, so tables with servers must read the row.
+    """Apply the amounts of claims to a row, and return whether this was possible.
+
+    It is possible only if the amounts are known and the row shows all earlier changes.
+    """
+    # Changes do not contain the projects of servers, so tables with servers must read the row.
     if change.taken is None or change.seen is None or table.knows_servers:
         return False
     amounts = changes.amounts(change.taken)

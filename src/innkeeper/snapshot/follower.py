@@ -1,8 +1,8 @@
-"""Keeps a host table up to date by the change feed.
+"""Keeps a host table up to date with the change feed.
 
 Always true after :meth:`Follower.catch_up`: the table shows everything that the transaction sees,
-including its own writes. If the transaction fails, the caller must call :meth:`Follower.forget`:
-its rows are then read again before the next decision.
+including its own writes. If the transaction fails, the caller must call :meth:`Follower.forget`.
+The rows that the transaction edited are then read again before the next decision.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from innkeeper.store.transactions import Tx
 LOG = structlog.get_logger("innkeeper.snapshot")
 
 OVERLAP = timedelta(seconds=2)
-"""Heartbeats up to this much older than the latest are read again: their time is set before the
-commit that makes them visible."""
+"""Heartbeats that are up to this much older than the latest heartbeat are read again. The reason is
+that a heartbeat's time is set before the commit that makes the heartbeat visible."""
 
 HEARD_MANY = 256
 HEAR_PERIOD = timedelta(seconds=0.25)
-"""The shortest period between reads of heartbeats, if the last read found more than
-``HEARD_MANY``."""
+"""The shortest period between reads of heartbeats, if the last read found more than ``HEARD_MANY``
+heartbeats."""
 FACTS_PERIOD = timedelta(seconds=1)
 """The period between reads of the times of capability reports, which are valid for minutes."""
 
@@ -43,7 +43,7 @@ class Follower:
         self._facts_heard: datetime | None = None
         self._heard_many = False
         self._asked = datetime.min  # noqa: DTZ901 - moments here have no zone
-        self._facts_asked = datetime.min  # noqa: DTZ901 - nor has this one
+        self._facts_asked = datetime.min  # noqa: DTZ901 - moments here have no zone
         self._touched: set[ProviderId] = set()
         self._is_all_touched = False
         self._came_from = BEGINNING
@@ -82,7 +82,7 @@ class Follower:
         self._must_reread = True
 
     def distrust(self) -> None:
-        """Read the whole table before the next transaction, because some rows may be wrong."""
+        """Report that some rows may be wrong. Then :meth:`begin` reads the whole table."""
         self._is_all_touched = True
         self._must_reread = True
 
@@ -102,7 +102,8 @@ class Follower:
             reported = loader.read_facts_seen(tx, self.table, since)
             self._facts_heard = None if reported is None else min(reported, now)
             self._facts_asked = now
-        # At most the present, or an agent whose clock is ahead would hide other agents' heartbeats.
+        # The time is limited to the present. Otherwise, an agent whose clock is ahead would hide
+        # the heartbeats of other agents.
         self._heard = None if latest is None else min(latest, now)
         self._heard_many = count > HEARD_MANY
         self._asked = now
@@ -123,9 +124,10 @@ class Follower:
     def reread(self, tx: Tx, providers: Collection[ProviderId]) -> None:
         """Read again the given rows whose generation differs from the provider's in the store.
 
-        Called if claims are rejected although the table has caught up. The feed would never
-        correct such rows, and every claim on them would be rejected. The other rows are kept:
-        they may show claims of this transaction whose servers are not written yet.
+        This is called if claims are rejected although the table has caught up. The feed would never
+        correct rows with a wrong generation, and every claim on these rows would be rejected. Rows
+        with the right generation are kept: they may show claims of this transaction whose servers
+        are not written yet.
         """
         there = {pid: generation for pid, generation in capacity.generation_rows(tx, providers)}
         wrong = {pid for pid in providers if self.table.generation_of(pid) != there.get(pid)}

@@ -1,9 +1,10 @@
-"""The trees of a table's providers, their sharing providers, and the members of aggregates.
+"""Computes the trees of a table's providers, their sharing providers, and members of aggregates.
 
-A forest is derived from a table, and valid until the table's shape changes.
+A forest is computed from a table. It is valid until a provider, parent, aggregate or sharing
+provider changes.
 
-Always true: trees are in the order of their roots' ids, and rows of a tree in the order of their
-ids. In its own tree, a sharing provider is an ordinary provider and does not lend.
+Always true: trees are in the order of their roots' ids. The rows of a tree are in the order of the
+providers' ids. In its own tree, a sharing provider is an ordinary provider and does not lend.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ NO_ROW = -1
 NOBODY = 0
 """The empty group, for trees without sharing providers."""
 MARKS_SEED = 20_111_028
-"""The seed of the random marks of sharing rows. With 128 bits, different sets of rows have
-different sums for all practical purposes."""
+"""The seed of the random marks of sharing rows. Marks have 128 bits, so two different sets of rows
+practically never have the same sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,13 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """``tree_of[row]`` is the tree of a row, ``roots[tree]`` the root of a tree.
+    """The trees of a table: their rows, roots and sharing providers.
 
-    ``trees`` has the rows of each tree. ``parents[row]`` is ``NO_ROW`` for a root. ``members`` has
-    the rows in each aggregate. ``sharing`` are the sharing rows. Trees in the same aggregates have
-    the same sharing rows: ``lending`` has the distinct groups of them, and ``lenders[tree]`` is
-    the number of the tree's group.
+    ``tree_of[row]`` is the number of a row's tree, and ``roots[tree]`` the row of a tree's root.
+    ``trees`` has the rows of each tree. ``parents[row]`` is the row of the parent, or ``NO_ROW``
+    for a root. ``members`` has the rows in each aggregate. ``sharing`` are the rows of sharing
+    providers. ``lending`` has groups of sharing rows, without duplicates. ``lenders[tree]`` is the
+    number of the group that lends to the tree. Trees in equal aggregates share one group.
     """
 
     tree_of: Rows
@@ -88,7 +90,7 @@ class Forest:
         return self.tree_count == len(self.tree_of)
 
     def in_any(self, aggregates: Collection[str]) -> Mask:
-        """Return the rows in at least one of these aggregates."""
+        """Return True for rows in at least one of these aggregates."""
         found = np.zeros(self.tree_of.shape[0], dtype=np.bool_)
         for each in aggregates:
             members = self.members.get(each)
@@ -135,7 +137,7 @@ def forest_of(
     order = by_id[np.argsort(tree_of[by_id], kind="stable")]
     starts = np.searchsorted(tree_of[order], np.arange(roots.shape[0] + 1))
     members = _members(aggregates)
-    # By id, not by row, so that the order does not depend on the history of the table.
+    # The order is by id, not by row, so that it does not depend on the history of the table.
     sharing = by_id[shares[by_id]]
     lending, lenders = _lending(sharing, aggregates, members, tree_of, roots.shape[0])
     return Forest(
@@ -174,8 +176,8 @@ def _lending(
 ) -> tuple[Grouped, Rows]:
     """Return the distinct groups of sharing rows, and the group of each tree; group 0 is empty.
 
-    Each sharing row has a random mark, and the sum of marks of a tree identifies its group. A
-    list of rows for each tree would need memory for trees times pools.
+    Each sharing row has a random mark. The sum of the marks of a tree's sharing rows identifies the
+    tree's group. A list of sharing rows for each tree would need memory for trees times pools.
     """
     empty = Grouped(np.zeros(0, dtype=np.intp), np.zeros(2, dtype=np.intp))
     lenders = np.zeros(tree_count, dtype=np.intp)
@@ -188,7 +190,7 @@ def _lending(
     served = [_served(row, aggregates, members, tree_of) for row in sharing.tolist()]
     for mark, trees in zip(marks, served, strict=True):
         sums[trees] += mark
-    # The sum of the empty group is 0, the smallest one, so that it gets the first number.
+    # The sum of the empty group is 0, the smallest sum, so that this group gets number 0.
     known, firsts, numbers = np.unique(
         np.concatenate([np.zeros((1, 2), dtype=np.uint64), sums]),
         axis=0,

@@ -1,10 +1,10 @@
-"""Kinds of hosts: the distinct sets of traits and resource classes, and the rarity of each member.
+"""Finds the kinds of hosts, and computes how rare each trait and resource class is.
 
-There are many hosts and few kinds. They are computed on first use; later, only edited rows are
-read again.
+A kind is a distinct set of traits and resource classes. There are many hosts and few kinds. The
+kinds are computed on first use. Later, only edited rows are read again.
 
-Always true after :meth:`Kinds.refresh`: the kinds are those of the present table. The numbers are
-the same to the last bit, whatever the table's history.
+Always true after :meth:`Kinds.refresh`: the kinds match the present table. The rarities are the
+same to the last bit, whatever the table's history.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from innkeeper.snapshot.amounts import AmountTable, Rows
 Weights = npt.NDArray[np.float64]
 
 ALONE_MAX = 128
-"""Up to this many edited rows are read one by one. For more, reading all rows is as fast."""
+"""Up to this many edited rows are read one by one. For more rows, reading all rows is as fast."""
 CACHED_MAX = 64
-"""The most cached results of :meth:`Kinds.unused`. A cloud has fewer shapes in use."""
+"""The maximum number of cached results of :meth:`Kinds.unused`: more than a cloud needs."""
 
 
 class Kinds:
-    """The kinds of one table's hosts. ``version`` changes whenever a kind or rarity does."""
+    """The kinds of one table's hosts. ``version`` counts changes of kinds and rarities."""
 
     def __init__(self, hosts: AmountTable) -> None:
         self.version = 0
@@ -42,20 +42,22 @@ class Kinds:
         if any(moved):
             self._weigh()
 
-    def unused(self, requested: frozenset[str], rows: Rows) -> Weights:
+    def unused(self, requested: frozenset[str], rows: Rows, *, by_rarity: bool = True) -> Weights:
         """Return, by row, the summed rarity of the host's traits and classes not in ``requested``.
 
-        The rarity of a trait or class is the share of hosts without it: 0 if all hosts have it,
-        nearly 1 if only one host has it.
+        The rarity of a trait or class is the share of hosts that lack the trait or class. It is 0
+        if no host lacks it, and nearly 1 if all hosts but one lack it. Without ``by_rarity``,
+        return the number of these traits and classes, which does not depend on other hosts.
         """
-        by_kind = self._unused.get(requested)
+        by_kind = self._unused.get((requested, by_rarity))
         if by_kind is None:
             if len(self._unused) >= CACHED_MAX:
                 self._unused.clear()
             left = np.array([name not in requested for name in self._names], dtype=np.bool_)
             # The summands are whole numbers, so the order of the sum does not matter.
-            by_kind = (self._has & left).astype(np.float64) @ self._lacking / self._most
-            self._unused[requested] = by_kind
+            has_unused = (self._has & left).astype(np.float64)
+            rare = has_unused @ self._lacking / self._most if by_rarity else has_unused.sum(axis=1)
+            by_kind = self._unused[requested, by_rarity] = rare
         return by_kind[self._codes[rows]]
 
     def _look_at_all(self, hosts: AmountTable) -> None:
@@ -94,16 +96,19 @@ class Kinds:
         counts = np.array(self._counts, dtype=np.float64)
         self._lacking: Weights = counts.sum() - counts @ self._has
         self._most = max(1.0, float(counts.sum()))
-        self._unused: dict[frozenset[str], Weights] = {}
+        self._unused: dict[tuple[frozenset[str], bool], Weights] = {}
 
 
 def _distinct(has: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Number the distinct columns of a boolean matrix; returns the numbers and the columns."""
+    """Number the distinct columns of a boolean matrix.
+
+    Return the number of each column, and a matrix with the distinct columns as rows.
+    """
     if not has.size:
         codes = np.zeros(has.shape[1], dtype=np.intp)
         return codes, np.zeros((1, has.shape[0]), dtype=np.bool_)
     packed = np.ascontiguousarray(np.packbits(has, axis=0).T)
-    # One value per host: sorting rows of bytes column by column would be very slow.
+    # Each host becomes one value: sorting rows of bytes column by column would be very slow.
     whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, codes = np.unique(whole, return_index=True, return_inverse=True)
     return codes.ravel(), np.ascontiguousarray(has[:, first].T)

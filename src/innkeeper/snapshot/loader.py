@@ -6,16 +6,18 @@ all other requested providers have no row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
-from innkeeper.domain.hosts import OF_LEASES, Dedication
+import numpy as np
+
+from innkeeper.domain.hosts import OF_LEASES, TAKING_SERVERS, Dedication
 from innkeeper.domain.ids import HostIndex, ProviderId
-from innkeeper.snapshot import pool_loader
+from innkeeper.snapshot import calendar_loader, pool_loader
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import NEVER_S, HostTable, renumber
-from innkeeper.snapshot.dedications import GENERAL, POOLED, of_reservation
+from innkeeper.snapshot.dedications import FREEPOOL, GENERAL, POOLED, of_reservation
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import agents, aggregates, dedications, hosts, residents
 from innkeeper.store.queries.compute.hosts import HostRow
@@ -26,8 +28,8 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
     """Read the table of all hosts; ``with_servers`` includes the numbers of servers."""
     table = HostTable()
     table.knows_servers = with_servers
-    # ``tx`` has a consistent snapshot, or is the only writer. Otherwise, a claim between this read
-    # and the next would be in the amounts, and be applied a second time from the feed.
+    # ``tx`` must have a consistent snapshot, or be the only writer. Otherwise, a claim between this
+    # read and the next would be in the amounts, and would be applied a second time from the feed.
     table.bookmark = changes.newest(tx)
     read_heartbeats(tx, table, None)
     load(tx, table, None)
@@ -35,9 +37,9 @@ def load_all(tx: Tx, *, with_servers: bool = False) -> HostTable:
 
 
 def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[ProviderId]:
-    """Read the rows of these providers, or of all.
+    """Read the rows of these providers, or of all providers if ``ids`` is None.
 
-    Returns the other hosts whose rows were edited, because their pools changed.
+    Return the hosts whose rows were edited because their pools changed.
     """
     found = hosts.rows_for_snapshot(tx, ids)
     host_ids = {each.provider_id for each in found}
@@ -48,12 +50,14 @@ def load(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> set[Pr
         table.ensure_rows((each.provider_id, each.name) for each in found)
         _load_facts(table, found)
         _load_dedications(tx, table, found)
-        # No list of ids for all hosts: a query with 100,000 ids is slow.
+        # For all hosts, the query has no list of ids: with 100,000 ids, it would be slow.
         some = None if ids is None else host_ids
         load_amounts(tx, table, some)
         _load_aggregates(tx, table, some)
         if table.knows_servers:
             _load_servers(tx, table, some)
+    leased = [each.provider_id for each in found if each.dedication in OF_LEASES]
+    _set_needs(table, leased, calendar_loader.load(tx, table.calendar, ids, leased))
     others = None if ids is None else [each for each in ids if each not in host_ids]
     return pool_loader.load(tx, table, host_ids, others)
 
@@ -79,25 +83,33 @@ def _load_dedications(tx: Tx, table: HostTable, found: Sequence[HostRow]) -> Non
     names = dedications.names(tx, [each.provider_id for each in mine])
     for facts in dedications.pcloud_facts(tx, sorted(taken)):
         table.dedications.set_facts(facts.uuid, facts.projects, facts.taken_in)
-    for uuid, project_id in dedications.reservation_projects(tx, sorted(leased)).items():
-        table.dedications.set_facts(of_reservation(uuid), [project_id], [])
+    for uuid, projects in dedications.reservation_projects(tx, sorted(leased)).items():
+        table.dedications.set_facts(of_reservation(uuid), projects, [])
     for each in found:
         index = table.index_of[each.provider_id]
         if each.dedication is None and table.dedication_codes[index] == GENERAL:
-            # The usual case: still a general host.
+            # This is the usual case: the host is still a general host.
             continue
         code = GENERAL if each.dedication is None else POOLED
+        if each.dedication == Dedication.FREEPOOL:
+            code = table.dedications.code(FREEPOOL)
         if each.dedicated_to is not None:
             is_leased = each.dedication in OF_LEASES
             key = of_reservation(each.dedicated_to) if is_leased else each.dedicated_to
             code = table.dedications.code(key)
         table.dedicate(
-            index,
-            code,
-            names.get(each.provider_id, ""),
-            is_open=each.dedication in (Dedication.OPEN, Dedication.LEASED),
+            index, code, names.get(each.provider_id, ""), is_open=each.dedication in TAKING_SERVERS
         )
     renumber(table.dedications, table.dedication_codes)
+
+
+def _set_needs(
+    table: HostTable, leased: Collection[ProviderId], needs: Mapping[ProviderId, datetime]
+) -> None:
+    for provider_id in leased:
+        needed_at = needs.get(provider_id)
+        index = table.index_of[provider_id]
+        table.needed_from_s[index] = np.inf if needed_at is None else seconds(needed_at)
 
 
 def _set_address(table: HostTable, index: HostIndex, text: str) -> None:
@@ -140,7 +152,10 @@ def _load_servers(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) 
 
 
 def read_facts_seen(tx: Tx, table: HostTable, since: datetime | None) -> datetime | None:
-    """Read the times of all capability reports, or of those since a time. Returns the latest."""
+    """Read when hosts reported capabilities, and return the latest time.
+
+    With ``since``, read only the reports since that time.
+    """
     latest = since
     for provider_id, reported_at in hosts.reported_since(tx, since):
         index = table.index_of.get(provider_id)

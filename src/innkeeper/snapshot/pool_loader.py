@@ -2,7 +2,7 @@
 
 Always true afterwards: the requested pools equal what the transaction sees, and other requested
 providers have no row in the pool table. While there are pools, the membership code of every host
-means the aggregates of its whole tree.
+stands for the aggregates of its whole tree.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Collection
 import numpy as np
 
 from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.leases import SLOT_CLASS_PREFIX
 from innkeeper.snapshot.amount_loader import load_amounts
 from innkeeper.snapshot.columns import HostTable, renumber
 from innkeeper.store.queries.placement import capacity, pools
@@ -21,10 +22,10 @@ from innkeeper.store.transactions import Tx
 def load(
     tx: Tx, table: HostTable, hosts: Collection[ProviderId], others: Collection[ProviderId] | None
 ) -> set[ProviderId]:
-    """Read the aggregates of ``hosts``, and the pools among ``others``, or all pools for ``None``.
+    """Read the pools among ``others``, and the aggregates of the trees of ``hosts``.
 
-    Without pools, no aggregates are read. Returns the hosts whose memberships changed, which may
-    include other hosts of the same trees.
+    If ``others`` is None, read all pools. If there are no pools, do not read aggregates. Return the
+    hosts whose memberships changed, which may include other hosts of the same trees.
     """
     near: set[ProviderId] = set()
     if others is None or others:
@@ -42,7 +43,7 @@ def load(
 def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) -> None:
     mine = table.pools
     found = pools.uuids(tx, ids)
-    before = mine.ties()
+    before = mine.ties(ids)
     for provider_id in list(mine.index_of) if ids is None else ids:
         if provider_id not in found:
             mine.remove_row(provider_id)
@@ -62,9 +63,19 @@ def _load_pools(tx: Tx, table: HostTable, ids: Collection[ProviderId] | None) ->
         # The host table must also know classes that only pools have.
         table.class_ids = mine.class_ids
         for name in mine.free:
-            table.ensure_class(name)
-    if mine.ties() != before:
+            table.ensure_absent_class(name)
+    if mine.ties(ids) != before:
         mine.regroup()
+        _drop_slots(table)
+
+
+def _drop_slots(table: HostTable) -> None:
+    """Forget the classes of slots of reservations that are over. Each reservation has its own."""
+    slots = [name for name in table.pools.free if name.startswith(SLOT_CLASS_PREFIX)]
+    for name in slots:
+        if not table.pools.max_units[name].any():
+            table.pools.drop_class(name)
+            table.drop_class(name)
 
 
 def _load_memberships(
@@ -72,8 +83,9 @@ def _load_memberships(
 ) -> set[ProviderId]:
     """Read the aggregates of the trees of these providers, or of all hosts.
 
-    The aggregates of any provider apply to all hosts of its tree. A provider that moved to
-    another tree is in ``ids``, together with a provider of the tree that it left.
+    The aggregates of any provider apply to all hosts of its tree. If a provider moved to another
+    tree, ``ids`` must have this provider and a provider of the tree that it left. Return the hosts
+    whose rows were edited.
     """
     roots = pools.roots(tx, ids)
     trees = set(roots.values())

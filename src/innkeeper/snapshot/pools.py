@@ -1,11 +1,11 @@
-"""The pool table: the columns of pools, and the sets of aggregates that they lend to.
+"""Defines the pool table: the columns of pools, and the sets of aggregates that pools lend to.
 
 :mod:`innkeeper.domain.placement` defines which hosts a pool serves. Hosts in the same aggregates
-borrow from the same pools, so each host has one code for the set of its tree's aggregates, and
-pools are evaluated once per set.
+borrow from the same pools. Therefore, each host has one code for the set of its tree's aggregates,
+and pools are evaluated once per set.
 
-Always true: code 0 is the empty set, which borrows nothing, and a code means the same set until
-:meth:`PoolTable.keep_codes`. The number of unused codes is bounded.
+Always true: code 0 is the empty set, which borrows nothing. A code means the same set until the
+next call of :meth:`PoolTable.keep_codes`. The number of unused codes is bounded.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ NOBODY = 0
 """The code of the empty set of aggregates, and the number of the empty group of pools."""
 
 CODES_SPARE = 64
-"""Unused codes that are tolerated, in addition to the number of codes last in use."""
+"""Unused codes are removed when there are more codes than this number plus twice the number of
+codes that the last cleanup kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lenders:
-    """The pools that lend one class: ``groups[of[code]]`` are their rows, in order of ids.
+    """The pools that lend one class, in groups.
 
-    Many sets of aggregates have few distinct groups of pools. The first group is empty. ``rows``
-    has the rows of all other groups, concatenated, and ``starts`` where each group begins. ``near``
-    has the pools of each aggregate.
+    ``groups[of[code]]`` has the rows of the pools that lend to hosts with this code, in order of
+    ids. Many sets of aggregates share a few groups of pools. The first group is empty. ``rows``
+    concatenates the rows of the groups after the first. ``starts`` has the position in ``rows``
+    where each of these groups begins. ``near`` has the pools of each aggregate.
     """
 
     of: Codes
@@ -44,7 +46,7 @@ class Lenders:
 
 
 class PoolTable(AmountTable):
-    """Columns of the pools."""
+    """The columns of all pools, and the codes of sets of aggregates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,16 +95,22 @@ class PoolTable(AmountTable):
 
     # -- lending ---------------------------------------------------------------------------
 
-    def ties(self) -> object:
-        """Return a value that changes if a pool begins or ceases to lend a class to a set."""
-        return {
+    def ties(self, among: Collection[ProviderId] | None) -> object:
+        """Return a value that changes if a pool begins or stops lending a class to a set.
+
+        Only the pools in ``among`` are compared. If any pool is added or removed, the value changes
+        as well.
+        """
+        rows = self.index_of
+        compared = rows if among is None else [each for each in among if each in rows]
+        lending = {
             provider_id: (
-                row,
-                self.aggregates[row],
-                frozenset(name for name, most in self.max_units.items() if most[row] > 0),
+                self.aggregates[rows[provider_id]],
+                frozenset(name for name, most in self.max_units.items() if most[rows[provider_id]]),
             )
-            for provider_id, row in self.index_of.items()
+            for provider_id in compared
         }
+        return self.row_count, lending
 
     def regroup(self) -> None:
         """Discard the cached groups, and begin a new epoch."""
@@ -111,7 +119,7 @@ class PoolTable(AmountTable):
         self._begin_epoch()
 
     def serving(self, code: int) -> frozenset[ProviderId]:
-        """Return the pools that serve hosts with this code, whatever classes they have."""
+        """Return the pools that serve hosts with this code, whatever classes the pools have."""
         return frozenset(
             provider_id
             for provider_id, row in self.index_of.items()
@@ -119,7 +127,7 @@ class PoolTable(AmountTable):
         )
 
     def served_by(self, rows: Collection[int]) -> Mask:
-        """Return, by code, whether one of these pools serves its hosts."""
+        """Return, by code, whether one of these pools serves hosts with the code."""
         served: Mask = np.zeros(self.code_count, dtype=np.bool_)
         for row in rows:
             mine = self._served.get(row)
@@ -128,6 +136,17 @@ class PoolTable(AmountTable):
                 mine = np.array([not aggregates.isdisjoint(each) for each in self._sets])
                 self._served[row] = mine
             served |= mine
+        return served
+
+    def served_by_all(self, pools: Iterable[ProviderId]) -> Mask:
+        """Return, by code, whether all of these pools serve hosts with the code.
+
+        A provider that is not a pool serves no host.
+        """
+        served: Mask = np.ones(self.code_count, dtype=np.bool_)
+        for pool in pools:
+            row = self.index_of.get(pool)
+            served &= self.served_by(() if row is None else (row,))
         return served
 
     def lenders(self, name: str) -> Lenders | None:
@@ -140,7 +159,7 @@ class PoolTable(AmountTable):
         return found if len(found.groups) > 1 else None
 
     def _find_lenders(self, name: str, known: Lenders | None) -> Lenders:
-        """Compute the pools that lend a class; with ``known``, only for new sets."""
+        """Compute the pools that lend a class; with ``known``, only add new sets to ``known``."""
         near = self._near(name) if known is None else known.near
         groups: tuple[tuple[HostIndex, ...], ...] = ((),) if known is None else known.groups
         of: Codes = np.zeros(0, dtype=np.int32) if known is None else known.of
@@ -148,7 +167,7 @@ class PoolTable(AmountTable):
         more: list[int] = []
         for aggregates in self._sets[of.shape[0] :]:
             lending = {row for each in aggregates for row in near.get(each, ())}
-            # By id: rows move when others are removed, which must not affect draws.
+            # The order is by id: rows move when others are removed, which must not affect draws.
             group = tuple(sorted(lending, key=lambda row: int(self.provider_ids[row])))
             more.append(numbers.setdefault(group, len(numbers)))
         groups = tuple(numbers)
@@ -168,7 +187,7 @@ class PoolTable(AmountTable):
     # -- amounts ---------------------------------------------------------------------------
 
     def able(self, name: str, amount: int) -> Mask | None:
-        """Return, by code, whether a pool can make one loan of ``amount``; None without pools."""
+        """Return, by code, whether a pool can lend ``amount``; None if no pool has the class."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -182,7 +201,7 @@ class PoolTable(AmountTable):
         return able
 
     def most(self, name: str) -> Amount | None:
-        """Return, by code, the most that one pool has left of a class; None without pools."""
+        """Return, by code, the largest free amount of one pool; None if no pool has the class."""
         lenders = self.lenders(name)
         if lenders is None:
             return None
@@ -192,7 +211,10 @@ class PoolTable(AmountTable):
         return most
 
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
-        """Return the pools with the most left that can lend ``amount`` to hosts with a code."""
+        """Return the pools that can best lend ``amount`` to hosts with this code.
+
+        These are the able pools with the largest free amount of the class.
+        """
         lenders = self.lenders(name)
         group = () if lenders is None else lenders.groups[lenders.of[code]]
         given = self.gives(name, amount, slice(None))

@@ -18,16 +18,15 @@ from innkeeper.store.transactions import Tx
 
 
 class ProviderFollower:
-    """Owns a table of providers. Used by one thread, with read-only transactions."""
+    """Owns a table of providers. It is used by one thread, with read-only transactions."""
 
     def __init__(self) -> None:
         self._table: ProviderTable | None = None
 
     def catch_up(self, tx: Tx) -> ProviderTable:
-        """Update the table to what ``tx`` sees and return it; the first call reads all of it.
+        """Update the table to what ``tx`` sees and return it. The first call reads the whole table.
 
-        After an error of the database, the next call reads the whole table, since some rows may
-        be incomplete.
+        After a database error, some rows may be incomplete. So the next call reads the whole table.
         """
         table, self._table = self._table, None
         taken = None if table is None else feed.take(tx, table)
@@ -42,14 +41,14 @@ class ProviderFollower:
 def load_all(tx: Tx) -> ProviderTable:
     """Read the table of all providers."""
     table = ProviderTable()
-    # As in ``loader.load_all``: no claim may come between this read and the others.
+    # As in ``loader.load_all``, no claim may be committed between this read and the others.
     table.bookmark = changes.newest(tx)
     load(tx, table, None)
     return table
 
 
 def load(tx: Tx, table: ProviderTable, ids: Collection[ProviderId] | None) -> None:
-    """Read the rows of these providers, or of all, and remove the rows of deleted providers."""
+    """Read the rows of these or of all providers, and remove the rows of deleted providers."""
     found = providers.families(tx, ids)
     there = {each.id for each in found}
     for provider_id in list(table.index_of) if ids is None else ids:

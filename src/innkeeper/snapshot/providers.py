@@ -1,4 +1,4 @@
-"""The table of all providers: hosts, their children, pools, and all others with inventory.
+"""Defines the table of all providers: hosts, their children, pools, and others with inventory.
 
 One thread owns a table and updates it before each search; no other thread reads it.
 
@@ -22,11 +22,11 @@ NO_PROVIDER = ProviderId(0)
 """The parent of roots; the ids of rows begin at 1."""
 
 TRAIT_SETS_SPARE = 64
-"""The cache of trait sets is cleared if it has more than this, plus two for each row."""
+"""The cache of trait sets is cleared if it has more sets than this number plus two for each row."""
 
 
 class ProviderTable(AmountTable):
-    """Columns of all providers as of ``change_id``.
+    """The columns of all providers, as of the change ``change_id``.
 
     Unlike ``free``, ``capacities`` are not clipped to the exact range of doubles.
     """
@@ -49,7 +49,7 @@ class ProviderTable(AmountTable):
     root_ids: npt.NDArray[np.int64]
 
     def add(self, found: Iterable[tuple[ProviderId, ProviderUuid]]) -> None:
-        """Add rows for the given providers that have none yet."""
+        """Add rows for the given providers that have no row yet."""
         pairs = list(found)
         before = self.row_count
         self.add_rows(provider_id for provider_id, _ in pairs)
@@ -104,7 +104,7 @@ class ProviderTable(AmountTable):
         self.capacities[name][at] = units
 
     def has_trait(self, names: Iterable[str]) -> Mask:
-        """Return the rows with at least one of these traits."""
+        """Return True for rows with at least one of these traits."""
         found = np.zeros(self.row_count, dtype=np.bool_)
         for name in names:
             column = self.traits.get(name)
@@ -114,7 +114,7 @@ class ProviderTable(AmountTable):
 
     @property
     def forest(self) -> Forest:
-        """The trees of the rows, computed at the first use after a change of shape."""
+        """The trees of the rows. They are computed at the first use after a change."""
         if self._forest is None:
             shares = self.has_trait([SHARES])
             self._forest = forest_of(

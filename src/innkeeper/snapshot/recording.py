@@ -1,7 +1,7 @@
-"""Conversion of a host table to plain columns and values, and back.
+"""Converts a host table to plain columns and values, and back.
 
 Always true: the table that :func:`table_of` makes from :func:`copy_of` leads to the same decisions.
-The order of rows is kept, since draws among equals are by row.
+The order of rows is kept, since draws among equal hosts depend on it.
 
 The copy shares no column with the table, and everything else in it is immutable, so another thread
 can process it.
@@ -36,16 +36,16 @@ POOLS = "pools"
 KINDS = ("free", "used", "min_unit", "max_unit", "step_size")
 """The columns of each resource class."""
 AGENTS = "agents/heard_s"
-"""The last heartbeats, with a row for each agent in the order of ``agents`` in the state."""
+"""The column of last heartbeats. Its rows are in the order of ``agents`` in the state."""
 WRITTEN_AS = {"dedication_codes": "pcloud_codes", "is_dedication_open": "is_pcloud_open"}
-"""Names of columns in recordings, for compatibility with files of older versions."""
+"""Columns that have other names in recordings, for compatibility with older files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A copy of a host table: columns by ``table/kind/name``, and all other values.
+    """A copy of a host table: columns by ``table/kind/name``, and all other values in ``state``.
 
-    :func:`plain` converts the latter to JSON values.
+    :func:`plain` converts ``state`` to JSON values.
     """
 
     columns: Mapping[str, Column]
@@ -141,7 +141,7 @@ def table_of(columns: Mapping[str, Column], state: Mapping[str, Any]) -> HostTab
     if len(names) != len(ids) or len(set(names)) != len(ids) or len(set(ids)) != len(ids):
         raise ValueError("the lists of hosts differ in length or have duplicates")
     if not all(isinstance(each, str) for each in (*names, *state["zones"])):
-        raise ValueError("a name is not a text")
+        raise ValueError("the name of a host or zone is not a string")
     for zone in state["zones"]:
         table.zone_code(zone)
     _hear(table, state["agents"], columns[AGENTS])
@@ -170,7 +170,7 @@ def _hear(table: HostTable, agents: Sequence[str], heard_s: Column) -> None:
 
 
 def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None:
-    """Set all columns of a table; the columns of facts must be complete."""
+    """Set all columns of a table. Raise ``ValueError`` if a column of a fact is missing."""
     facts = {WRITTEN_AS.get(name, name): name for kind, name in table.columns() if kind == "fact"}
     _demand_whole_classes(label, columns)
     for path, values in columns.items():
@@ -187,7 +187,7 @@ def _fill(label: str, table: AmountTable, columns: Mapping[str, Column]) -> None
 
 
 def _demand_whole_classes(label: str, columns: Mapping[str, Column]) -> None:
-    """Require all columns of a class or none: a missing column would be read as zeros."""
+    """Require all columns of a class, or none of them: a missing column would be read as zeros."""
     starts = [f"{label}/{kind}/" for kind in KINDS]
     names = {
         path.removeprefix(start) for start in starts for path in columns if path.startswith(start)
@@ -253,12 +253,12 @@ def _set_pools(table: HostTable, columns: Mapping[str, Column], state: Mapping[s
     table.membership_codes[:] = numbers[table.membership_codes]
     table.knows_memberships = bool(state["knows_memberships"])
     for name in pools.free:
-        table.ensure_class(name)
+        table.ensure_absent_class(name)
     pools.regroup()
 
 
 def _check(table: HostTable) -> None:
-    """Reject undefined codes, which would fail during a decision."""
+    """Raise ``ValueError`` for undefined codes, which would cause errors during a decision."""
     bounds = (
         ("zone", table.zone_codes, len(table.zones)),
         ("agent", table.agent_codes, len(table.agent_ids)),

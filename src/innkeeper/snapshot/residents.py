@@ -1,7 +1,7 @@
-"""The number of servers by host and project.
+"""Keeps the number of servers by host and project.
 
-Maintained only if a filter or weigher needs it (see ``HostTable.knows_servers``), since a cloud has
-ten times as many servers as hosts.
+The numbers are maintained only if a filter or weigher needs them (see ``HostTable.knows_servers``).
+The reason is that a cloud has ten times as many servers as hosts.
 
 Always true: all counts are positive. Keys are ids of providers, so rows may move.
 """
@@ -16,7 +16,7 @@ Counts = dict[str, int]
 
 
 class Residents:
-    """The number of servers by project and provider."""
+    """The number of servers, by project and by provider."""
 
     def __init__(self) -> None:
         self._by_provider: dict[ProviderId, Counts] = {}
@@ -42,7 +42,7 @@ class Residents:
             self._set(provider_id, project_id, count)
 
     def add(self, provider_id: ProviderId, project_id: str, more: int) -> None:
-        """Add servers of a project; a negative ``more`` subtracts them."""
+        """Add ``more`` servers of a project; a negative number subtracts servers."""
         count = self.on(provider_id).get(project_id, 0) + more
         self._set(provider_id, project_id, max(0, count))
 

@@ -1,7 +1,7 @@
-"""The distinct values of a column, with indexes for queries.
+"""Keeps the distinct values of a column, with indexes for queries.
 
-Texts are ranked, and items of lists sorted, once for all comparisons; new values are added to the
-indexes at the next query.
+Texts are ranked once, and items of lists are sorted once, for all comparisons. New values are added
+to the indexes at the next query.
 
 Always true: a code is an index into ``values`` and never changes its meaning. Arrays by code have
 one more entry at the end for ``NO_CODE``, which is -1.
@@ -24,7 +24,7 @@ NO_CODE = -1
 Ranks = npt.NDArray[np.float64]
 
 TRUE, FALSE = -2.0, -1.0
-"""Ranks of booleans, which have no order; those of texts are above."""
+"""The ranks of booleans, which have no order. Ranks of texts are greater."""
 FEW = 64
 """Ranks of up to this many texts are not cached. Up to this many items are inserted one by one."""
 OTHERS_MAX = 16
@@ -32,7 +32,7 @@ OTHERS_MAX = 16
 
 
 class Vocabulary:
-    """Values of any type by code; new ones are appended to ``values``."""
+    """Values of any type by code. New values are appended to ``values``."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self.values: list[Any] = list(values)
@@ -73,9 +73,9 @@ class Vocabulary:
         self._among.clear()
 
     def ranks_among(self, other: Vocabulary) -> Ranks:
-        """Return the ranks of these texts among those of ``other``.
+        """Return, by code, the ranks that the texts of this vocabulary would have in ``other``.
 
-        A text that ``other`` lacks has a rank halfway between its neighbours.
+        A text that ``other`` lacks gets a rank halfway between the ranks of its neighbours.
         """
         mine, theirs = self.ranks(), other.ranks()
         if self is other or not self._texts:
@@ -103,7 +103,7 @@ class Vocabulary:
         return _marked(count, self._lists) if self._lists else None
 
     def having(self, sought: Any) -> Mask:
-        """Return, by code, whether the value is a list with this number, text or boolean."""
+        """Return, by code, whether the value is a list with ``sought`` as an item."""
         count = len(self.ranks())
         if self._listed < len(self._lists):
             self._sort_items()
@@ -114,7 +114,7 @@ class Vocabulary:
         fresh: dict[str, tuple[list[Any], list[int]]] = {}
         for code in self._lists[self._listed :]:
             for item in self.values[code]:
-                # Without nan, which has no order.
+                # Items that are nan are left out, since nan has no order.
                 if isinstance(item, str | int | float) and item == item:  # noqa: PLR0124
                     items, owners = fresh.setdefault(_kind(item), ([], []))
                     items.append(item)
@@ -125,7 +125,7 @@ class Vocabulary:
 
 
 class _Items:
-    """The items of many lists, sorted, each with its list's code. All have one type."""
+    """The sorted items of many lists, all of one type. Each item has the code of its list."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []
@@ -169,7 +169,7 @@ def _marked(count: int, codes: Any) -> Mask:
 
 def in_one_order(one: Vocabulary, other: Vocabulary) -> tuple[Ranks, Ranks]:
     """Return the ranks of both vocabularies in one common order."""
-    # If both are equally long, always the same one is ranked, since it caches the ranks.
+    # With equally many texts, the choice must always be the same, since ranks are cached.
     if (one.text_count, id(one)) <= (other.text_count, id(other)):
         return one.ranks_among(other), other.ranks()
     return one.ranks(), other.ranks_among(one)

@@ -15,7 +15,8 @@ Only = Collection[Any] | None
 """The ids to consider. ``None`` means all rows."""
 
 IDS_PER_QUERY = 10_000
-"""Ids in one ``IN (...)``. SQLite accepts 32,766 parameters, PostgreSQL 65,535."""
+"""The maximum number of ids in one ``IN (...)``. SQLite accepts 32,766 parameters, PostgreSQL
+65,535."""
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 """The placeholder for the ids in a query: ``column.in_(IDS)``."""
 
@@ -30,18 +31,19 @@ def parts(ids: Iterable[T]) -> Iterator[list[T]]:
 def rows(tx: Tx, query: sa.Select[Any], ids: Iterable[Any]) -> list[Any]:
     """Return all rows of a query with these ids in place of :data:`IDS`.
 
-    A query that sorts or aggregates does so within each group of ids.
+    Many ids are split into groups. A query sorts and aggregates only within each group.
     """
     found: list[Any] = []
     for part in parts(ids):
-        found += tx.execute(query, {"ids": part})
+        # All rows at once: to fetch each of many rows by itself takes twice as long.
+        found += tx.execute(query, {"ids": part}).all()
     return found
 
 
 def narrowed(tx: Tx, query: sa.Select[Any], column: sa.ColumnElement[Any], only: Only) -> Rows:
-    """Return the rows of a query whose ``column`` is in ``only``."""
+    """Return those rows of a query that have a ``column`` in ``only``."""
     if only is None:
-        return list(tx.execute(query))
+        return list(tx.execute(query).all())
     return rows(tx, query.where(column.in_(IDS)), only)
 
 

@@ -11,7 +11,7 @@ Always true: a row with the same id and timestamp is the row that was read befor
 proves nothing: a restored database, or a standby that took over without the last commits, reuses
 ids for other changes.
 
-May be false: that the ids have no gaps.
+May be false: that the ids are consecutive.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from innkeeper.store.tables.placement import changes
 from innkeeper.store.transactions import Tx
 
 ALWAYS_READ = -1
-"""A marker instead of a generation: readers must read the provider again in any case."""
+"""A marker instead of a generation: readers must always read the provider again."""
 
 SERVERS_ONLY = -2
 """A marker instead of a generation: only the task states of the provider's servers changed. A
 reader that does not count servers may skip it."""
 
 PRUNED_MAX = 50_000
-"""How many ids one transaction prunes at most, since other writers wait for it."""
+"""The maximum number of ids that one transaction prunes, since other writers wait for it."""
 
 
 class Change(NamedTuple):
     """One row of the feed.
 
-    If only claims changed the provider, ``seen`` is the generation before them, and ``taken`` is
-    the sum of their amounts (see :func:`amounts`). Otherwise, both are ``None``.
+    If only claims changed the provider, ``seen`` is the generation before the claims, and ``taken``
+    contains the sums of the claimed amounts (see :func:`amounts`). Otherwise, both are ``None``.
     """
 
     id: ChangeId
@@ -102,7 +102,7 @@ def add_always_read(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> N
 
 
 def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> None:
-    """Add a change of the task states of these providers' servers."""
+    """Record that only the task states of these providers' servers changed."""
     add(tx, ((provider_id, SERVERS_ONLY) for provider_id in providers), now)
 
 
@@ -131,7 +131,7 @@ def after(tx: Tx, last: Bookmark, most: int = _WITHOUT_LIMIT) -> list[Change] | 
     """Return up to ``most`` rows after ``last``, ordered by id.
 
     Returns ``None`` if rows may be missing, because row ``last`` no longer exists or is a different
-    one. From the beginning, no rows are missing if row 1 exists or the feed is empty.
+    change. After :data:`BEGINNING`, rows may be missing if the feed has rows, but no row 1.
     """
     rows = [Change(*row) for row in _FROM.rows(tx, {"first": last.id, "most": most + 1})]
     if last == BEGINNING:

@@ -1,17 +1,17 @@
-"""The compare-and-update: the only code that writes allocations and advances generations.
+"""Write claims by compare-and-update. Only this module adds allocations and advances generations.
 
-Source: the seed *Resource Providers*, "compare and update". The seed's statement lacks
-``id = ?``; as printed it would update every provider that happens to be at that generation.
+Source: the seed *Resource Providers*, "compare and update". The seed's statement lacks ``id = ?``;
+as printed, it would update every provider that happens to be at the given generation.
 
 Always true: allocations are inserted only in a transaction that also advances each of their
 providers from the generation at which the claimant checked capacity. Two transactions cannot
-advance a provider from the same generation: the later one updates no row, or its commit fails.
-Also, no claim leaves a provider over its capacity, because the sums are checked again after all
-writes. By then the update has locked the providers' rows, so the sums include all other claims.
+advance a provider from the same generation: the later transaction updates no row, or its commit
+fails. Also, no claim leaves a provider over its capacity, because the sums are checked again after
+all writes. By then the update has locked the providers' rows, so the sums include all other claims.
 
 May be false: that a claim is written if its generations matched when this transaction read them.
-Write transactions normally run one after the other, so none commits between the read and the
-update. Around a fail-over, however, two may run concurrently.
+Write transactions normally run one after the other, so no other transaction commits between the
+read and the update. Around a fail-over, however, two transactions may run concurrently.
 
 Tests can switch off both guards with the store's constructor (:mod:`.guards`), to prove that the
 guards are needed.
@@ -40,7 +40,7 @@ from innkeeper.store.transactions import Tx, guards_of
 LOG = structlog.get_logger("innkeeper.store")
 
 Moves = Mapping[ProviderId, tuple[Generation, Generation]]
-"""The generations of providers before and after."""
+"""The generations of each provider before and after the writes."""
 
 _GENERATIONS = PreparedForIds(
     sa.select(resource_providers.c.id, resource_providers.c.generation).where(
@@ -131,16 +131,18 @@ def commit_together(
 
     Returns ``None`` for each written claim, and the reason for each rejected one.
     :class:`ProviderChanged` means: read again and retry. :class:`ConcurrentUpdate` means that a
-    consumer is not at the generation in its claim. The generations in a claim's ``seen`` include
-    the accepted claims before it. After a rejected claim, later claims on its providers are
+    consumer is not at the generation in its claim.
+
+    Each accepted claim advances the generations of its providers. The ``seen`` of the later claims
+    must contain the advanced generations. After a rejected claim, later claims on its providers are
     rejected too, since they assume a generation that was not written and may be reused.
 
     ``are_read_here`` states that this transaction has already read the generations of the providers
     and consumers. ``given_back`` lists the allocations that this transaction released for these
-    claims. The claims may take the same amounts even if a provider is over its capacity.
+    claims. The claims may take these amounts again, even if a provider is over its capacity.
 
     Raises :class:`Overtaken` after a conflict with a concurrent transaction, or if a provider would
-    exceed its capacity. Some rows are written by then, and allocations with a stale generation
+    exceed its capacity. By then, some rows are written, and allocations with a stale generation
     could overcommit a provider. So the caller must roll back the whole transaction, or the
     savepoint of its step. The other claims of the batch are retried one by one.
     """
@@ -201,9 +203,9 @@ def _accept(writing: _Writing, claim: Claim, now: datetime) -> Refusal | None:
         # If a consumer occurs twice in a batch, the second claimant has not seen the first claim.
         if each.uuid in writing.touched or writing.consumers.get(each.uuid) != each.seen:
             return ConcurrentUpdate(
-                f"Consumer {each.uuid} is not at generation {each.seen}, which was expected."
+                f"Consumer {each.uuid} is not at the expected generation {each.seen}."
             )
-        assert each.amounts.keys() <= claim.seen.keys(), "a claim has seen what it takes from"
+        assert each.amounts.keys() <= claim.seen.keys(), "a provider is missing in ``seen``"
     for provider_id, seen in claim.seen.items():
         writing.first_seen.setdefault(provider_id, seen)
         writing.generations[provider_id] = Generation(seen + 1)

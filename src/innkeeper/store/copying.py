@@ -1,4 +1,7 @@
-"""Backups of a SQLite database, made while it is in use, and restored while it is not.
+"""Backup and restore of a SQLite database.
+
+A backup can be made while the database is in use. A restore requires that the database is not in
+use.
 
 Always true: a copy is a consistent snapshot. A restore is atomic: after a crash, the database is
 either unchanged or fully restored.
@@ -20,7 +23,8 @@ from innkeeper.domain.errors import Conflict, InUse
 
 PARTIAL = ".partial"
 BESIDE = ("-wal", "-shm", "-journal")
-"""Suffixes of the files that SQLite keeps with a database. A stale file would corrupt it."""
+"""Suffixes of the files that SQLite keeps with a database. A stale file would corrupt the database.
+"""
 LOCK_WAIT_S = 2.0
 HEAD = b"SQLite format 3\0"
 """The first bytes of every SQLite database."""
@@ -28,7 +32,8 @@ SPOILT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 PRIMARY = 0xFF
 """Masks the primary part of an extended error code."""
 LOCKED_FROM, LOCKED_BYTES = 0x40000000, 512
-"""The range of SQLite's locks in the file. In WAL mode, every open connection has a lock in it."""
+"""The range of SQLite's locks in the file. In WAL mode, every open connection has a lock in this
+range."""
 
 
 def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
@@ -56,9 +61,9 @@ def save(source: Path, target: Path, look: Callable[[Path], object]) -> None:
 
 
 def demand_earlier(target: Path) -> None:
-    """Raise :class:`Conflict` for a file that a backup must not replace."""
+    """Raise :class:`Conflict` unless ``target`` is a SQLite database, which may be replaced."""
     if not _is_database(target):
-        raise Conflict(f"{target} is not an earlier backup and is left unchanged.")
+        raise Conflict(f"{target} exists and is not an earlier backup. Choose another file.")
 
 
 def demand_whole(connection: sqlite3.Connection, name: Path) -> None:
@@ -93,7 +98,7 @@ def demand_tables(file: Path, names: Collection[str]) -> None:
         rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         missing = sorted(set(names) - {str(row[0]) for row in rows})
     if missing:
-        raise Conflict(f"{file} lacks tables: {', '.join(missing)}.")
+        raise Conflict(f"The database {file} lacks the tables: {', '.join(missing)}.")
 
 
 def restore(source: Path, target: Path, kept: Path) -> bool:
@@ -145,7 +150,10 @@ def _shows_damage(error: Exception) -> bool:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Lock a damaged database. Raises :class:`InUse` while any process has it open."""
+    """A context manager that locks a damaged database.
+
+    Raises :class:`InUse` while any process has the database open.
+    """
     with file.open("r+b") as opened:
         try:
             fcntl.lockf(

@@ -20,7 +20,10 @@ SECRETS = frozenset({"password", "sslpassword"})
 
 
 class Commands(NamedTuple):
-    """Commands for one database, and for a base backup of the whole server."""
+    """Shell commands that back up and restore a database.
+
+    ``save`` and ``restore`` are for one database. ``whole`` makes a base backup of the server.
+    """
 
     save: str
     restore: str
@@ -28,7 +31,7 @@ class Commands(NamedTuple):
 
 
 def commands(url: str, file: str) -> Commands:
-    """Return the commands that dump the database at ``url`` into ``file``, and restore it."""
+    """Return the commands that dump the database at ``url`` to ``file`` and restore it."""
     # Use the first of several servers, since all contain the same data.
     at, _ = addresses.split(url)
     if at.get_backend_name() == POSTGRESQL:
@@ -37,7 +40,7 @@ def commands(url: str, file: str) -> Commands:
 
 
 def sqlite_file(url: str) -> Path | None:
-    """Return the file of a SQLite database, or ``None`` for other databases and in memory."""
+    """Return the file of a SQLite database, or ``None`` for any other or in-memory database."""
     at, _ = addresses.split(url)
     if at.get_backend_name() != "sqlite" or at.database in (None, "", ":memory:"):
         return None

@@ -1,7 +1,8 @@
-"""The guards that keep claims from overcommitting a provider. Only tests switch them off.
+"""The guards that keep claims from overcommitting a provider, and entries from being used again.
 
-The simulation of many writers must fail if a guard is missing. To test this, it builds a
-:class:`Store` with fewer guards. No setting switches a guard off.
+Only tests switch them off. The simulations of many writers and of trees of zones must fail if a
+guard is missing. To test this, they build a :class:`Store` with fewer guards. No setting switches a
+guard off.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ class Guards:
 
     ``turns``: write transactions run one after the other (see the backends). ``generations``: a
     claim is written only if its providers are at the generations that the claimant saw.
-    ``capacity``: no claim leaves a provider over its capacity.
+    ``capacity``: no claim leaves a provider over its capacity. ``single_use``: an entry of a build
+    plan makes at most one server, and no server that its zone parent gave up.
     """
 
     turns: bool = True
     generations: bool = True
     capacity: bool = True
+    single_use: bool = True
 
 
 NO_GUARDS = Guards(turns=False, generations=False, capacity=False)

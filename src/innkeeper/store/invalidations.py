@@ -23,7 +23,7 @@ _COUNT = (
     .values(number=invalidations.c.number + 1)
 )
 FAR = 2**40
-"""Larger than a counter ever gets."""
+"""A number that no counter ever reaches."""
 _NUMBER = Prepared(
     sa.select(invalidations.c.number).where(invalidations.c.topic == sa.bindparam("named"))
 )
@@ -41,12 +41,14 @@ def number(tx: Tx, topic: str) -> int:
 
 
 class Listener:
-    """Polls the counter of one topic. Used by one thread.
+    """Polls the counter of one topic. Only one thread may use a listener.
 
-    It keeps a connection in autocommit mode, so a poll takes one round trip instead of four.
+    A listener keeps a connection in autocommit mode, so a poll takes one round trip instead of
+    four.
 
-    Always true: after a lost connection, it returns none of the earlier numbers. The database may
-    have been restored, or may lack the last commits, so the counter may reach old values again.
+    Always true: after a lost connection, a listener returns none of its earlier numbers. The
+    database may have been restored, or may lack the last commits, so the counter may reach old
+    values again.
     """
 
     def __init__(self, store: Store, topic: str) -> None:
@@ -56,7 +58,7 @@ class Listener:
         self._ahead = 0
 
     def number(self) -> int:
-        """Return a different number than before if a write happened or may have happened.
+        """Return a number that changes after each write, and whenever a write may have been missed.
 
         Raises the errors of :meth:`Store.read`.
         """

@@ -1,8 +1,8 @@
 """The second guard of capacity: the database sums the allocations again after the claims.
 
-The first guard is the generation at which the claimant checked capacity. This one sums all
-allocations of the claimed providers after the writes, in the same transaction. Its duration
-depends only on the number of these providers.
+The first guard is the generation at which the claimant checked capacity. The second guard sums all
+allocations of the claimed providers after the writes, in the same transaction. The duration of this
+query depends only on the number of these providers.
 
 Always true: only inventories that a batch adds to are checked. If an operator shrank an inventory
 below its usage, its allocations can still be moved between consumers and released.

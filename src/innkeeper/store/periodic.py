@@ -1,7 +1,8 @@
-"""Periodic tasks that the processes of a database share: one process does the work each time.
+"""Periodic tasks that processes with the same database share. Each time, one process does the work.
 
 Always true: a process takes its turn in the transaction of the work. So if the work fails, the next
-process takes the turn.
+process takes the turn. A task may instead belong to one process for longer. The process must extend
+its turn regularly, or it loses the turn.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ _MARK = (
 
 
 def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
-    """Return whether a task is due and this transaction must do it.
+    """Take the turn of a task if the task is due. Return whether this transaction must do it.
 
-    A last time that is about a period or more in the future is ignored, as a clock error.
+    If the recorded time of the last turn is about a period or more in the future, that time is
+    ignored as a clock error.
     """
     last = tx.execute(_LAST, {"named": name}).scalar()
     if last is None:
@@ -43,6 +45,33 @@ def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
     if abs(now - last) < timedelta(seconds=EARLY * period_s):
         return False
     # Compare-and-update, in case two transactions write concurrently around a fail-over.
+    return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
+
+
+def is_open(tx: Tx, name: str, mine: datetime | None, lapse_s: float, now: datetime) -> bool:
+    """Return whether :func:`hold_turn` would succeed now. This only reads."""
+    last = tx.execute(_LAST, {"named": name}).scalar()
+    return last is None or last == mine or abs(now - last) >= timedelta(seconds=lapse_s)
+
+
+def is_held(tx: Tx, name: str, mine: datetime) -> bool:
+    """Return whether the turn was last taken or extended at the time ``mine``."""
+    return bool(tx.execute(_LAST, {"named": name}).scalar() == mine)
+
+
+def hold_turn(tx: Tx, name: str, mine: datetime | None, lapse_s: float, now: datetime) -> bool:
+    """Take a long turn, or extend it.
+
+    Return whether this process has the turn. ``mine`` is the time at which this process last took
+    or extended it. If a process does not extend its turn for ``lapse_s``, another process can take
+    it.
+    """
+    last = tx.execute(_LAST, {"named": name}).scalar()
+    if last is None:
+        tx.execute(periodic_tasks.insert().values(name=name, last_at=now))
+        return True
+    if last != mine and abs(now - last) < timedelta(seconds=lapse_s):
+        return False
     return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
 
 

@@ -1,9 +1,10 @@
 """Statements of the hot path, compiled once and executed by the driver as text.
 
-For each execution, SQLAlchemy looks up its cache, processes the parameters and prepares the result.
-For a small statement, this takes several times as long as the database does. Here the text, the
-order of the parameters and the type conversions are computed once per dialect, and the driver is
-called directly. The statements, transactions and errors remain SQLAlchemy's.
+Normally, SQLAlchemy looks up its cache, processes the parameters and prepares the result for each
+execution. For a small statement, this takes several times as long as the execution in the database.
+In this module, the text, the order of the parameters and the type conversions are computed once per
+dialect, and the driver is called directly. The statements, transactions and errors remain
+SQLAlchemy's.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class _Text(NamedTuple):
 
 
 class Prepared:
-    """A statement without expanding parameters. Every execution passes the same names."""
+    """A statement without expanding parameters.
+
+    Every execution must pass parameters with the same names.
+    """
 
     def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
@@ -111,8 +115,8 @@ class PreparedForIds:
     """A query whose only parameter is :data:`IDS`, for any number of ids.
 
     The query is compiled for 1, 2, 4, 8 ... ids. Lists of other lengths are padded with their last
-    id, which does not repeat its rows. A query that sorts or aggregates does so within each group
-    of ids, as in :func:`by_ids.rows`.
+    id. A repeated id does not repeat its rows. As in :func:`by_ids.rows`, a query sorts and
+    aggregates only within each group of ids.
     """
 
     def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
@@ -176,7 +180,16 @@ def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
 def _fetched(tx: Tx, kinds: tuple[Kind, ...], cursor: DBAPICursor) -> list[Any]:
     # Conversions also depend on the driver's type codes.
     codes = tuple(column[1] for column in cursor.description)
-    return _converted(_reading(tx.dialect, kinds, codes), cursor.fetchall())
+    rows: list[Any] = list(cursor.fetchall())
+    conversions = _reading(tx.dialect, kinds, codes)
+    if not conversions or not rows:
+        return rows
+    columns: list[Any] = list(zip(*rows, strict=True))
+    for convert, places in conversions:
+        for i in places:
+            # Unlike values that are written, equal ones that were read are different objects.
+            columns[i] = map(convert, columns[i])
+    return list(zip(*columns, strict=True))
 
 
 @cache

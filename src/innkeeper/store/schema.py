@@ -114,7 +114,7 @@ def upgrade(store: Store, now: datetime) -> bool:
 
     If several programs start concurrently, one of them upgrades. The others wait, and raise
     :class:`Busy` after ``UPGRADE_WITHIN_S``. A newer schema is left unchanged. Raises
-    :class:`Conflict` if it is incompatible.
+    :class:`Conflict` if the newer schema is incompatible.
     """
     begun_s = time.perf_counter()
     for pause_s in _pauses():
@@ -178,15 +178,18 @@ def _bring_up(store: Store, now: datetime) -> bool:
 
 
 def _is_of_newer(tx: Tx) -> bool:
-    """Return whether the schema is newer. Raises :class:`Conflict` if it is incompatible."""
+    """Return whether the schema is newer than this program.
+
+    Raises :class:`Conflict` if a newer schema is incompatible.
+    """
     current = revision(tx)
     if current is None or current in {each.revision for each in steps()}:
         return False
     if is_usable(tx):
         return True
     raise Conflict(
-        f"The database is at revision {current}, which this program does not know. Its newest "
-        f"revision is {newest_revision()}."
+        f"The database is at revision {current}, but the newest revision that this program knows "
+        f"is {newest_revision()}. Use a newer program."
     )
 
 

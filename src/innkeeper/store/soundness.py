@@ -12,7 +12,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.store.tables import compute, identity, leases, pclouds, placement
+from innkeeper.store.tables import compute, identity, leases, pclouds, placement, volumes
 from innkeeper.store.tables.metadata import METADATA
 from innkeeper.store.tables.ordering import write_order
 from innkeeper.store.transactions import Tx
@@ -29,13 +29,13 @@ LOST_LINK = Invariant(
     "lost-link",
     "every link refers to existing rows on both sides",
     "Remove the row.",
-    "removes the row, which is only the link",
+    "removes the row, which contains only the link",
 )
 LOST_QUEUE = Invariant(
     ROOM,
     "lost-queue",
     "there is exactly one row that writers queue for",
-    "Stop all processes but one until it is repaired.",
+    "Stop all processes but one until the row is restored.",
     "restores the row",
 )
 UNREADABLE = Invariant(
@@ -57,6 +57,7 @@ LINKS = frozenset(
         pclouds.pcloud_projects.name,
         placement.resource_provider_aggregates.name,
         placement.resource_provider_traits.name,
+        volumes.volume_type_projects.name,
     }
 )
 """Tables whose rows link two other rows, and have no meaning unless both exist."""
@@ -68,14 +69,14 @@ OLDEST = frozenset(
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Yield broken references, and the loss of the row that writers queue for."""
+    """Yield a finding per broken foreign key, and one if the row that writers queue for is lost."""
     for key, reference in _references().items():
         count = tx.execute(sa.select(sa.func.count()).where(_is_lost(reference))).scalar_one()
         if count:
             named = reference.column.table.name
             is_link = reference.parent.table.name in LINKS
             yield (LOST_LINK if is_link else LOST_REFERENCE).broken(
-                key, f"{count} rows refer in {key} to missing rows of {named}"
+                key, f"the column {key} of {count} rows refers to missing rows of {named}"
             )
     count = tx.execute(sa.select(sa.func.count()).select_from(write_order)).scalar_one()
     if count != 1:
@@ -83,7 +84,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 
 def tables_of(*, is_newest: bool) -> frozenset[str]:
-    """Return the tables at the newest revision, or those that exist at every revision."""
+    """Return the tables of the newest revision, or only the tables that exist at every revision."""
     return frozenset(METADATA.tables) if is_newest else OLDEST
 
 

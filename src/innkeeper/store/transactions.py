@@ -3,10 +3,11 @@
 Always true: a write is committed completely or not at all. When ``Store.write`` returns without an
 error, the write is durable.
 
-May be false: that a write which raised :class:`Doubtful` was *not* committed. The connection was
-lost before the commit was confirmed. A retry can find the rows of the lost write, since every claim
-carries its consumer's id. It must look for them in a write transaction, which waits until the lost
-transaction has ended. After every other error, nothing was committed.
+May be false: that a write which raised an error was rolled back. After :class:`Doubtful`, the write
+may have been committed, because the connection was lost before the commit was confirmed. Every
+claim contains its consumer's id, so a retry can find the rows of the lost write. The retry must
+look for them in a write transaction, which waits until the lost transaction has ended. After every
+other error, nothing was committed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines
 from innkeeper.store.guards import WITHOUT_TURN, Guards
 
 Tx = sa.Connection
-"""An open transaction. Rooms pass it on, but only the store executes SQL on it."""
+"""An open transaction. Rooms pass it as an argument, but only the store executes SQL on it."""
+
+DATABASE_ERRORS = (sa.exc.SQLAlchemyError,)
+"""Errors that end the whole transaction. No code within the transaction may catch them."""
 
 Listener = Callable[[str, frozenset[str]], None]
 """Called after a commit, with a topic and the names that were noted under it."""
@@ -33,8 +37,8 @@ _GUARDS = "innkeeper_guards"
 def note(tx: Tx, topic: str, names: Iterable[str]) -> None:
     """Notify the store's listeners of ``names`` after the commit.
 
-    May be false: that the noted write was committed. Notes of a step that was rolled back remain,
-    so listeners must query the database.
+    Notes of a step that was rolled back are dropped with it. After a doubtful commit, listeners are
+    notified although the write may not have been committed.
     """
     notes: dict[str, set[str]] = tx.info.setdefault(_NOTES, {})
     notes.setdefault(topic, set()).update(names)
@@ -71,7 +75,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """Open a transaction that reads one consistent snapshot of the database.
+        """A context manager that opens a transaction, which reads one consistent snapshot.
 
         Raises :class:`Busy` if no connection becomes free in time, and :class:`Unavailable` if the
         database does not answer.
@@ -87,7 +91,7 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """Open a transaction that is committed after the block, or rolled back on an error.
+        """A context manager that opens a transaction, and commits it unless the block raises.
 
         Raises :class:`Unavailable` if the database cannot write at present. :class:`Unreachable`
         and :class:`Collided` may be retried at once. :class:`Busy` means a timeout while waiting
@@ -117,7 +121,7 @@ class Store:
 
     @contextmanager
     def _leaving(self, tx: Tx) -> Iterator[None]:
-        """After an error that makes a connection unusable, keep it out of the pool."""
+        """A context manager that discards a connection if an error makes it unusable."""
         try:
             yield
         except sa.exc.SQLAlchemyError as error:
@@ -186,13 +190,19 @@ def ping(tx: Tx) -> None:
 
 
 @contextmanager
-def step(tx: Tx) -> Iterator[None]:
-    """Open a part of a shared transaction that can be rolled back on its own.
+def step(tx: Tx, name: str = "step") -> Iterator[None]:
+    """A context manager whose block is a part of a transaction, which can be rolled back alone.
 
     An exception rolls back only this part. A database error ends the whole transaction, so no code
-    within the transaction may catch it.
+    within the transaction may catch it. A step within a step needs another ``name``, because
+    MariaDB forgets a savepoint when its name is used again.
     """
-    tx.exec_driver_sql("SAVEPOINT step")
+    tx.exec_driver_sql(f"SAVEPOINT {name}")
+    # Kept, since the property of a lost connection raises.
+    facts = tx.info
+    notes = facts.get(_NOTES, {})
+    of_step: dict[str, set[str]] = {}
+    facts[_NOTES] = of_step
     try:
         yield
     except sa.exc.SQLAlchemyError:
@@ -201,7 +211,11 @@ def step(tx: Tx) -> Iterator[None]:
     except Exception:
         # An invalidated connection has nothing to roll back.
         if not tx.invalidated:
-            tx.exec_driver_sql("ROLLBACK TO SAVEPOINT step")
-            tx.exec_driver_sql("RELEASE SAVEPOINT step")
+            tx.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {name}")
+            tx.exec_driver_sql(f"RELEASE SAVEPOINT {name}")
         raise
-    tx.exec_driver_sql("RELEASE SAVEPOINT step")
+    finally:
+        facts[_NOTES] = notes
+    for topic, names in of_step.items():
+        note(tx, topic, names)
+    tx.exec_driver_sql(f"RELEASE SAVEPOINT {name}")

@@ -32,7 +32,7 @@ seed = whole(0, SEED_MAX)
 
 
 def is_http(text: str) -> bool:
-    """Whether a text is an http or https URL with a host and, if it has a port, a valid one."""
+    """Return whether a text is an http or https URL with a host. A port must be valid."""
     try:
         parts = urlsplit(text)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -44,7 +44,7 @@ def is_http(text: str) -> bool:
 
 
 def http_url(text: str) -> str:
-    """Check a text as an argument type for http and https URLs."""
+    """Return the text if it is an http or https URL. This function is an argument type."""
     if not is_http(text):
         raise argparse.ArgumentTypeError(f"must be an http or https address, not {text!r}")
     return text

@@ -1,7 +1,7 @@
 """How programs end: on a signal, with the program that started them, or on an error.
 
-Always true: a signal handler takes no lock. It interrupts the main thread at any point, and a
-lock that the main thread holds there would never be released.
+Always true: a signal handler takes no lock. A handler interrupts the main thread at any point. If
+the main thread held the lock at that point, the handler would wait forever.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 
 def is_orphan(parent: int | None) -> bool:
-    """Whether the process ``parent``, if given, is no longer this process's parent."""
+    """Return whether the process ``parent``, if given, is no longer this process's parent."""
     # A killed parent cannot notify its children, but the system gives them another parent.
     return parent is not None and os.getppid() != parent
 
@@ -96,7 +96,7 @@ def run_command(
     """Run a command, and turn its errors into messages and exit statuses.
 
     ``closed`` is the status if the reader closes the output, as ``head`` does. ``memory`` and
-    ``interrupted`` are the messages for too little memory and for Ctrl-C.
+    ``interrupted`` are the messages for a lack of memory and for Ctrl-C.
     """
     show_any_name()
     try:

@@ -1,4 +1,4 @@
-"""Shows the progress of long steps on the standard error: a bar on a terminal, else plain lines.
+"""Shows the progress of long steps on the standard error, as bars on a terminal or as plain lines.
 
 Always true: any number of threads may advance a step.
 """
@@ -22,14 +22,14 @@ class StepProgress(Protocol):
     """Shows the progress of steps."""
 
     def step(self, title: str, total: int) -> AbstractContextManager[Advance]:
-        """Show a step of ``total`` parts until the block ends."""
+        """A context manager that shows a step of ``total`` parts until the block ends."""
 
 
 class AttemptProgress(StepProgress, Protocol):
-    """Shows the progress of steps, and of attempts, which may be many."""
+    """Shows the progress of steps, and of attempts. There may be many attempts."""
 
     def attempt(self, title: str, total: int) -> AbstractContextManager[Advance]:
-        """Show an attempt until the block ends, and then remove its bar."""
+        """A context manager that shows an attempt until the block ends, then removes its bar."""
 
 
 class Bars:

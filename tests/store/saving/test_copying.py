@@ -127,7 +127,7 @@ def test_a_restore_brings_back_the_backup_and_keeps_the_old_database(
     assert (count(file), count(kept)) == (then, then + 1)
     for each in (file, kept):
         assert stat.S_IMODE(each.stat().st_mode) == 0o600
-    with pytest.raises(Conflict, match="is there already"):
+    with pytest.raises(Conflict, match="already exists"):
         saving.restore(url, saved, Output().append, LATER)
 
 

@@ -52,12 +52,12 @@ SWIFT = {
     "pc.announce_timeout": "PT1S",
     "gcache.size": "32M",
 }
-"""The cluster evicts a node that is silent for three seconds. With less, a busy machine would
-have healthy nodes evicted."""
+"""The cluster evicts a node that is silent for three seconds. A shorter timeout would evict healthy
+nodes of a busy machine."""
 
 
 def _run(words: list[str | Path], folder: Path) -> str:
-    """Run a program as the servers' user; gives its output."""
+    """Run a program as the servers' user; returns its output."""
     done = subprocess.run(
         words,
         check=True,
@@ -143,14 +143,14 @@ class Node:
         }
 
     def position(self) -> tuple[str, int]:
-        """The cluster id of its data, and the position in that cluster's history."""
+        """Return the cluster id of the node's data, and its position in the cluster's history."""
         state = self.data / "grastate.dat"
         if not state.exists():
             return "", -1
         reported = dict(re.findall(r"^(\w+):\s*(\S+)$", state.read_text(), re.MULTILINE))
         if int(reported["seqno"]) >= 0:
             return reported["uuid"], int(reported["seqno"])
-        # The node did not write it down: InnoDB's position is recovered.
+        # The node did not write its position, so it is recovered from InnoDB.
         told_log = _run(
             [self._server, "--no-defaults", *_words(self._own()), *RECOVER], self.folder
         )
@@ -158,13 +158,13 @@ class Node:
         return (found[-1][0], int(found[-1][1])) if found else ("", -1)
 
     def make_first(self) -> None:
-        """Permit it to be the first of the cluster, though it may not have been the last."""
+        """Permit it to bootstrap the cluster, even if it was not the last node to stop."""
         state = self.data / "grastate.dat"
         text = state.read_text()
         state.write_text(re.sub(r"safe_to_bootstrap: 0", "safe_to_bootstrap: 1", text))
 
     def connect(self, database: str | None = None) -> pymysql.Connection:
-        """A connection without Innkeeper's settings."""
+        """Return a connection without Innkeeper's settings."""
         return pymysql.connect(
             host="127.0.0.1",
             port=self.port,
@@ -177,7 +177,7 @@ class Node:
         )
 
     def status(self, name: str) -> str:
-        """One of its ``wsrep_`` states; empty if it does not answer."""
+        """Return one of its ``wsrep_`` states, or an empty text if it does not answer."""
         try:
             with self.connect() as connection, connection.cursor() as cursor:
                 cursor.execute("SHOW GLOBAL STATUS LIKE %s", [f"wsrep_{name}"])
@@ -238,9 +238,9 @@ class Node:
 
 
 class Galera:
-    """A cluster of three, each on ports of loopback, that certify each other's writes.
+    """A cluster of three nodes on ports of loopback, which certify each other's writes.
 
-    The nodes begin as copies of one folder, so that no state transfer is needed.
+    The nodes start as copies of one folder, so that no state transfer is needed.
     """
 
     def __init__(self, **settings: str) -> None:
@@ -263,7 +263,7 @@ class Galera:
         self._install(first)
         first.start("")
         self.wait(first.is_synced)
-        # Its folder then says which history it belongs to.
+        # Its folder then contains the id of the cluster's history.
         first.stop()
         for each in self.nodes[1:]:
             _run(["cp", "-r", first.data, each.data], self.folder)
@@ -293,12 +293,12 @@ class Galera:
         self.wait(first.is_synced)
         for each in self.nodes:
             if each is not first:
-                # All at once, and all through the first: they would wait for each other.
+                # All start at once and join the first node. Otherwise they wait for each other.
                 each.start(f"127.0.0.1:{first.group_port}")
         self.wait_whole()
 
     def restart(self, node: Node) -> None:
-        """Have a killed node join again; :meth:`wait_whole` waits for it."""
+        """Start a killed node again; :meth:`wait_whole` waits until it has joined."""
         node.start(self.group)
 
     def wait_whole(self) -> None:
@@ -308,7 +308,7 @@ class Galera:
         self.wait(lambda: all(each.status("cluster_size") == size for each in self.nodes))
 
     def wait(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until ``is_so`` returns true, up to a time limit."""
         deadline = time.monotonic() + START_WITHIN_S
         while not is_so():
             if time.monotonic() > deadline:
@@ -316,12 +316,12 @@ class Galera:
             time.sleep(0.05)
 
     def url(self, database: str) -> str:
-        """The address of one of its databases, with all nodes."""
+        """Return the URL of one of its databases, with all nodes."""
         hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.nodes)
         return f"mariadb://root@{hosts}/{database}"
 
     def fresh(self) -> str:
-        """The address of a new, empty database."""
+        """Create an empty database; returns its URL."""
         name = f"fresh_{next(self._numbers)}"
         node = next(each for each in self.nodes if each.is_synced())
         with node.connect() as connection, connection.cursor() as cursor:
@@ -338,7 +338,7 @@ class Galera:
 
 @cache
 def shared() -> Galera:
-    """One cluster for all tests that do it no harm, or repair it."""
+    """Return a cluster shared by all tests that leave it intact, or repair it."""
     made = Galera()
     LEAVING.callback(made.close)
     made.start()

@@ -1,7 +1,7 @@
 """Stops the servers that many tests share.
 
-If a thread of a test hangs, a test process does not end by itself and runs no exit handlers:
-so the servers are stopped after the last test.
+If a thread of a test hangs, the test process does not end by itself, and runs no exit handlers. So
+the servers are stopped after the last test.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Leaving(ExitStack):
     """The servers to stop, and the folders to remove."""
 
     def folder(self, prefix: str) -> Path:
-        """A new folder, which is removed with all that is in it."""
+        """Create a folder that is removed with its content after the last test."""
         return Path(self.enter_context(TemporaryDirectory(prefix=prefix)))
 
 

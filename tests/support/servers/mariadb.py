@@ -27,7 +27,7 @@ FAST = {
     "innodb-file-per-table": "0",
     "innodb-stats-persistent": "0",
 }
-"""For tests that kill no server."""
+"""Settings for tests that kill no server."""
 SAFE = {"innodb-flush-log-at-trx-commit": "1"}
 
 
@@ -100,7 +100,7 @@ class Mariadb:
         return True
 
     def connect(self) -> pymysql.Connection:
-        """A connection without Innkeeper's settings."""
+        """Return a connection without Innkeeper's settings."""
         return pymysql.connect(
             host="127.0.0.1",
             port=self.port,
@@ -112,18 +112,18 @@ class Mariadb:
         )
 
     def url(self, database: str) -> str:
-        """The address of one of its databases."""
+        """Return the URL of one of its databases."""
         return f"mariadb://root@127.0.0.1:{self.port}/{database}"
 
     def fresh(self) -> str:
-        """The address of a new, empty database."""
+        """Create an empty database; returns its URL."""
         name = f"fresh_{next(self._numbers)}"
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def copy_of(self, url: str) -> str:
-        """The address of a copy of another database, which is unchanged."""
+        """Copy another database; returns the URL of the copy."""
         name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
         if template not in self._copiers:
             self._copiers[template] = self._copier(template)
@@ -141,7 +141,7 @@ class Mariadb:
             cursor.execute(f"DROP DATABASE {url.rpartition('/')[2]}")
 
     def _copier(self, template: str) -> str:
-        """All statements that make an empty database a copy of this one."""
+        """Return the statements that make an empty database a copy of this one."""
         statements = ["SET foreign_key_checks = 0"]
         with self.connect() as connection, connection.cursor() as cursor:
             connection.select_db(template)
@@ -170,7 +170,8 @@ class Mariadb:
 
     def close(self) -> None:
         """Stop it, and remove its folder."""
-        # At once: a test process that takes long to end is killed, and would leave it running.
+        # Killed at once: a test process that is slow to end is itself killed, and would leave the
+        # server running.
         if self._process is not None and self._process.poll() is None:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -178,7 +179,7 @@ class Mariadb:
 
 @cache
 def shared() -> Mariadb:
-    """One server for all tests that do not kill it."""
+    """Return a server shared by all tests that do not kill it."""
     made = Mariadb(**FAST)
     LEAVING.callback(made.close)
     made.start()

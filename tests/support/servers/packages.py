@@ -1,7 +1,7 @@
 """Database servers and proxies for tests, from Debian's packages.
 
-As root, the first test that needs one installs it. Otherwise a test without its server is
-skipped, and says what to install; where ``CI`` is set it fails instead.
+As root, the first test that needs a server installs it. Otherwise the test is skipped, and its
+message says what to install. If ``CI`` is set, the test fails instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLACES = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
 
 
 def find(program: str, package: str, *, beside: str = "") -> Path:
-    """The path of a server's program; ``beside`` is where else to look, a pattern below /.
+    """Return the path of a server's program; ``beside`` is a pattern below / where to look too.
 
     Fails or skips the test if there is none, and none can be installed.
     """
@@ -48,7 +48,8 @@ def find(program: str, package: str, *, beside: str = "") -> Path:
 def _alone() -> Iterator[None]:
     """Wait for other processes that install packages.
 
-    Only one can do so at a time; and a program is installed before its user is created.
+    Only one process can install at a time. A program is installed before its user is created, so
+    the installation may still be running when the program exists.
     """
     with LOCK.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -84,7 +85,7 @@ def _install(package: str) -> None:
 
 
 def account(name: str) -> dict[str, object]:
-    """Arguments of a subprocess that runs as this user, whom its package creates.
+    """Return arguments for a subprocess that runs as this user, which a package creates.
 
     Servers refuse to run as root. Any other user runs them directly.
     """
@@ -95,7 +96,7 @@ def account(name: str) -> dict[str, object]:
 
 
 def folder(place: Path, name: str) -> Path:
-    """A new folder for the user of :func:`account`."""
+    """Create a folder for the user of :func:`account`."""
     place.mkdir()
     hand_over(place, name)
     return place

@@ -31,7 +31,7 @@ PASSWORD = "nobody is asked for it"
 TTL_S = 5
 LOOP_S = 1
 RETRY_S = 2
-"""A primary that does not renew its lease for so long is demoted."""
+"""A primary that has not renewed its lease for this long is demoted."""
 
 
 class Node:
@@ -143,7 +143,7 @@ class Node:
         return row is not None and bool(row[0])
 
     def url(self, database: str) -> str:
-        """The address of one of its databases, whatever its role."""
+        """Return the URL of one of its databases, whatever the server's role."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
 
     def _all(self) -> list[int]:
@@ -181,10 +181,10 @@ class Node:
 
 
 class Patroni:
-    """Two servers, a primary and a standby, and the etcd that holds their roles.
+    """Two servers, a primary and a standby, and the etcd with their roles.
 
-    A commit waits for the standby's disk. Unless ``is_strict``, the primary continues alone while
-    there is no standby, after a note in etcd that no other server may be promoted.
+    A commit waits for the standby's disk. With ``is_strict``, the primary waits while there is no
+    standby. Otherwise it continues alone, after etcd records that no other server may be promoted.
     """
 
     def __init__(self, *, is_strict: bool = False) -> None:
@@ -225,12 +225,12 @@ class Patroni:
         self.wait_whole()
 
     def wait_whole(self) -> None:
-        """Wait until commits are on both disks, and either may be lost."""
+        """Wait until commits are on both disks, so that either server may be lost."""
         self.wait(lambda: any(each.is_primary() for each in self.nodes))
         self.wait(lambda: any(each.is_ready_to_lead() for each in self.nodes))
 
     def wait(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until ``is_so`` returns true, up to a time limit."""
         deadline = time.monotonic() + START_WITHIN_S
         while not is_so():
             if time.monotonic() > deadline:
@@ -238,12 +238,12 @@ class Patroni:
             time.sleep(0.05)
 
     def url(self, database: str) -> str:
-        """The address of one of its databases, with all nodes."""
+        """Return the URL of one of its databases, with all nodes."""
         hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.nodes)
         return f"postgresql://{USER}@{hosts}/{database}"
 
     def fresh(self) -> str:
-        """The address of a new, empty database."""
+        """Create an empty database; returns its URL."""
         name = f"fresh_{next(self._numbers)}"
         with psycopg.connect(self.primary.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
@@ -260,7 +260,7 @@ class Patroni:
 
 @cache
 def shared() -> Patroni:
-    """One cluster for all tests that do it no harm, or repair it."""
+    """Return a cluster shared by all tests that leave it intact, or repair it."""
     made = Patroni()
     LEAVING.callback(made.close)
     made.start()

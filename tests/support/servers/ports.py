@@ -10,14 +10,14 @@ import socket
 from tests.support import runs
 
 RANGE = range(20_000, 32_000)
-"""Below Linux's range for outgoing connections: no connection is ever given one of them."""
+"""Ports below Linux's range for outgoing connections, so that no connection gets one of them."""
 TRIES_MAX = 1_000
 LOCKS = runs.place() / f"innkeeper-ports-{os.getuid()}"
-"""Shared by all runs on this machine."""
+"""The folder of the locks, shared by all runs on this machine."""
 
 
 def take_port() -> int:
-    """A port of loopback without a listener, which no other process of tests takes.
+    """Reserve a free port of loopback, so that no other process of tests takes it.
 
     It is reserved until this process ends. A port that was merely free a moment ago may be given
     to a connection, or to another server, before its own server listens.

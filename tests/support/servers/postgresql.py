@@ -21,7 +21,7 @@ USER = "postgres"
 PLACE = "usr/lib/postgresql/*/bin"
 START_WITHIN_S = 90.0
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-"""For tests that kill no server."""
+"""Settings for tests that kill no server."""
 SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
 
@@ -87,21 +87,21 @@ class Postgresql:
         return True
 
     def url(self, database: str) -> str:
-        """The address of one of its databases."""
+        """Return the URL of one of its databases."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
 
     def fresh(self) -> str:
-        """The address of a new, empty database."""
+        """Create an empty database; returns its URL."""
         name = f"fresh_{next(self._numbers)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def copy_of(self, url: str) -> str:
-        """The address of a copy of another database, which must have no connections."""
+        """Copy another database, which must have no connections; returns the URL of the copy."""
         name, template = f"copy_{next(self._numbers)}", url.rpartition("/")[2]
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            # File by file: copying through the log takes three times as long.
+            # Files are copied directly, because a copy through the log takes three times as long.
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return self.url(name)
 
@@ -136,7 +136,8 @@ class Postgresql:
 
     def close(self) -> None:
         """Stop it, and remove its folder."""
-        # At once: a test process that takes long to end is killed, and would leave it running.
+        # Stopped at once: a test process that is slow to end is killed, and would leave the
+        # server running.
         if self._process is not None and self._process.poll() is None:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -144,7 +145,7 @@ class Postgresql:
 
 @cache
 def shared() -> Postgresql:
-    """One server for all tests that do not kill it."""
+    """Return a server shared by all tests that do not kill it."""
     made = Postgresql(**FAST)
     LEAVING.callback(made.close)
     made.start()

@@ -12,7 +12,7 @@ PARENT = 1
 
 
 def families(roots: Iterable[int]) -> list[int]:
-    """These processes and all their descendants."""
+    """Return these processes and all their descendants."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

@@ -121,7 +121,7 @@ def test_a_host_that_an_open_move_may_use_keeps_its_zone(tmp_path: Path) -> None
     movers.tell("arrive", uuid)
     assert movers.server(uuid).host == "b1"
     make(movers.cloud, "plain", None, "a1")
-    with pytest.raises(Conflict, match="being moved may come to the host"):
+    with pytest.raises(Conflict, match="being moved may end up on the host"):
         make(movers.cloud, "west", "west", "a1")
     with pytest.raises(Invalid, match="contain instances in this zone"):
         describe(movers.cloud, 1, **{ZONE_KEY: "west"})
@@ -267,10 +267,14 @@ def _spoil(cloud: Cloud, statement: str) -> list[str]:
 def test_an_audit_finds_hosts_in_a_wrong_zone(cloud: Cloud) -> None:
     make(cloud, "a", "east", "h1")
     h1 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h1'"
-    assert _spoil(cloud, h1.format("west")) == ["h1 is in west, and should be in east"]
+    assert _spoil(cloud, h1.format("west")) == [
+        "host h1 is in availability zone west, but should be in east"
+    ]
     assert _spoil(cloud, h1.format("east")) == []
     h2 = "UPDATE hosts SET availability_zone = '{}' WHERE name = 'h2'"
-    assert _spoil(cloud, h2.format("west")) == ["h2 is in west, and should be in nova"]
+    assert _spoil(cloud, h2.format("west")) == [
+        "host h2 is in availability zone west, but should be in nova"
+    ]
     assert _spoil(cloud, h2.format("nova")) == []
 
 
@@ -278,5 +282,5 @@ def test_an_audit_finds_two_zones_for_one_host(cloud: Cloud) -> None:
     make(cloud, "a", "east", "h1")
     make(cloud, "b", "west")
     there = "INSERT INTO aggregate_hosts (aggregate_id, host_id) VALUES (2, 1)"
-    assert _spoil(cloud, there) == ["h1 is in east, west"]
+    assert _spoil(cloud, there) == ["host h1 is in the availability zones east, west"]
     assert _spoil(cloud, "DELETE FROM aggregate_hosts WHERE aggregate_id = 2") == []

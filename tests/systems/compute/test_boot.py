@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from innkeeper.domain.compute import Booted, Keypair, Server
+from innkeeper.domain.compute import Booted, Server
 from innkeeper.domain.errors import Invalid, QuotaExceeded
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.slices import Computing, Scheduling
 from innkeeper.store.queries.compute import orders, quota_usages, servers
 from innkeeper.store.queries.compute.quota_usages import QuotaUsage
@@ -78,7 +79,7 @@ def test_only_one_of_two_requests_gets_the_last_room(cloud: Cloud) -> None:
         assert row.fault["code"] == 500
         assert row.fault["message"].startswith("No valid host was found. Of 2 hosts, 0 passed")
         assert (
-            "CapacityFilter removed 2 (the host has too little left; VCPU: 1 requested, "
+            "CapacityFilter removed 2 (the host has too little free capacity; VCPU: 1 requested, "
             in (row.fault["message"])
         )
         assert "MEMORY_MB: 1024 requested, at most 0 left on one host" in row.fault["message"]
@@ -278,7 +279,7 @@ def test_hosts_with_a_silent_agent_get_no_servers(cloud: Cloud) -> None:
     (fault,) = faults(cloud.boot(cloud.request(now=late)))
     assert fault is not None
     assert "ComputeFilter removed 2" in fault
-    assert "2 silent for 60 s" in fault
+    assert "2 down (no heartbeat for 60 s)" in fault
 
 
 def test_traits_and_capabilities_of_the_flavor_are_required(cloud: Cloud) -> None:
@@ -319,6 +320,7 @@ def test_filters_that_claims_depend_on_cannot_be_removed(tmp_path: Path) -> None
         "ForcedHostFilter",
         "ComputeFilter",
         "RefusedHostsFilter",
+        "VolumePoolFilter",
         "PcloudFilter",
         "LeaseFilter",
         "CapacityFilter",

@@ -97,7 +97,7 @@ def test_a_lease_name_means_its_reservation_until_it_ends(tx: Tx) -> None:
     add_lease(tx, 4, "course", uuid(14), owner="blue")
     gone = no_reservation(tx, "course")
     assert gone == (
-        "No reservation has the id 'course', and no lease of this project that is not over has "
+        "No reservation has the id 'course', and no current or future lease of this project has "
         "that name."
     )
     assert no_reservation(tx, "nobody") == gone.replace("course", "nobody")

@@ -20,7 +20,7 @@ from tests.support.own_plugins import FAILS_ONCE, SECRET
 
 OWN = "tests.support.own_plugins"
 TROUBLE = {"trouble": "error"}
-FAILED = "No valid host was found. The {} failed. The operator finds the error in the log."
+FAILED = "No valid host was found. The {} failed. The operator can find the error in the log."
 Make = Callable[..., Cloud]
 
 
@@ -109,7 +109,7 @@ def test_explaining_is_rejected(make: Make, logs: list[Any]) -> None:
     failed, answered = cloud.carry_out(*(("explain", each) for each in asked))
     assert isinstance(failed, PluginFailed)
     assert failed.message == (
-        "The host filter RackFilter failed. The operator finds the error in the log."
+        "The host filter RackFilter failed. The operator can find the error in the log."
     )
     assert answered.explanation.placed == 1
     assert len(failures(logs)) == 1
@@ -149,7 +149,7 @@ def test_a_filter_that_cannot_explain_itself_is_reported(make: Make) -> None:
     hints = {"rack": "none", "trouble": {"missing": "error"}}
     (fault,) = faults(cloud.boot(cloud.request(hints=hints)))
     assert fault is not None
-    assert "the host filter RackFilter failed to say more" in fault
+    assert "the host filter RackFilter could not give details" in fault
 
 
 @pytest.mark.parametrize("count", [1, 2])

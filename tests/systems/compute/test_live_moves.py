@@ -73,7 +73,7 @@ def test_a_server_that_cannot_be_sent_stays(movers: Movers, step: str) -> None:
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     assert (migration.status, migration.message) == (
         MigrationStatus.FAILING,
-        f"A host failed at the {step}.",
+        f"A host could not carry out the order '{step}'.",
     )
     assert movers.held(uuid) == {"a1": SMALL_TAKES}
     # What the destination prepared is destroyed, and held until then.

@@ -167,7 +167,7 @@ def test_a_failed_deletion_is_reported_and_may_be_retried(cloud: Cloud) -> None:
     assert left is not None
     assert (left.status, left.task_state, left.host) == (Status.ERROR, None, "h1")
     assert left.fault is not None
-    assert left.fault["message"] == "A host failed at the destroy."
+    assert left.fault["message"] == "A host could not carry out the order 'destroy'."
     assert left.fault["details"] == "No."
     delete(cloud, uuid)
     settle(cloud, Result(waiting(cloud)[0].id, True))

@@ -372,7 +372,7 @@ def test_the_table_of_hosts_has_no_pool_even_if_the_store_calls_it_a_host(cloud:
     cloud.boot(cloud.request())
     assert "h5" not in cloud.table.index_by_name
     rules = [each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))]
-    assert rules == ["a pool holds no servers"]
+    assert rules == ["the provider of a host can hold servers"]
     cloud.write(lambda tx: set_hosting(tx, can_host=True))
 
 
@@ -392,5 +392,5 @@ def test_the_audit_finds_allocations_on_another_host(cloud: Cloud) -> None:
     move = "UPDATE servers SET provider_id = ? WHERE uuid = ?"
     cloud.write(lambda tx: tx.exec_driver_sql(move, (other, uuid)))
     rules = {each.rule for each in cloud.read(lambda tx: list(compute_audit.findings(tx)))}
-    assert "a server holds capacity of no other host" in rules
+    assert "a server has no allocations on other hosts" in rules
     cloud.write(lambda tx: tx.exec_driver_sql(move, (server.provider_id, uuid)))

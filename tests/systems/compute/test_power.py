@@ -65,7 +65,9 @@ def test_a_failed_or_late_action_leaves_the_server_unchanged(movers: Movers, is_
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
     assert action.message == (
-        "A host did not confirm the stop in time." if is_late else "A host failed at the stop."
+        "A host did not confirm the order 'stop' in time."
+        if is_late
+        else "A host could not carry out the order 'stop'."
     )
     assert ("Host a1" if is_late else "It hangs.") in action.events[0].message
     assert [each.result for each in action.events] == ["Error"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.compute import Power, Status, Task
+from innkeeper.domain.compute import Flavor, Power, Status, Task
 from innkeeper.domain.errors import Conflict, Invalid, QuotaExceeded, WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Migration, MigrationStatus
 from innkeeper.domain.slices import Computing
+from innkeeper.systems.compute import zone_servers
 from innkeeper.systems.compute.moves import completion, resizing
 from innkeeper.systems.compute.moves.destinations import UnknownHost
 from innkeeper.systems.compute.servers import history, power
@@ -130,7 +132,8 @@ def test_a_move_that_fails_leaves_the_server_where_it_was(
     assert movers.held(migration.uuid) == {}
     assert movers.state(uuid) == ("ACTIVE", None, "a1")
     action = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-1"))
-    assert ("did not confirm" if is_late else f"A host failed at the {step}.") in action.message
+    told = "did not confirm" if is_late else f"A host could not carry out the order '{step}'."
+    assert told in action.message
     assert not any(name in action.message for name in ("a1", "b1", "No."))
     assert action.events[-1].result in ("Success", "Error")
     # The move can be retried.
@@ -434,3 +437,42 @@ def test_the_events_of_an_action_are_its_orders(movers: Movers) -> None:
     assert events == [("depart", "a1", "Success"), ("arrive", "b1", "Success")]
     created = movers.cloud.read(lambda tx: history.action(tx, uuid, "req-boot"))
     assert [each.name for each in created.events] == ["build"]
+
+
+def test_a_zone_parent_is_told_the_larger_flavor_during_a_resize(movers: Movers) -> None:
+    """So its quota counts what the quota of this zone would count."""
+
+    def told() -> tuple[int, int]:
+        found = movers.cloud.read(lambda tx: zone_servers.held(tx, "project", [uuid]))
+        assert found == movers.cloud.read(
+            lambda tx: zone_servers.held_page(tx, "project", None, 10)
+        )
+        (server,) = found
+        return server.vcpus, server.memory_mb
+
+    uuid = movers.boot()
+    assert told() == (1, 1024)
+    movers.resize(uuid)
+    assert told() == (2, 2048)
+    carry(movers, uuid)
+    assert told() == (2, 2048)
+    movers.act(resizing.revert, uuid)
+    assert told() == (1, 1024)
+    movers.tell("destroy", uuid)
+    movers.tell("return", uuid)
+    assert told() == (1, 1024)
+    assert movers.usage() == (1, 1, 1024)
+
+
+def test_a_flavor_of_a_zone_parent_is_not_looked_up(movers: Movers) -> None:
+    """It cannot take the slots of a reservation of this zone."""
+    uuid = movers.boot()
+    wide = Flavor(0, "wide", "wide", 2, 2048, 20)
+    slots = {"resources:CUSTOM_RESERVATION_0F0000000000400080000000000000FF": "1"}
+    with pytest.raises(Invalid, match="Flavor wide could not be found"):
+        movers.resize(uuid, "wide", told=replace(wide, extra_specs=slots))
+    with pytest.raises(Invalid, match="must change flavor"):
+        movers.resize(uuid, "small", told=replace(wide, flavor_id="small"))
+    assert movers.resize(uuid, "wide", told=wide).fault is None
+    carry(movers, uuid)
+    assert movers.server(uuid).flavor["name"] == "wide"

@@ -181,7 +181,7 @@ def test_a_lost_key_file_costs_the_tokens_and_nothing_else(store: Store, tmp_pat
     with pytest.raises(KeyFileError, match="no key file"):
         started(store, tmp_path)
     told = care(store, tmp_path, "reset")
-    assert "token_signing: forgotten" in told and "All tokens are invalid" in told
+    assert "token_signing: forgotten" in told and "All existing tokens are then invalid" in told
     assert started(store, tmp_path) != first
     assert "nothing was forgotten" in care(store, tmp_path, "reset")
 

@@ -13,21 +13,33 @@ import sqlalchemy as sa
 
 from innkeeper.domain.compute import Task
 from innkeeper.domain.errors import Busy, Conflict, Overtaken
+from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.leases import (
-    HostReservationRequest,
+    ChosenHost,
+    Demand,
+    EventRequest,
+    HeldWindow,
+    Hold,
     Lease,
     LeaseEventKind,
     LeaseEventState,
     LeaseRequest,
+    ReservationRequest,
+    ResourceTypeName,
     Window,
 )
 from innkeeper.domain.moves import Initiator
+from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.scheduling.leases.lacks import Lack
 from innkeeper.store.guards import Guards
 from innkeeper.store.queries.compute import agents, servers
 from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.queries.leases import freepool, holds, leases
 from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.leases import booking
 from innkeeper.systems.leases import freepool as freepool_rules
 from innkeeper.systems.leases import leases as lease_rules
 from innkeeper.systems.leases.context import LeaseContext
@@ -56,7 +68,7 @@ def furnished(store: Store) -> Store:
             tx, AGENT, [reported(each) for each in ("a", "b", "c")], DEFAULTS, ids=IDS, now=NOW
         )
         for name in ("a", "b"):
-            freepool_rules.add(tx, name, NOW)
+            freepool_rules.add(tx, name, {}, "freepool", NOW)
 
     with store.write() as tx:
         furnish(tx)
@@ -64,11 +76,46 @@ def furnished(store: Store) -> Store:
 
 
 def request(start: float, end: float, most: int = 1, project: str = "project") -> LeaseRequest:
-    part = HostReservationRequest(IDS.uuid(), 1, most)
+    part = ReservationRequest(IDS.uuid(), ResourceTypeName.HOST, Demand(1, most))
     window = Window(at(start), at(end))
-    return LeaseRequest(
-        IDS.uuid(), "lease", project, "user", window, (part,), IDS.uuid(), IDS.uuid()
+    events = (
+        EventRequest(IDS.uuid(), LeaseEventKind.START, window.start),
+        EventRequest(IDS.uuid(), LeaseEventKind.END, window.end),
     )
+    return LeaseRequest(IDS.uuid(), "lease", project, "user", window, (part,), events)
+
+
+def create(tx: Tx, wanted: LeaseRequest, context: LeaseContext) -> Lease:
+    """Create a lease with a host table of its own, as another process would."""
+    made: Lease = decided(tx, lambda decision: lease_rules.create(tx, decision, wanted, context))
+    return made
+
+
+def decided(tx: Tx, work: Callable[[DecisionContext], Any]) -> Any:
+    executor = BootExecutor(Scheduling(), Computing())
+    executor.load(tx)
+    return executor.decide(tx, lambda _, decision: work(decision), NOW)
+
+
+def chosen(tx: Tx, wanted: LeaseRequest) -> list[list[ChosenHost]]:
+    """Choose hosts for a lease without claiming them."""
+
+    def look(decision: DecisionContext) -> list[list[ChosenHost]]:
+        table = decision.follower.table
+        found = booking.look(table, demands(wanted), wanted.window, TERMS)
+        assert not isinstance(found, Lack)
+        return booking.choices(table.calendar, found)
+
+    found: list[list[ChosenHost]] = decided(tx, look)
+    return found
+
+
+def demands(wanted: LeaseRequest) -> list[Demand]:
+    return [each.demand for each in wanted.reservations]
+
+
+def provider(tx: Tx, name: str) -> ProviderId:
+    return hosts.by_name(tx, name).provider_id
 
 
 def row(tx: Tx, name: str) -> int:
@@ -83,7 +130,7 @@ def test_a_written_lease_is_read_back(furnished: Store) -> None:
         first, second = made
         assert leases.by_uuid(tx, first.uuid) == first
         assert (first.start_at, first.end_at) == (at(1), at(9))
-        assert [each.kind for each in first.events.values()] == ["start", "end"]
+        assert [each.kind for each in first.events] == ["start", "end"]
         assert leases.page(tx, project_id=None, before=None, limit=9) == [second, first]
         assert leases.page(tx, project_id=None, before=second.id, limit=9) == [first]
         assert leases.page(tx, project_id="q", before=None, limit=9) == [second]
@@ -97,25 +144,21 @@ def test_a_written_lease_is_read_back(furnished: Store) -> None:
 def test_holds_belong_to_windows(furnished: Store) -> None:
     with furnished.write() as tx:
         made = leases.add(tx, request(2, 4), NOW)
-        a = row(tx, "a")
-        holds.add(tx, made.reservations[0].id, [a])
-        for start, end, held in (
-            (0, 2, set()),
-            (0, 2.01, {a}),
-            (3, 3.5, {a}),
-            (3.9, 9, {a}),
-            (4, 9, set()),
-        ):
-            assert holds.held_in(tx, Window(at(start), at(end))) == held
+        a, reservation = row(tx, "a"), made.reservations[0].id
+        holds.add(tx, reservation, {a: 1})
         assert holds.is_held(tx, a)
         assert not holds.is_held(tx, row(tx, "b"))
-        assert holds.of_lease(tx, made.id) == [(made.reservations[0].uuid, a)]
-        assert holds.windows(tx) == [(a, made.uuid, at(2), at(4))]
+        assert holds.of_reservation(tx, reservation) == [Hold(reservation, a, 1, False)]
+        held = HeldWindow(provider(tx, "a"), reservation, at(2), at(4), 1, None)
+        assert holds.windows(tx, None) == [held]
+        assert holds.windows(tx, [provider(tx, "b")]) == []
+        holds.activate(tx, reservation, [a])
+        assert holds.of_reservation(tx, reservation, is_active=False) == []
         leases.change(tx, made.id, NOW, ended_at=NOW)
-        assert holds.held_in(tx, Window(at(3), at(5))) == set()
+        assert holds.windows(tx, None) == []
         assert not holds.is_held(tx, a)
-        holds.remove(tx, made.id, [a])
-        assert holds.of_lease(tx, made.id) == []
+        holds.remove(tx, reservation, [a])
+        assert holds.of_reservations(tx, [reservation]) == {reservation: []}
 
 
 def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
@@ -128,30 +171,25 @@ def test_events_are_due_at_their_time_and_taken_once(furnished: Store) -> None:
         assert due(tx, LeaseEventKind.START, 1) == [soon.uuid]
         assert due(tx, LeaseEventKind.START, 5) == [soon.uuid, late.uuid]
         assert leases.due(tx, LeaseEventKind.START, at(5), 1) == [soon.uuid]
-        event = soon.events[LeaseEventKind.START]
+        event = soon.start_event
         assert leases.move_event(tx, event, LeaseEventState.BEGUN, NOW)
         assert not leases.move_event(tx, event, LeaseEventState.BEGUN, NOW)
         # Events that have not begun go before those that wait.
         assert due(tx, LeaseEventKind.START, 5) == [late.uuid, soon.uuid]
         assert due(tx, LeaseEventKind.START, 1) == [soon.uuid]
-        leases.bring_forward(tx, soon.events[LeaseEventKind.END], NOW)
+        leases.bring_forward(tx, soon.end_event, NOW)
         assert due(tx, LeaseEventKind.END, 0) == [soon.uuid]
         leases.change(tx, soon.id, NOW, ended_at=NOW)
         assert due(tx, LeaseEventKind.START, 5) == [late.uuid]
 
 
-def test_candidates_are_the_hosts_in_order(furnished: Store) -> None:
+def test_the_calendar_has_the_hosts_in_order(furnished: Store) -> None:
     with furnished.write() as tx:
         a, b = row(tx, "a"), row(tx, "b")
-
-        def there(seconds: float) -> list[int]:
-            found = freepool.available(tx, NOW + timedelta(seconds=seconds))
-            return [each.host_id for each in found]
-
-        assert there(0) == [a, b]
-        assert there(1) == []
-        hosts.change_service(tx, hosts.by_name(tx, "a"), hosts.ServiceChange(is_disabled=True), NOW)
-        assert there(0) == [b]
+        assert [each.host_id for each in freepool.for_calendar(tx, None)] == [a, b]
+        (host,) = freepool.for_calendar(tx, [provider(tx, "b")])
+        assert (host.host_id, host.facts["hypervisor_hostname"]) == (b, "b")
+        assert host.capacities["VCPU"] > 0
         assert [each.name for each in freepool.page(tx, after=0, limit=9)] == ["a", "b"]
         assert [each.name for each in freepool.page(tx, after=a, limit=9)] == ["b"]
         assert freepool_rules.get(tx, b).amounts["VCPU"] > 0
@@ -184,8 +222,8 @@ def test_a_hold_advances_the_generation(furnished: Store) -> None:
     with furnished.write() as tx:
         before = {name: hosts.by_name(tx, name).provider_uuid for name in ("a", "b")}
         seen = {name: _generation(tx, uuid) for name, uuid in before.items()}
-        made: Lease = lease_rules.create(tx, request(1, 2), TERMS)
-        ((_, held),) = holds.of_lease(tx, made.id)
+        made = create(tx, request(1, 2), TERMS)
+        (held,) = (each.host_id for each in holds.of_reservation(tx, made.reservations[0].id))
         after = {name: _generation(tx, uuid) for name, uuid in before.items()}
         moved = {row(tx, name) for name in before if after[name] != seen[name]}
         assert moved == {held}
@@ -199,10 +237,10 @@ def test_a_writer_without_its_turn_is_detected(furnished: Store) -> None:
     """Another hold appears between choosing and taking, as if writers took no turns."""
     wanted = request(1, 2, most=2)
     with furnished.write() as tx:
-        chosen = lease_rules.chosen(tx, wanted, TERMS)
-        lease_rules.create(tx, request(1.5, 3), TERMS)
+        found = chosen(tx, wanted)
+        create(tx, request(1.5, 3), TERMS)
     with pytest.raises(Overtaken), furnished.write() as tx:
-        lease_rules.take(tx, chosen[0], wanted.window, TERMS)
+        booking.claim(tx, demands(wanted), found, wanted.window, TERMS)
 
 
 def test_a_hold_written_before_the_first_generation_read_is_seen(
@@ -216,13 +254,13 @@ def test_a_hold_written_before_the_first_generation_read_is_seen(
     def come(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if not made and "resource_providers" in statement:
             with rivals.write() as tx:
-                made.append(lease_rules.create(tx, theirs, TERMS))
+                made.append(create(tx, theirs, TERMS))
 
     # On SQLite, a transaction that has read cannot write after another commit.
     with pytest.raises((Overtaken, Busy)), mine.write() as tx:
-        (chosen,) = lease_rules.chosen(tx, wanted, TERMS)
+        found = chosen(tx, wanted)
         sa.event.listen(tx, "before_cursor_execute", come)
-        lease_rules.take(tx, chosen, wanted.window, TERMS)
+        booking.claim(tx, demands(wanted), found, wanted.window, TERMS)
     assert len(made) == 1, "the other lease got them"
 
 
@@ -234,7 +272,7 @@ def test_writers_side_by_side_never_share_a_host(
     def one_more(store: Store) -> bool:
         try:
             with store.write() as tx:
-                lease_rules.create(tx, request(1, 2), replace(TERMS, seed=IDS.seed()))
+                create(tx, request(1, 2), replace(TERMS, seed=IDS.seed()))
         except Conflict:
             return False
         return True
@@ -243,6 +281,6 @@ def test_writers_side_by_side_never_share_a_host(
         told = list(threads.map(one_more, stores))
     assert sum(told) == 2, "as many as there are hosts"
     with furnished.read() as tx:
-        held = [each for each, *_ in holds.windows(tx)]
+        held = [each.provider_id for each in holds.windows(tx, None)]
         assert len(held) == len(set(held)) == 2
         assert len(leases.page(tx, project_id=None, before=None, limit=99)) == 2

@@ -115,5 +115,5 @@ def test_a_project_without_access_cannot_accept_or_decline(
 
 
 def test_an_owner_cannot_decline_its_own_pcloud(folded: Folded) -> None:
-    with pytest.raises(Conflict, match="switch its automatic placement off"):
+    with pytest.raises(Conflict, match="so it cannot decline automatic placement"):
         folded.do(pclouds.decline, OWNER)

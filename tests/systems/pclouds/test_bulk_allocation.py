@@ -29,7 +29,12 @@ from innkeeper.systems.pclouds import (
     replaced,
     requests,
 )
-from innkeeper.systems.pclouds.bulk_allocation import BEGINNING, TAKEN_AT_ONCE, Progress, Request
+from innkeeper.systems.pclouds.bulk_allocation import (
+    BEGINNING,
+    TAKEN_AT_ONCE,
+    AllocationProgress,
+    Request,
+)
 from innkeeper.systems.pclouds.context import PcloudContext
 from innkeeper.systems.pclouds.hosts import HostRequest
 from innkeeper.systems.pclouds.replaced import LOOKED_AT_ONCE
@@ -90,11 +95,11 @@ class Client:
         self.context = context
         self.so_far = BEGINNING
 
-    def step(self) -> Progress:
+    def step(self) -> AllocationProgress:
         """Run one transaction."""
         before = self.so_far
 
-        def go_on(tx: Tx) -> Progress:
+        def go_on(tx: Tx) -> AllocationProgress:
             mine = pclouds.get(tx, UUID)
             return bulk_allocation.go_on(tx, mine, self.request, before, self.context)
 

@@ -108,7 +108,8 @@ def test_the_number_of_tried_hosts_is_bounded(pooled: Pooled) -> None:
             operator.act_on(uuid, "one", hosts.release)
     # If the draw began with the two that are not empty, the others were not tried.
     assert told == {
-        "None of the hosts of host flavor large that were tried could be taken; others may be free."
+        "None of the hosts of host flavor large that were tried could be allocated. "
+        "Try again, because other hosts may be free."
     }
 
 

@@ -153,7 +153,7 @@ def test_a_name_that_several_pclouds_have_changes_nothing(store: Store) -> None:
 def test_a_server_that_may_still_be_on_a_host_is_not_changed(store: Store) -> None:
     # A host got its start order too late, and has not confirmed its removal.
     server = shelved(store, {}, host="a")
-    with pytest.raises(Conflict, match="not known to be free of it"), store.write() as tx:
+    with pytest.raises(Conflict, match="has not confirmed the offload"), store.write() as tx:
         change(tx, server)
 
 
@@ -165,7 +165,7 @@ def test_a_server_that_cannot_be_shelved_gets_no_order(store: Store) -> None:
         server = shelved(store, {}, status=status, host="a")
         with pytest.raises(Conflict) as refused, store.write() as tx:
             change(tx, server)
-        assert refused.value.message.endswith(f"nothing is being done to it. {told}")
+        assert refused.value.message.endswith(f"has neither a host nor a task. {told}")
 
 
 def test_a_boot_and_a_deletion_at_the_same_moment_take_turns(

@@ -140,7 +140,7 @@ def test_a_kept_fault_counts_hosts_for_administrators(
     uuid = lost(operator)
     fault, told = read(operator, uuid, is_admin=False)
     assert "None of the hosts passed all filters: " in fault
-    assert "some hosts do not allow such an amount" in fault
+    assert "some hosts do not allow this amount in one allocation" in fault
     assert told["fault"] == fault
     assert "removed some" in fault
     assert "some hosts do not" in told["removed"][-1]["missing"]
@@ -148,7 +148,7 @@ def test_a_kept_fault_counts_hosts_for_administrators(
     fault, told = read(operator, uuid, is_admin=True)
     assert "Of 3 hosts, 0 passed all filters: PcloudFilter removed 2 " in fault
     assert "CapacityFilter removed 1 " in fault
-    assert ", 1 hosts do not allow such an amount" in fault
+    assert ", 1 hosts do not allow this amount in one allocation" in fault
     assert told["fault"] == fault
     assert ", 1 hosts do not" in told["removed"][-1]["missing"]
     assert "missing_counted" not in str(told)

@@ -14,14 +14,15 @@ import pytest
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Doubtful, Invalid, QuotaExceeded
 from innkeeper.domain.slices import Computing
-from innkeeper.domain.zones import EntryScope, Planned
+from innkeeper.domain.zones import EntryScope, Planned, ZonePlan
 from innkeeper.store.queries.compute import quota_usages, servers
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.boot import dry_run, entries
 from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale, EntryUsed
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.servers import servers as server_rules
-from innkeeper.systems.zones.sealing import NotOurs, Sealer, offers
+from innkeeper.systems.zones import sealing
+from innkeeper.systems.zones.sealing import NotOurs, Sealer
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 
 SEALER_S = 60.0
@@ -43,12 +44,12 @@ def planned(cloud: Cloud, count: int, **more: Any) -> tuple[Planned, ...]:
     """A plan of so many servers."""
     request = cloud.request(1, count, **more)
 
-    def work(tx: Tx, context: Any) -> tuple[Planned, ...]:
+    def work(tx: Tx, context: Any) -> ZonePlan:
         return dry_run.plan(tx, context, request)
 
     (answer,) = cloud.carry_out(("decide", (work, NOW)))
-    assert isinstance(answer, tuple), answer
-    return answer
+    assert isinstance(answer, ZonePlan), answer
+    return answer.servers
 
 
 def bringing(cloud: Cloud, plan: Planned, **more: Any) -> BootRequest:
@@ -218,16 +219,21 @@ def test_an_entry_is_bound_to_its_request(cloud: Cloud) -> None:
             entries.opened(replace(asked, **more), SEALER, sealed)
     with pytest.raises(NotOurs):
         entries.opened(asked, None, sealed)
-    with pytest.raises(Invalid, match="is for one server"):
+    with pytest.raises(Invalid, match="boots only one server"):
         entries.opened(replace(asked, count_max=2), SEALER, sealed)
 
 
-def test_the_best_offer_comes_first(cloud: Cloud) -> None:
+def test_every_offer_is_sealed_with_its_own_item(cloud: Cloud) -> None:
     plan = planned(cloud, 4)
-    weighed = [replace(plan[i], weight=w) for i, w in enumerate((1.5, -2.0, 3.0, 1.5))]
     scope, nonces = EntryScope("project", "d"), iter(range(1, 5))
-    made = offers(weighed, scope, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW)
-    assert [each.weight for each in made] == [3.0, 1.5, 1.5, -2.0]
+    placed = sealing.planned_offers(plan, SEALER, "tree")
+    made = sealing.sealed_offers(
+        placed, scope, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW
+    )
     told = [SEALER.open(each.sealed, scope) for each in made]
-    assert [each.destination for each in told] == [plan[i].destination for i in (2, 0, 3, 1)]
-    assert len({each.sealed for each in made}) == 4
+    assert [each.place for each in told] == [each.destination for each in plan]
+    assert len({each.sealed for each in made}) == len({each.item for each in made}) == 4
+    again = sealing.planned_offers(plan, SEALER, "tree")
+    other = sealing.planned_offers(plan, SEALER, "another")
+    assert [each.item for each in again] == [each.item for each in made]
+    assert not {each.item for each in other} & {each.item for each in made}

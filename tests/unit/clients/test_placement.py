@@ -121,7 +121,7 @@ def test_an_old_service_is_refused_in_one_line() -> None:
     with asking((200, DOCUMENT)) as (api, _, _), pytest.raises(Invalid) as refused:
         api.negotiate(Version(1, 38))
     assert refused.value.message.startswith("source (http://127.0.0.1:")
-    assert "up to 1.36, and the oldest usable one is 1.38" in refused.value.message
+    assert "the service is 1.36, but at least 1.38 is required" in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,10 @@ def test_an_old_service_is_refused_in_one_line() -> None:
     + [{"versions": [{"max_version": each}]} for each in ("9" * 5000 + ".1", "1.\u0663", 1.39)],
 )
 def test_a_malformed_version_document_is_rejected(body: Any) -> None:
-    with asking((200, body)) as (api, _, _), pytest.raises(Invalid, match="no Placement API"):
+    with (
+        asking((200, body)) as (api, _, _),
+        pytest.raises(Invalid, match="not from a Placement API"),
+    ):
         api.negotiate(Version(1, 28))
 
 
@@ -188,7 +191,7 @@ def test_refusals_are_one_line_with_the_cause(
     ("body", "words"),
     [
         ("<html>", "malformed"),
-        ("[1]", "no JSON object"),
+        ("[1]", "not a JSON object"),
         ('{"a":' * 100_000, "nested too deeply"),
         ('{"name": "\\ud800 alone"}', "surrogate"),
         ('{"ratio": NaN}', "malformed"),
@@ -200,7 +203,7 @@ def test_a_response_that_is_not_json_is_reported_in_one_line(body: str, words: s
     with asking((200, body)) as (api, _, _), pytest.raises(Invalid) as refused:
         api.ask("/traits", name="in:A")
     message = refused.value.message
-    assert "GET /traits?name=in%3AA: what answers is no Placement API: " in message
+    assert "GET /traits?name=in%3AA: the response is not from a Placement API: " in message
     assert words in message
     assert "\n" not in message
 
@@ -231,7 +234,7 @@ def test_a_token_in_a_reason_is_not_shown() -> None:
 @pytest.mark.parametrize("token", ["SECRET\n", "SECR\u00c9T"])
 def test_an_invalid_token_is_reported_without_being_shown(token: str) -> None:
     with asking(login=GivenToken(token)) as (api, server, _):
-        with pytest.raises(Invalid, match="its token has characters") as refused:
+        with pytest.raises(Invalid, match="the token contains invalid") as refused:
             api.ask("/traits")
         assert "SECR" not in refused.value.message
         assert server.asked == []
@@ -247,7 +250,7 @@ def test_a_token_without_a_catalog_needs_an_address() -> None:
         wait=float,
         clock=time.monotonic,
     )
-    with pytest.raises(Invalid, match="target: no catalog says where"):
+    with pytest.raises(Invalid, match="target: the service catalog has no Placement API"):
         api.negotiate(Version(1, 28))
     api.close()
 

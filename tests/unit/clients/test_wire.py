@@ -129,7 +129,7 @@ def test_a_dripping_response_times_out() -> None:
     drops = chain([CHUNKED], repeat(b"1\r\n \r\n"))
     with (
         asking(drops, pause_s=0.1) as (wire, server),
-        pytest.raises(Unfit, match=r"not there as a whole after 0\.6 seconds"),
+        pytest.raises(Unfit, match=r"not complete after 0\.6 seconds"),
     ):
         ask(wire, server)
     assert time.monotonic() - began < SOON_S
@@ -186,7 +186,7 @@ def test_the_timeout_applies_with_tls(certificate: Path) -> None:
     drops = chain([CHUNKED], repeat(b"1\r\n \r\n"))
     with (
         asking(drops, pause_s=0.1, certificate=certificate) as (wire, server),
-        pytest.raises(Unfit, match="not there as a whole"),
+        pytest.raises(Unfit, match="not complete"),
     ):
         ask(wire, server)
     assert time.monotonic() - began < SOON_S
@@ -213,7 +213,7 @@ def test_a_request_that_is_not_read_times_out() -> None:
 def test_a_compressed_response_is_rejected(encoding: bytes) -> None:
     packed = gzip.compress(b" " * 10_000)
     head = b"content-encoding: %b\r\ncontent-length: %d\r\n\r\n" % (encoding, len(packed))
-    with asking([HEAD + head + packed]) as (wire, server), pytest.raises(Unfit, match="packed"):
+    with asking([HEAD + head + packed]) as (wire, server), pytest.raises(Unfit, match="compressed"):
         ask(wire, server)
     # What goes between cannot be asked to explain itself in the clear.
     with asking([b"HTTP/1.1 502 Bad Gateway\r\n" + head + packed]) as (wire, server):
@@ -229,6 +229,6 @@ def test_a_response_that_is_not_http_is_not_quoted() -> None:
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "placement", "http://a:b"])
 def test_an_invalid_address_is_rejected(address: str) -> None:
     wire = wired()
-    with pytest.raises(Unfit, match="address"):
+    with pytest.raises(Unfit, match="URL"):
         wire.exchange("GET", address, {}, None)
     wire.close()

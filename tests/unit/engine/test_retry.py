@@ -22,20 +22,24 @@ from innkeeper.domain.errors import (
     Unreachable,
 )
 from innkeeper.domain.slices import SLICES, Settings
+from innkeeper.engine import lease_events
 from innkeeper.engine.periodic import SWEEP_PERIOD_S
 from innkeeper.engine.retry import (
     ALLOCATIONS,
     GALERA_WRITER,
+    LEASE_EVENT,
     NEXT_TURN,
     RESHAPE,
     TABLE,
     UPGRADE,
+    WEBHOOK,
     Retry,
     Setting,
     again,
 )
 from innkeeper.store import schema
 from innkeeper.store.backends import galera
+from innkeeper.systems.leases import notifications
 from tests.tidy.tree import ROOT
 
 ATTEMPTS_MAX = 4
@@ -136,6 +140,10 @@ def test_loops_on_lower_floors_have_the_numbers_of_the_table() -> None:
     assert UPGRADE.pauses_s[0] == schema.FIRST_PAUSE_S
     assert UPGRADE.pauses_s[-1] == schema.LONGEST_PAUSE_S
     assert NEXT_TURN.pauses_s == (SWEEP_PERIOD_S,)
+    assert WEBHOOK.attempts_max == notifications.FAILURES_MAX
+    assert WEBHOOK.pauses_s[-1] == notifications.PAUSE_MAX_S
+    assert LEASE_EVENT.pauses_s[0] == lease_events.FAILED_FIRST_S
+    assert LEASE_EVENT.pauses_s[-1] == lease_events.FAILED_MAX_S
 
 
 def test_the_page_about_claims_has_a_line_for_every_row() -> None:

@@ -127,10 +127,10 @@ def test_aggregate_multi_tenancy_isolation(
 def test_aggregate_multi_tenancy_isolation_missing() -> None:
     mine = asking(project_id="mine")
     assert aggregate_projects.missing(cloud(MINE, THEIRS), mine) == (
-        "2 hosts are in aggregates for this project, 1 are for everybody"
+        "2 hosts are in aggregates for this project, 1 are open to all projects"
     )
     assert aggregate_projects.missing(cloud(MINE | STAY), mine) == (
-        "2 hosts are in aggregates for this project, and it has to stay there"
+        "2 hosts are in aggregates for this project, and it may use no other hosts"
     )
 
 
@@ -154,7 +154,7 @@ def test_all_traits_of_all_aggregates_must_be_required() -> None:
         spec = asking(required_traits=frozenset(required))
         assert passed_by(isolated_aggregates, table, spec) == left
         assert isolated_aggregates.missing(table, spec) == (
-            f"traits required: {', '.join(required)}"
+            f"traits that the request requires: {', '.join(required)}"
         )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from innkeeper.scheduling.dice import Shuffler, draw
+from innkeeper.scheduling.dice import Shuffler, draw, ranks
 
 THROWS = 12_000
 
@@ -77,3 +77,10 @@ def test_nothing_and_one_are_in_order() -> None:
         copy = list(items)
         Shuffler(1)(copy)
         assert copy == items
+
+
+def test_ranks_shuffle_rows_and_depend_on_the_seed_alone() -> None:
+    assert ranks(7, 5).tolist() == ranks(7, 5).tolist() == ranks(7, 9)[:5].tolist()
+    assert len(set(ranks(7, 1000).tolist())) == 1000
+    first = [int(ranks(seed, 4).argmin()) for seed in range(400)]
+    assert all(60 < first.count(row) < 140 for row in range(4))

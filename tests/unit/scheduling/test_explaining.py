@@ -185,8 +185,8 @@ def test_administrators_read_the_nearest_by_name() -> None:
     told, made = decided(table, asking(memory_mb=2048))
     refused = Refused(told.tallies, told.nearest)
     assert reasons.details(refused) == (
-        "Without ComputeFilter, 1 more of 1 hosts would pass.\n"
-        "Without CapacityFilter, 1 more of 1 hosts would pass.\n"
+        "Without ComputeFilter, 1 of the 1 hosts that it rejects would pass.\n"
+        "Without CapacityFilter, 1 of the 1 hosts that it rejects would pass.\n"
         "The nearest hosts:\n"
         "b: ComputeFilter (it is disabled or forced down)\n"
         "a: CapacityFilter (MEMORY_MB: 512 of 2048 missing)"

@@ -348,8 +348,8 @@ def test_json_filter_missing() -> None:
     query = ["or", ["=", "$capabilities.arch", "x"], ["=", "$\ud800\n", "$host", "$free_vcpus"]]
     told = json_query.missing(table_of(*KNOWN), asking(query=expressions.read(query)))
     assert told == (
-        "'capabilities.arch' is known of 1 hosts; 'free_vcpus' is known of 2 hosts; "
-        "'host' is known of 2 hosts; '\\ud800\\n' is known of 0 hosts"
+        "'capabilities.arch' is known for 1 hosts; 'free_vcpus' is known for 2 hosts; "
+        "'host' is known for 2 hosts; '\\ud800\\n' is known for 0 hosts"
     )
     assert json_query.missing(table_of(*KNOWN), asking()) == ("the query has no variables")
 

@@ -65,7 +65,7 @@ def test_one_silent_agent_takes_only_its_own_hosts_away() -> None:
     )
     assert passed_by(compute, table, asking()) == {"a", "c"}
     said = compute.missing(table, asking())
-    assert said == "1 disabled or forced down, 2 silent for 60 s"
+    assert said == "1 disabled or forced down, 2 down (no heartbeat for 60 s)"
 
 
 def test_an_agent_without_hosts_may_be_silent() -> None:
@@ -93,9 +93,9 @@ def test_availability_zone_filter(zone: str | None, left: set[str]) -> None:
 def test_availability_zone_filter_names_the_zones_there_are() -> None:
     table = table_of(host("a", zone="north"), host("b", zone="south"))
     said = availability_zone.missing(table, asking(availability_zone="west"))
-    assert said == "zone 'west' requested; there are: north, south"
+    assert said == "zone 'west' requested; zones with hosts: north, south"
     nowhere = availability_zone.missing(HostTable(), asking(availability_zone="west"))
-    assert nowhere == "zone 'west' requested; there are: none"
+    assert nowhere == "zone 'west' requested; zones with hosts: none"
 
 
 FORCED_CASES = [
@@ -190,7 +190,8 @@ def test_capacity_filter_missing_reports_unit_rules() -> None:
     )
     said = capacity.missing(table, asking_for(VCPU=8))
     assert said == (
-        "VCPU: 8 requested, at most 16 left on one host, some hosts do not allow such an amount"
+        "VCPU: 8 requested, at most 16 left on one host, "
+        "some hosts do not allow this amount in one allocation"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.placing import RequestSpec, Rules
 from innkeeper.domain.slices import Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.scheduling.facts import masks
@@ -16,9 +16,9 @@ from innkeeper.scheduling.filters import capacity, dedication
 from innkeeper.scheduling.filters.dedication import LEASE_FILTER, PCLOUD_FILTER
 from innkeeper.scheduling.pipeline import ALL_ROWS
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.dedications import of_reservation
+from innkeeper.snapshot.dedications import FREEPOOL, of_reservation
 from innkeeper.systems.compute.boot import drivers
-from tests.support.tables import asking, host, table_of
+from tests.support.tables import NOW_S, asking, host, table_of
 
 OURS, THEIRS, PCLOUD = "ours", "theirs", "pcloud"
 SAME = "the same id"
@@ -98,18 +98,18 @@ def test_it_is_in_force_whatever_the_settings_say() -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"reservation": OURS}, "only the hosts of that reservation can be used"),
+        ({"reservation": OURS}, "only the hosts of the requested reservation can be used"),
         (
             {"reservation": THEIRS},
-            "no reservation of that id has hosts for this project at present",
+            "no reservation with the requested id has hosts for this project at present",
         ),
         (
             {"reservation": "ended"},
-            "no reservation of that id has hosts for this project at present",
+            "no reservation with the requested id has hosts for this project at present",
         ),
         (
             {"reservation": "gone"},
-            "no reservation of that id has hosts for this project at present",
+            "no reservation with the requested id has hosts for this project at present",
         ),
     ],
 )
@@ -140,3 +140,30 @@ def test_no_number_gives_away_how_many_hosts_there_are(reservation: str) -> None
 
 def test_pcloud_filter_does_not_apply_to_requests_with_a_reservation() -> None:
     assert PCLOUD_FILTER.mask(cloud(), asking(reservation=OURS), ALL_ROWS) is None
+
+
+REACH_S = 150.0
+MAY_PREEMPT: dict[str, Any] = {"is_preemptible": True, "rules": Rules(preemptible_reach_s=REACH_S)}
+
+
+def test_a_preemptible_server_uses_the_freepool_where_no_lease_needs_the_host_soon() -> None:
+    table = table_of(
+        host("general"),
+        host("soon", pcloud=FREEPOOL, is_pcloud_open=True, needed_from_s=NOW_S + REACH_S),
+        host("later", pcloud=FREEPOOL, is_pcloud_open=True, needed_from_s=NOW_S + REACH_S + 1),
+        host("never", pcloud=FREEPOOL, is_pcloud_open=True, needed_from_s=float("inf")),
+        host("slots", pcloud=FREEPOOL, is_pcloud_open=True),
+        host("leased", pcloud=of_reservation(OURS), is_pcloud_open=True),
+        host("pcloud", pcloud=PCLOUD, pcloud_name="a", is_pcloud_open=True),
+    )
+    spec = asking(**MAY_PREEMPT)
+    rows, mask = LEASE_FILTER.few(table, spec), LEASE_FILTER.mask(table, spec, ALL_ROWS)
+    assert rows is not None
+    assert [table.names[row] for row in rows] == ["later", "never"]
+    assert mask is not None
+    assert np.flatnonzero(mask).tolist() == rows.tolist()
+    assert dedication.mask(table, spec, ALL_ROWS).tolist() == mask.tolist()
+    text = "a preemptible server can only use hosts that no lease needs for long enough"
+    assert LEASE_FILTER.missing(table, spec) == text
+    ordinary = dedication.mask(table, asking(), ALL_ROWS)
+    assert [table.names[row] for row in np.flatnonzero(ordinary)] == ["general"]

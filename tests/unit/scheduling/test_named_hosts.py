@@ -81,7 +81,7 @@ def test_what_is_missing_names_no_host() -> None:
     )
     assert refused_hosts.missing(table, spec) == ("1 hosts are excluded for this server")
     assert server_group.missing(table, spec) == (
-        "anti-affinity requested, with members on 1 hosts and at most 2 on each"
+        "anti-affinity requested, with members on 1 hosts; at most 2 allowed on each host"
     )
     assert server_group.missing(table, asking()) == "no server group requested"
 
@@ -142,7 +142,7 @@ def test_isolated_hosts_filter_missing() -> None:
     assert isolated_hosts.missing(table, mine) == (
         "an isolated image requested; 1 of 3 hosts are isolated"
     )
-    assert isolated_hosts.missing(table, asking(rules=Rules(**BOTH))).startswith("an image for")
+    assert isolated_hosts.missing(table, asking(rules=Rules(**BOTH))).startswith("an image that")
 
 
 def test_busy_and_full_hosts_are_removed() -> None:
@@ -155,10 +155,10 @@ def test_busy_and_full_hosts_are_removed() -> None:
     none = asking(rules=Rules(servers_per_host_max=0, busy_servers_per_host_max=0))
     assert passed_by(server_count, table, none) == set()
     assert server_count.missing(table, few) == (
-        "fewer than 3 servers required, at least 0 on every host"
+        "fewer than 3 servers required; every host has at least 0"
     )
     assert busy_servers.missing(table, few) == (
-        "fewer than 2 busy servers required, at least 0 on every host"
+        "fewer than 2 busy servers required; every host has at least 0"
     )
 
 
@@ -190,7 +190,7 @@ def test_simple_cidr_affinity_filter_missing() -> None:
     table = at_addresses(table_of(*TABLE), ADDRESSES)
     assert passed_by(near_address, table, asking()) == EVERYBODY
     assert near_address.missing(table, asking(near=near("192.0.4.0/24"))) == (
-        "an address in a range of IPv4 with 24 bits requested; "
-        "2 hosts have an address of that version"
+        "an address in an IPv4 range with a prefix of 24 bits requested; "
+        "2 hosts have an IPv4 address"
     )
     assert near_address.missing(table, asking()) == "no range requested"

@@ -39,15 +39,18 @@ def cloud() -> HostTable:
     ("wanted", "words"),
     [
         ({}, "the request names no pcloud, and these hosts are dedicated"),
-        ({"pclouds": ("none",)}, "no pcloud of that id has hosts for this project"),
+        ({"pclouds": ("none",)}, "no pcloud with the requested id has hosts for this project"),
         (
             {"pclouds": (OURS,), "project_id": "stranger"},
-            "no pcloud of that id has hosts for this project",
+            "no pcloud with the requested id has hosts for this project",
         ),
-        ({"pclouds": (OURS,)}, "only its hosts that take new servers can be used"),
-        ({"pclouds": (THEIRS,)}, "none of its hosts takes new servers"),
-        ({"pclouds": (OURS,), "pcloud_host": "c"}, "the named host does not exist"),
-        ({"pclouds": (OURS,), "pcloud_host": "b"}, "the named host takes no new servers"),
+        (
+            {"pclouds": (OURS,)},
+            "only hosts of the requested pcloud that take new servers can be used",
+        ),
+        ({"pclouds": (THEIRS,)}, "no host of the requested pcloud takes new servers"),
+        ({"pclouds": (OURS,), "pcloud_host": "c"}, "the named host is not in the requested pcloud"),
+        ({"pclouds": (OURS,), "pcloud_host": "b"}, "the named host does not take new servers"),
         ({"pclouds": (OURS,), "pcloud_host": "a"}, "only the named host can be used"),
         ({"pclouds": (OURS, THEIRS), "pcloud_host": "a"}, "only the named host can be used"),
     ],
@@ -110,9 +113,9 @@ def test_a_fault_reads_well_without_numbers() -> None:
     fault, _, _ = told(asking(vcpus=2))
     assert fault.startswith(
         "No valid host was found. None of the hosts passed all filters: "
-        "PcloudFilter removed some (the host is dedicated to others, or not part of the "
-        "named pcloud; the request names no pcloud, and these hosts are dedicated), "
-        "CapacityFilter removed some (the host has too little left; "
+        "PcloudFilter removed some (the host is dedicated, or not in the requested "
+        "pcloud; the request names no pcloud, and these hosts are dedicated), "
+        "CapacityFilter removed some (the host has too little free capacity; "
     )
     fault, _, _ = told(asking(count=9, pclouds=(OURS,), vcpus=4))
     assert fault.startswith(
@@ -143,10 +146,10 @@ def test_administrators_read_numbers_of_what_is_missing() -> None:
     table = cloud()
     table.is_open[1:5] = False
     fault, for_all, for_some = told(asking(required_traits=frozenset({"CUSTOM_X"})), table)
-    assert "; some disabled or forced down, 0 silent for 60 s)" in fault
-    assert "; 4 disabled or forced down, 0 silent for 60 s)" in for_some["fault"]
+    assert "; some disabled or forced down, 0 down (no heartbeat for 60 s))" in fault
+    assert "; 4 disabled or forced down, 0 down (no heartbeat for 60 s))" in for_some["fault"]
     by_name = {each["filter"]: each["missing"] for each in for_some["removed"]}
-    assert by_name["ComputeFilter"] == "4 disabled or forced down, 0 silent for 60 s"
+    assert by_name["ComputeFilter"] == "4 disabled or forced down, 0 down (no heartbeat for 60 s)"
     assert by_name["ComputeCapabilitiesFilter"] == "trait CUSTOM_X: on 0 hosts"
     assert "4 disabled" not in json.dumps(for_all)
 
@@ -154,7 +157,7 @@ def test_administrators_read_numbers_of_what_is_missing() -> None:
 NEAR = Network(4, 10 << 24, 8)
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "ComputeFilter": ({}, "{some} disabled or forced down"),
-    "CapacityFilter": ({"vcpus": 9}, "{some} hosts do not allow such an amount"),
+    "CapacityFilter": ({"vcpus": 9}, "{some} hosts do not allow this amount in one allocation"),
     "ComputeCapabilitiesFilter": (
         {"required_traits": frozenset({"CUSTOM_X"})},
         "trait CUSTOM_X: on {some} hosts",
@@ -163,7 +166,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"flavor_specs": (("capabilities:rack", "west"),)},
         "capability rack equal to 'west': on {some} hosts",
     ),
-    "SimpleCIDRAffinityFilter": ({"near": NEAR}, "{some} hosts have an address of that version"),
+    "SimpleCIDRAffinityFilter": ({"near": NEAR}, "{some} hosts have an IPv4 address"),
 }
 
 

@@ -101,7 +101,7 @@ def test_image_properties_filter_lacks() -> None:
         ["cpu_arch is not reported", "hypervisor_version is not reported"],
         [f"supported_instances is {TRIPLES}", "hypervisor_version is not reported"],
         ["cpu_arch is 'amd64'", "hypervisor_version is not reported"],
-        ["its report is too old"],
+        ["its capabilities were not reported recently"],
     ]
     assert image_properties.lacks(table, asking(), table.index_by_name["plain"]) == []
 
@@ -221,5 +221,6 @@ def test_compute_capabilities_filter_missing_reports_expired_hosts() -> None:
         comparisons=(demand("arch", "arm"),), rules=Rules(capabilities_max_age_s=MAX_AGE_S)
     )
     assert compute_capabilities.missing(table, spec) == (
-        "capability arch plain arm: on 0 hosts; 1 hosts have not reported theirs for too long"
+        "capability arch plain arm: on 0 hosts; "
+        "1 hosts have not reported their capabilities recently"
     )

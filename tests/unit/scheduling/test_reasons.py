@@ -32,11 +32,11 @@ def test_every_filter_that_removed_hosts_is_named_in_order_with_what_was_missing
     )
     assert told(table, vcpus=4, availability_zone="nova") == (
         "No valid host was found. Of 4 hosts, 0 passed all filters: "
-        "ComputeFilter removed 1 (the host is disabled or its agent is silent; "
-        "1 disabled or forced down, 0 silent for 60 s), "
+        "ComputeFilter removed 1 (the host is disabled or down; "
+        "1 disabled or forced down, 0 down (no heartbeat for 60 s)), "
         "AvailabilityZoneFilter removed 1 (the host is in another availability zone; "
-        "zone 'nova' requested; there are: nova, south), "
-        "CapacityFilter removed 2 (the host has too little left; "
+        "zone 'nova' requested; zones with hosts: nova, south), "
+        "CapacityFilter removed 2 (the host has too little free capacity; "
         "VCPU: 4 requested, at most 16 left on one host; "
         "MEMORY_MB: 1024 requested, at most 32768 left on one host; "
         "DISK_GB: 10 requested, at most 500 left on one host)."

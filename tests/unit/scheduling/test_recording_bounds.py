@@ -104,12 +104,11 @@ def test_more_than_the_bounds_is_refused_with_words(
 ) -> None:
     content = packed(table_of(host("a")))
     assert refusal_of(claiming(content, recordings.HEAD, 300 * MB)) == (
-        "The recording is too large: unpacked, recording.json has 300 MiB, and at most 256 MiB "
-        "are read."
+        "The recording is too large: unpacked, recording.json has 300 MiB; the limit is 256 MiB."
     )
     assert refusal_of(claiming(content, "hosts/fact/is_open.npy", 20 * MB)) == (
-        "The recording is too large: unpacked, hosts/fact/is_open.npy has 20 MiB, and at most "
-        "16 MiB are read."
+        "The recording is too large: unpacked, hosts/fact/is_open.npy has 20 MiB; the limit is "
+        "16 MiB."
     )
     extra = io.BytesIO(content)
     with zipfile.ZipFile(extra, "a") as archive:
@@ -118,7 +117,7 @@ def test_more_than_the_bounds_is_refused_with_words(
     many = extra.getvalue()
     for number in range(40):
         many = claiming(many, f"more/{number:02}.npy", 16 * MB)
-    assert "unpacked it has 640 MiB, and at most 512 MiB are read." in refusal_of(many)
+    assert "unpacked, it has 640 MiB; the limit is 512 MiB." in refusal_of(many)
     path = tmp_path / "large.zip"
     path.write_bytes(claiming(content, recordings.HEAD, 300 * MB))
     assert main(["replay", str(path)]) == 2
@@ -132,7 +131,7 @@ def test_a_file_that_is_too_large_is_not_read(
     with path.open("wb") as file:
         # There are holes on a disk, and nothing of this size is written.
         file.truncate(BYTES_MAX + 1024 * MB)
-    told = "The recording is too large: the file has 1536 MiB, and at most 512 MiB are read."
+    told = "The recording is too large: the file has 1536 MiB; the limit is 512 MiB."
     assert main(["replay", str(path)]) == 2
     assert capsys.readouterr().err == f"innkeeper replay: {told}\n"
     with pytest.raises(Invalid, match="the file has 1536 MiB"):
@@ -142,7 +141,10 @@ def test_a_file_that_is_too_large_is_not_read(
 @pytest.mark.parametrize(
     ("head", "told"),
     [
-        ("{'descr': '|b1', 'fortran_order': False, 'shape': (1000000000000000,), }", "claims"),
+        (
+            "{'descr': '|b1', 'fortran_order': False, 'shape': (1000000000000000,), }",
+            "wrong number",
+        ),
         ("{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1), }", "not a column of numbers"),
         ("{'descr': '|V0', 'fortran_order': False, 'shape': (1,), }", "not a column of numbers"),
         ("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "not a column of numbers"),

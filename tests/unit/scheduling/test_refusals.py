@@ -75,21 +75,21 @@ LACKS = [
         "ComputeFilter",
         host("a", is_open=False, heard_s=NOW_S - 93),
         asking(),
-        ["it is disabled or forced down", "its agent was silent for 93 s"],
+        ["it is disabled or forced down", "its agent is down: no heartbeat for 93 s"],
         id="closed, and silent too",
     ),
     pytest.param(
         "ComputeFilter",
         host("a", heard_s=-np.inf),
         asking(),
-        ["its agent was never heard from"],
+        ["its agent is down: no heartbeat yet"],
         id="never heard",
     ),
     pytest.param(
         "AvailabilityZoneFilter",
         host("a", zone="north"),
         asking(availability_zone="south"),
-        ["it is in 'north'"],
+        ["it is in zone 'north'"],
         id="another zone",
     ),
     pytest.param(
@@ -105,7 +105,7 @@ LACKS = [
             "trait U missing",
             "trait BAD forbidden",
             "capability cores >= 5: it is 4",
-            "capability gpus >= 1: nothing is known of it",
+            "capability gpus >= 1: not reported",
         ],
         id="traits and capabilities",
     ),
@@ -113,7 +113,7 @@ LACKS = [
         "ComputeCapabilitiesFilter",
         host("a", capabilities={"cores": 8}, heard_s=NOW_S - 100),
         asking(comparisons=(demand("cores", ">= 5"),), rules=Rules(capabilities_max_age_s=50.0)),
-        ["capability cores >= 5: not reported for too long"],
+        ["capability cores >= 5: not reported recently"],
         id="capabilities that are too old",
     ),
 ]
@@ -133,8 +133,8 @@ def test_lacks_of_one_host(name: str, sketch: Sketch, spec: RequestSpec, lacks: 
 @pytest.mark.parametrize(
     ("name", "column", "lack"),
     [
-        ("IoOpsFilter", "busy_counts", "9 busy servers, 8 are too many"),
-        ("NumInstancesFilter", "server_counts", "9 servers of at most 8"),
+        ("IoOpsFilter", "busy_counts", "9 busy servers; fewer than 8 required"),
+        ("NumInstancesFilter", "server_counts", "9 servers; fewer than 8 required"),
     ],
 )
 def test_servers_are_counted(name: str, column: str, lack: str) -> None:
@@ -162,7 +162,9 @@ def test_what_a_pool_lends_is_not_missing() -> None:
     assert found.objection.lacks == ("DISK_GB: 10 of 40 missing",)
     (found,) = refusals.verdicts([told], table, asking_for(DISK_GB=20), row)
     assert found.objection is not None
-    assert found.objection.lacks == ("all of it would come from pools",)
+    assert found.objection.lacks == (
+        "all amounts would come from pools; at least one must come from the host",
+    )
 
 
 def test_fewer_refusals_are_nearer_and_then_less_shortage() -> None:

@@ -85,12 +85,12 @@ def test_a_table_that_contradicts_itself_is_reported() -> None:
     broken = table_of(A, B)
     broken.index_of[ProviderId(1)] = HostIndex(1)
     assert differences(broken, table_of(A, B)) == [
-        "The rows of a table are not where its providers say."
+        "The index by provider of a table does not match its rows."
     ]
     broken = table_of(A, B)
     del broken.index_by_name["a"]
     assert differences(table_of(A, B), broken) == [
-        "The rows of a table are not where its names say."
+        "The index by name of a table does not match its rows."
     ]
     broken = table_of(A, B)
     broken.free["VCPU"] = broken.free["VCPU"][:1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from innkeeper.domain.ids import AgentId, HostIndex, ProviderId
+from innkeeper.domain.ids import AgentId, HostIndex, ProviderId, ProviderUuid
+from innkeeper.domain.leases import CalendarHost
 from innkeeper.snapshot.amounts import ROWS_MIN
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
@@ -192,3 +193,32 @@ def test_a_class_that_a_host_lacks_is_not_free_there() -> None:
     table = table_of(host("a"), Sketch("b", {"CUSTOM_GOLD": 5}))
     assert list(table.free["CUSTOM_GOLD"]) == [0, 5]
     assert list(table.free["VCPU"]) == [16, 0]
+
+
+def kept(*ids: int) -> list[CalendarHost]:
+    """Hosts of the freepool with these providers."""
+    return [CalendarHost(ProviderId(i), i, ProviderUuid(str(i)), None, {}, {}) for i in ids]
+
+
+def test_the_calendars_hosts_have_the_rows_of_their_providers() -> None:
+    table = HostTable()
+    assert table.calendar_rows().tolist() == []
+    table.calendar.replace_all(kept(7), [])
+    assert table.calendar_rows().tolist() == [-1]
+    table.ensure_rows((ProviderId(each), str(each)) for each in (9, 3, 7, 5))
+    assert table.calendar_rows().tolist() == [2]
+    table.calendar.replace_all(kept(3, 5, 8, 9, 10), [])
+    assert table.calendar_rows().tolist() == [1, 3, -1, 0, -1]
+
+
+def test_the_rows_of_the_calendars_hosts_follow_moves() -> None:
+    table = HostTable()
+    table.ensure_rows((ProviderId(each), str(each)) for each in (9, 3, 7, 5))
+    table.calendar.replace_all(kept(3, 5, 9), [])
+    assert table.calendar_rows().tolist() == [1, 3, 0]
+    table.remove_row(ProviderId(9))
+    assert table.calendar_rows().tolist() == [1, 0, -1]
+    table.calendar.replace([ProviderId(3), ProviderId(7)], kept(7), [])
+    ids = table.calendar.provider_ids.tolist()
+    rows = dict(zip(ids, table.calendar_rows().tolist(), strict=True))
+    assert rows == {5: 0, 7: 2, 9: -1}

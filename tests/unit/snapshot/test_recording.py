@@ -32,7 +32,7 @@ WORKED_OUT = frozenset(
 NOT_OF_THE_MOMENT = frozenset({"edits", "epoch", "_codes_max", "_rows", "_lists", "_full"})
 """Records of edits for caches, and the memory of the columns."""
 AGGREGATE = 7
-COLUMNS_OF_VERSION_4 = frozenset(
+COLUMNS_OF_VERSION_5 = frozenset(
     {
         "agent_codes",
         "aggregate_codes",
@@ -45,6 +45,7 @@ COLUMNS_OF_VERSION_4 = frozenset(
         "is_open",
         "is_pcloud_open",
         "membership_codes",
+        "needed_from_s",
         "pcloud_codes",
         "provider_ids",
         "root_ids",
@@ -116,11 +117,11 @@ def test_nothing_that_a_table_holds_is_forgotten() -> None:
 
 def test_files_have_the_columns_of_their_version() -> None:
     """A program reads what another one wrote, whatever either calls its columns."""
-    assert recordings.VERSION == 4
+    assert recordings.VERSION == 5
     moment = recording.copy_of(furnished())
     start = "hosts/fact/"
     found = {each.removeprefix(start) for each in moment.columns if each.startswith(start)}
-    assert found == COLUMNS_OF_VERSION_4
+    assert found == COLUMNS_OF_VERSION_5
     assert {"pclouds", "pcloud_names"} <= moment.state.keys()
 
 
@@ -240,5 +241,5 @@ def test_a_column_needs_one_value_for_each_row() -> None:
     table.add_rows([ProviderId(1)])
     table.set_column("free", "VCPU", np.array([4.0]))
     assert table.free["VCPU"].tolist() == [4.0]
-    with pytest.raises(ValueError, match=r"does not fit"):
+    with pytest.raises(ValueError, match=r"has a wrong length or type"):
         table.set_column("free", "VCPU", np.array([4.0, 5.0]))

@@ -1,8 +1,9 @@
 """Checks the invariants of a whole database, and repairs violations where that is safe.
 
-Always true: a check writes nothing. A repair checks again, in a short transaction of its own,
-which waits for its turn like every write. So a service may be running at the same time. A dry run
-makes the same changes and rolls them back, so it reports exactly what a repair would do.
+Always true: a check writes nothing. A repair repeats the check, in a short transaction of its own.
+Like every write, this transaction waits for its turn, so a service may be running at the same time.
+A dry run makes the same changes as a repair and rolls them back. So it reports exactly what a
+repair would do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from innkeeper.store import soundness
 AT_ONCE_MAX = 100
 """The maximum number of findings repaired in one transaction, while all other writers wait."""
 ROUNDS_MAX = 3
-"""A repair can reveal more findings, such as a consumer that has no allocations any more."""
+"""The maximum number of rounds of repairs. A repair can reveal further findings, such as a consumer
+that has no allocations any more."""
 
 
 class _Undone(Exception):
@@ -28,7 +30,7 @@ class _Undone(Exception):
 
 
 def look(database: Database) -> list[Finding]:
-    """Return all findings in one consistent snapshot."""
+    """Check one consistent snapshot, and return all findings."""
     with database.store.read() as tx:
         soundness.prefer_hash_joins(tx)
         return findings(tx)

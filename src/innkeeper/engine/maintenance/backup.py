@@ -1,8 +1,8 @@
 """Backs up and restores a SQLite database.
 
 Always true: a backup is checked before it gets its final name, and a restored database is checked
-afterwards. A restore keeps the previous database next to the new one. Other databases have their
-own programs for backups.
+after the restore. A restore keeps the previous database next to the new one. Other databases have
+their own programs for backups.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The audit's findings in a copy; ``None`` if its schema must be upgraded first."""
+    """The result of an audit of a copy.
+
+    ``findings`` is ``None`` if the copy's schema must be upgraded before an audit.
+    """
 
     revision: str | None
     findings: Sequence[Finding] | None
@@ -48,9 +51,9 @@ def save(source: Path, target: Path, tell: Tell, *, may_overwrite: bool) -> None
     if not source.exists():
         raise Conflict(f"There is no database at {source}.")
     if target.exists() and not may_overwrite:
-        raise Conflict(f"{target} is there already; --force overwrites it.")
+        raise Conflict(f"{target} already exists. Use --force to overwrite it.")
     if target.exists() and os.path.samefile(source, target):
-        raise Conflict(f"{target} is the database itself.")
+        raise Conflict(f"{target} is the database itself. Choose another file.")
     if target.exists():
         copying.demand_earlier(target)
     with _in_words(source):
@@ -66,13 +69,13 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
     if not source.is_file():
         raise Conflict(f"There is no file {source}.")
     if target.exists() and os.path.samefile(source, target):
-        raise Conflict(f"{source} is the database itself.")
+        raise Conflict(f"{source} is the database itself. Choose a backup.")
     with _in_words(source):
         copying.check(source)
         _demand_known(source)
     kept = target.with_name(f"{target.name}.before-{now:%Y%m%dT%H%M%S}")
     if kept.exists():
-        raise Conflict(f"{kept} is there already.")
+        raise Conflict(f"{kept} already exists. Move it to another place.")
     with _in_words(target):
         was_there = copying.restore(source, target, kept)
     tell(_checked(target))
@@ -80,19 +83,19 @@ def put_back(source: Path, target: Path, now: datetime, tell: Tell) -> Path | No
 
 
 def file_of(url: str) -> Path | None:
-    """Return the database's file, or ``None`` if it has its own programs for backups."""
+    """Return the file of the database, or ``None`` if its server has its own backup programs."""
     try:
         name = catalogue.of_url(url).name
         file = dumping.sqlite_file(url)
     except ValueError as error:
         raise Conflict(str(error)) from error
     if file is None and name == "sqlite":
-        raise Conflict("The database is in no file, and nothing of it is kept.")
+        raise Conflict("The database is only in memory, so it cannot be backed up or restored.")
     return file
 
 
 def programs_of(url: str, file: Path) -> dumping.Commands:
-    """Return the backup commands of a database that has its own programs for backups."""
+    """Return the backup commands of a database whose server has its own backup programs."""
     return dumping.commands(url, str(file))
 
 
@@ -131,6 +134,6 @@ def _checked(file: Path) -> Checked:
 def _demand_known(file: Path) -> None:
     current = copying.revision(file)
     if current not in {each.revision for each in schema.steps()}:
-        raise Conflict(f"{file} is at revision {current}, unknown to this program.")
+        raise Conflict(f"{file} is at revision {current}, which this program does not know.")
     is_newest = current == schema.newest_revision()
     copying.demand_tables(file, soundness.tables_of(is_newest=is_newest))

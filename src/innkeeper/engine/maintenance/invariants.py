@@ -15,34 +15,46 @@ from innkeeper.systems.leases import audit as lease_audit
 from innkeeper.systems.pclouds import audit as pcloud_audit
 from innkeeper.systems.placement import audit as placement_audit
 from innkeeper.systems.placement import repair as placement_repair
+from innkeeper.systems.pods import audit as pod_audit
+from innkeeper.systems.volumes import audit as volume_audit
+from innkeeper.systems.zones import audit as zone_audit
 
 INVARIANTS: tuple[Invariant, ...] = (
     *soundness.INVARIANTS,
     *identity_audit.INVARIANTS,
     *placement_audit.INVARIANTS,
+    *zone_audit.INVARIANTS,
+    *volume_audit.INVARIANTS,
     *compute_audit.INVARIANTS,
     *pcloud_audit.INVARIANTS,
     *lease_audit.INVARIANTS,
+    *pod_audit.INVARIANTS,
 )
 ROOMS: Mapping[str, Callable[[Tx], Iterable[Finding]]] = {
     soundness.ROOM: soundness.findings,
     identity_audit.ROOM: identity_audit.findings,
     placement_audit.ROOM: placement_audit.findings,
+    zone_audit.ROOM: zone_audit.findings,
+    volume_audit.ROOM: volume_audit.findings,
     compute_audit.ROOM: compute_audit.findings,
     pcloud_audit.ROOM: pcloud_audit.findings,
     lease_audit.ROOM: lease_audit.findings,
+    pod_audit.ROOM: pod_audit.findings,
 }
 Repair = Callable[[Tx, Sequence[str], datetime], list[str]]
 REPAIRS: Mapping[str, Repair] = {
     **soundness.REPAIRS,
     **placement_repair.REPAIRS,
+    **volume_audit.REPAIRS,
     **compute_repair.REPAIRS,
     **pcloud_audit.REPAIRS,
     **lease_audit.REPAIRS,
 }
-"""The repairs by kind of finding. Each gets the findings' keys, and returns what it repaired."""
+"""The repairs by kind of finding. A repair gets the keys of the findings, and returns what it
+repaired."""
 AT_ONCE: Mapping[str, int] = pcloud_audit.AT_ONCE
-"""By kind of finding: how many are repaired in one transaction, if fewer than usual."""
+"""The maximum number of findings repaired in one transaction, for the kinds of findings whose limit
+is below the usual one."""
 
 
 def findings(tx: Tx) -> list[Finding]:
@@ -52,6 +64,6 @@ def findings(tx: Tx) -> list[Finding]:
         try:
             found += look(tx)
         except soundness.UNREAD as error:
-            why = f"{room} cannot be judged: {type(error).__name__}: {error}"
+            why = f"{room} cannot be checked: {type(error).__name__}: {error}"
             found.append(soundness.UNREADABLE.broken(room, " ".join(why.split())))
     return found

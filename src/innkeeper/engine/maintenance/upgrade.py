@@ -17,7 +17,7 @@ from innkeeper.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """The schema's revision in a database, compared with this program's.
+    """The schema revision of a database, compared with this program's revision.
 
     ``is_known`` is false for a revision that only a newer program knows. ``is_usable`` tells
     whether this program can use the schema. ``since`` is the oldest revision whose programs can

@@ -24,14 +24,14 @@ LOG = structlog.get_logger("innkeeper.agent")
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
 LOOK_S = 1.0
-"""The period of checks for changes that set no event."""
+"""The period of checks for changes that do not set an event."""
 RESULTS_MAX = 500
 AILING_AFTER = 3
 """The number of consecutive crashes of a step after which heartbeats stop. A single strange
 response must not take the hosts down."""
 DRAIN_S = 5.0
-"""How long a stopping agent keeps reporting results. The service sends orders without a reported
-result again, to the agent's successor."""
+"""How long a stopping agent keeps reporting results. Orders without a reported result are sent
+again, to the agent's successor."""
 
 
 class ServiceApi(Protocol):

@@ -15,7 +15,8 @@ from innkeeper.terminal.arguments import http_url, names, whole
 HOSTS_MAX = 1_000_000
 NAME_MAX = 200
 SECONDS_MAX = 366 * 24 * 3600
-# The forms of names that the service accepts. It would reject reports with other names, unnoticed.
+# The forms of names that the service accepts. It would reject reports with other names, and nobody
+# would notice.
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 ZONE = re.compile(r"[^:\s\x00-\x1f]{1,255}")
 TRAIT = re.compile(r"[A-Z0-9_]{1,255}")
@@ -23,7 +24,7 @@ TRAIT = re.compile(r"[A-Z0-9_]{1,255}")
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("--driver", required=True, choices=sorted(DRIVERS), help="what to drive")
+    command.add_argument("--driver", required=True, choices=sorted(DRIVERS), help="driver to use")
     command.add_argument(
         "--url",
         type=http_url,
@@ -34,7 +35,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--name",
         type=_name,
         default=socket.gethostname(),
-        help="the agent's name; a known name means the same agent",
+        help="the agent's name; keep it when the agent restarts",
     )
     command.add_argument(
         "--state-dir", default="innkeeper-agent", help="folder for state that survives a restart"
@@ -46,13 +47,13 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--token-file",
-        help="file with the agent's credential, or with a token; it is read again when "
-        "the service refuses the token, so a renewed token is written there",
+        help="file with the agent's credential, or with a token; to renew the token, rewrite the "
+        "file: it is read again when the service refuses the token",
     )
     command.add_argument(
         "--ca-file",
-        help="file with the trusted certificate authorities; without it OS_CACERT names the "
-        "file, or the system's authorities are trusted",
+        help="file with the trusted certificate authorities; default: the file that OS_CACERT "
+        "names, or the system's authorities",
     )
     command.add_argument(
         "--cert-file", help="file with the agent's certificate, for services that require one"
@@ -75,10 +76,13 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def _add_fake(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--hosts", type=whole(1, HOSTS_MAX), default=1, metavar="N", help="how many hosts"
+        "--hosts", type=whole(1, HOSTS_MAX), default=1, metavar="N", help="number of hosts"
     )
     group.add_argument(
-        "--host-prefix", type=_prefix, default="host-", help="host names, before their number"
+        "--host-prefix",
+        type=_prefix,
+        default="host-",
+        help="prefix of host names; a number follows",
     )
     group.add_argument(
         "--az",
@@ -102,7 +106,7 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
         "--traits",
         type=_list_of(TRAIT, "trait"),
         default=(),
-        help="more traits of all hosts, separated by commas",
+        help="additional traits of all hosts, separated by commas",
     )
     group.add_argument("--build-time-s", type=_seconds, default=0.0, help="how long a build takes")
     group.add_argument("--move-time-s", type=_seconds, default=0.0, help="how long a move takes")
@@ -114,8 +118,8 @@ def _add_fake(group: argparse._ArgumentGroup) -> None:
 def _name(text: str) -> str:
     if len(text) > NAME_MAX or not NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            f"must be at most {NAME_MAX} letters, digits, dots, dashes and underscores, and "
-            f"begin with a letter or digit, not {text!r}"
+            f"must have at most {NAME_MAX} letters, digits, dots, dashes and underscores, and "
+            f"must begin with a letter or digit: {text!r}"
         )
     return text
 
@@ -131,7 +135,7 @@ def _list_of(pattern: re.Pattern[str], noun: str) -> Callable[[str], Sequence[st
         parts = names(text)
         for part in parts:
             if not pattern.fullmatch(part):
-                raise argparse.ArgumentTypeError(f"{part!r} is no {noun}")
+                raise argparse.ArgumentTypeError(f"{part!r} is not a valid {noun}")
         return parts
 
     return parse

@@ -96,7 +96,9 @@ def _take_lock(state_dir: Path) -> IO[str]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.close()
-        raise Invalid(f"Another agent uses the folder {state_dir}.") from error
+        raise Invalid(
+            f"Another agent uses the folder {state_dir}. Use another --state-dir."
+        ) from error
     return file
 
 

@@ -125,6 +125,8 @@ def carry_out(driver: Driver, order: Order) -> None:
         driver.interrupt(order)
     elif order.kind in OrderName.CHANGES:
         driver.change(order)
+    elif order.kind in OrderName.VOLUMES:
+        driver.change_volume(order)
     else:
         raise DriverFailed(f"This agent does not know orders of the kind {order.kind!r}.")
 

@@ -1,4 +1,4 @@
-"""The ASGI application: every API under its prefix, health checks, metrics, and OpenAPI."""
+"""The ASGI application, which serves the APIs, health checks, metrics and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from innkeeper.domain.errors import Refusal
 from innkeeper.engine import metrics
-from innkeeper.entrypoints.api import openapi, origins
+from innkeeper.entrypoints.api import openapi, origins, project_paths, suffixes
 from innkeeper.entrypoints.api.endpoint import RouteEndpoint
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracer
@@ -23,13 +23,17 @@ from innkeeper.entrypoints.api.site import Site, Tracer
 PROBES = (HttpMethod.GET, HttpMethod.HEAD)
 """Methods of health checks; some load balancers use HEAD."""
 READY_WITHIN_S = 2.0
-"""Timeout of the database's ping."""
+"""Timeout of the readiness check's ping to the database."""
 METHODS = tuple(method for method in HttpMethod if method != HttpMethod.TRACE)
-"""Every path accepts all methods, so that the error for a wrong one has the API's own form."""
+"""The methods that every path accepts, so that the error for a wrong method has the API's own form.
+"""
 
 
 def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]) -> Any:
-    """Build the application. ``is_ready`` returns ``None``, or why the service is not ready."""
+    """Build the application.
+
+    ``is_ready`` returns ``None``, or the reason why the service is not ready.
+    """
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     handlers: list[Any] = []
     endpoints: dict[str, RouteEndpoint] = {}
@@ -48,8 +52,14 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
         exception_handlers={HTTPException: _errors(endpoints, mounts, by_path)},
         request_max_body_size=None,
         logging_config=None,
+        on_shutdown=[] if site.neighbours is None else [site.neighbours.tree.parts.client.close],
     )
-    return origins.opened(whole, site.settings.serving, site.ids)
+    suffixed = [pattern for pattern, each in by_path if each.api.takes_json_suffix]
+    plain = suffixes.without(whole, suffixed)
+    with_projects = project_paths.without(
+        plain, {mounts[name]: api for name, api in apis.items() if api.takes_project_in_path}
+    )
+    return origins.opened(with_projects, site.settings.serving, site.ids)
 
 
 def _handler(path: str, endpoint: RouteEndpoint, tracing: Tracer | None) -> Any:
@@ -70,7 +80,10 @@ def _errors(
     mounts: Mapping[str, str],
     by_path: Sequence[tuple[re.Pattern[str], RouteEndpoint]],
 ) -> Callable[[Request[Any, Any, Any], HTTPException], Any]:
-    """Return an exception handler for unknown paths and methods; it uses their API's form."""
+    """Return the exception handler for unknown paths and methods.
+
+    If the path is below the prefix of an API, the error has that API's form.
+    """
 
     def answer(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
         path = request.scope["path"]
@@ -96,7 +109,10 @@ def _errors(
 
 
 class _Deferred(Response[Any]):
-    """Authenticates before it answers. An exception handler cannot, because it is synchronous."""
+    """A response that authenticates the request before it answers.
+
+    The exception handler cannot authenticate the request, because it is synchronous.
+    """
 
     def __init__(self, answer: Callable[[Any], Awaitable[ASGIResponse]]) -> None:
         super().__init__(None)
@@ -114,7 +130,7 @@ class _Deferred(Response[Any]):
 
 @route("/healthz", http_method=PROBES, media_type=MediaType.TEXT, sync_to_thread=False)
 def _healthz() -> str:
-    """Answer as long as the process runs."""
+    """Answer 200 as long as the process runs."""
     return "ok"
 
 

@@ -19,9 +19,9 @@ class NoauthAuthenticator:
     """Trusts every token. See :mod:`innkeeper.entrypoints.api.auth`."""
 
     async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
-        """Return the context that the token names.
+        """Return the request context of the user and project that the token names.
 
-        Raises :class:`Unauthenticated` without a token.
+        Raises :class:`Unauthenticated` if there is no token.
         """
         token = headers.get("x-auth-token", "")
         user, _, project = token.partition(":")

@@ -13,11 +13,11 @@ from innkeeper.entrypoints.api.token_cache import CachedToken, Epoch, TokenCache
 from innkeeper.systems.identity import agent_credentials
 
 NEVER = timedelta(days=365)
-"""How long a credential without an expiry is assumed to be valid."""
+"""The assumed lifetime of a credential without an expiry."""
 
 
 class AgentsAuthenticator:
-    """Authenticates agents by their credentials, and all other callers by ``users``."""
+    """Authenticates agents by their credentials. ``users`` authenticates all other callers."""
 
     def __init__(
         self,

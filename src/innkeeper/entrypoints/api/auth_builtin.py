@@ -15,7 +15,10 @@ from innkeeper.systems.identity.tokens import Signer
 def authenticator(
     signer: Signer, engine: Engine, clock: Clock, remember_s: float, epoch: Epoch | None = None
 ) -> TokenCache:
-    """Return an authenticator for tokens of ``signer``; others are rejected without a query."""
+    """Return an authenticator for tokens that ``signer`` signed.
+
+    The authenticator rejects all other tokens without a database query.
+    """
 
     async def look_up(token: str, now: datetime) -> CachedToken:
         claims = signer.open(token, now)

@@ -1,6 +1,6 @@
 """Authentication with tokens of an external Keystone.
 
-May be false: that Keystone would still accept a cached token. A revoked token is accepted until its
+May be false: that a cached token is still valid in Keystone. A revoked token is accepted until its
 cache entry expires.
 """
 
@@ -25,7 +25,7 @@ def authenticator(
 ) -> TokenCache:
     """Return an authenticator that validates tokens with Keystone.
 
-    It raises :class:`Unavailable` if Keystone does not answer within ``deadline_s``.
+    The authenticator raises :class:`Unavailable` if Keystone does not answer within ``deadline_s``.
     """
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="keystone")
 

@@ -18,7 +18,7 @@ from innkeeper.domain.slices import Serving
 
 LOG = structlog.get_logger("innkeeper.tls")
 LOOK_PERIOD_S = 10
-"""How often the files are checked; certificates are renewed days before they expire."""
+"""Seconds between two checks of the files. Renewals happen days before a certificate expires."""
 
 _Mark = tuple[tuple[int, int, int], ...]
 
@@ -26,7 +26,7 @@ _Mark = tuple[tuple[int, int, int], ...]
 class Certificates:
     """The configured certificate and key, and the server's TLS context.
 
-    Raises :class:`OSError` for unusable files.
+    The constructor raises :class:`OSError` if it cannot use the files.
     """
 
     def __init__(self, cert: str, key: str, client_ca: str | None) -> None:
@@ -43,7 +43,7 @@ class Certificates:
             if mark == self._mark:
                 return False
             self._mark = mark
-            # Loaded separately first, because a mismatched key must not break the current context.
+            # Load into a new context first: a mismatched key must not break the current context.
             _loaded(self._cert, self._key)
             _load(self.context, self._cert, self._key)
         except OSError as error:
@@ -61,7 +61,7 @@ class Certificates:
 
 
 def options(serving: Serving) -> dict[str, Any]:
-    """Return the server's TLS options; none if no certificate is configured."""
+    """Return the server's TLS options, which are empty if no certificate is configured."""
     if serving.tls_cert is None or serving.tls_key is None:
         return {}
     certificates = Certificates(serving.tls_cert, serving.tls_key, serving.tls_client_ca)
@@ -77,12 +77,16 @@ def options(serving: Serving) -> dict[str, Any]:
 
 
 def scheme(serving: Serving) -> str:
-    """Return the scheme of the service's addresses."""
+    """Return the scheme of the service's addresses, ``http`` or ``https``."""
     return "http" if serving.tls_cert is None else "https"
 
 
 def certified(serving: Serving, address: str) -> str:
-    """Return the address for programs on this machine; with TLS, one that the certificate names."""
+    """Return the address of the service for programs on this machine.
+
+    With TLS, this is the public URL, if the URL is set, because the certificate names that URL's
+    host.
+    """
     if serving.tls_cert is None or serving.public_url is None:
         return address
     return serving.public_url.rstrip("/")
@@ -109,5 +113,5 @@ def _require_client_certificates(context: ssl.SSLContext, client_ca: Path) -> No
         context.load_verify_locations(client_ca)
     except (ssl.SSLError, OSError) as error:
         why = getattr(error, "reason", None) or error.strerror or error
-        raise OSError(f"Cannot use the client authority {client_ca}: {why}") from error
+        raise OSError(f"Cannot use the client CA certificates in {client_ca}: {why}") from error
     context.verify_mode = ssl.CERT_REQUIRED

@@ -1,8 +1,8 @@
-"""Client connections: limits on the HTTP parser's memory and on the client's time.
+"""Client connections, which limit the HTTP parser's memory and the time that a client may take.
 
-Always true: the parser buffers at most ``HEAD_BYTES_MAX`` and one read. A client must complete the
-head of a request within the timeout; bodies have limits of their own. The head of an answer is sent
-together with the first part of the body, if that part is ready.
+Always true: the parser buffers at most ``HEAD_BYTES_MAX`` plus one read. A client must complete the
+head of a request (the first line and the headers) within the timeout. Bodies have limits of their
+own. The head of an answer is sent together with the first part of the body, if that part is ready.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
 """Limit on the request line and the headers; stock clients send a few hundred bytes."""
 REFUSED_MAX = 64
-"""How many connections over the limit get a 503. Any more are closed without an answer."""
+"""Number of connections over the limit that get a 503. Further connections are closed without an
+answer."""
 FILES_KEPT = 128
 """File descriptors that are reserved for the database, logs and the like."""
-TOO_MANY = b"Too many connections are open."
-TOO_LARGE = b"The head of the request is too large."
+TOO_MANY = b"Too many connections are open. Please try again later."
+TOO_LARGE = b"The request line and the headers are too large."
 REFUSED = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain; charset=utf-8\r\n"
@@ -35,11 +36,11 @@ GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 SEPARATORS = len(b": \r\n")
 LISTENING_S = 0.05
-"""After a client's timeout, data that has already arrived is still read for so long."""
+"""How long the server still reads data that has already arrived when a client times out."""
 
 
 class HeadTooLarge(Exception):
-    """Raised to stop the parser."""
+    """Raised to stop the parser if the head of a request is too large."""
 
 
 class PatientConfig(uvicorn.Config):
@@ -54,9 +55,9 @@ class PatientConfig(uvicorn.Config):
 
 
 def affordable(connections_max: int) -> int:
-    """Raise the soft limit on file descriptors, and return how many connections they allow.
+    """Raise the soft limit on file descriptors, and return the number of connections to allow.
 
-    Without free descriptors the process could reach neither the database nor another client.
+    Some descriptors are kept free, because the database and the logs need them, too.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections_max + REFUSED_MAX + FILES_KEPT
@@ -83,7 +84,10 @@ async def refuse_connection(_scope: Any, _receive: Any, send: Any) -> None:
 
 
 class Connection(HttpToolsProtocol):
-    """Counts the bytes that the parser has buffered since its last complete element."""
+    """A connection that counts the bytes that the parser has buffered, and limits the client.
+
+    The count begins anew with each complete head or part of a body.
+    """
 
     def __init__(
         self,
@@ -104,7 +108,7 @@ class Connection(HttpToolsProtocol):
         """Start the timeout for the first request."""
         super().connection_made(transport)
         if len(self.connections) > self._connections_max + REFUSED_MAX:
-            # Waiting for a request, only to reject it, would occupy a file descriptor.
+            # Close it at once: while it waited for a request, it would use a file descriptor.
             transport.abort()
             return
         self._is_over_limit = self._are_too_many()
@@ -130,12 +134,12 @@ class Connection(HttpToolsProtocol):
                 self._timer = self.loop.call_later(self._timeout_s, self._give_up)
 
     def on_message_begin(self) -> None:
-        """Start to count for a request whose first bytes arrive with the end of another one."""
+        """Start to count a request whose first bytes arrive with the end of the previous one."""
         self._held_bytes = self._held_bytes or 1
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, unless the head is too large. Bytes after the head do not count."""
+        """Begin to answer, or reject a head that is too large. Later bytes do not count."""
         if self._held_bytes > HEAD_BYTES_MAX and self._head_bytes() > HEAD_BYTES_MAX:
             self._is_too_large = True
             raise HeadTooLarge
@@ -186,19 +190,20 @@ class Connection(HttpToolsProtocol):
     def _refuse(self) -> None:
         is_idle = not isinstance(self.cycle, RequestResponseCycle)
         if is_idle or self.cycle.response_complete:
-            # In the middle of an answer the error would become a part of the answer.
+            # Not sent in the middle of an answer, where the error would become part of the answer.
             self.transport.write(REFUSED)
         self.transport.close()
 
     def _give_up(self) -> None:
-        # After one last read, as in timeout_keep_alive_handler.
+        # Close after one last read, as in timeout_keep_alive_handler.
         self._timer = self.loop.call_later(LISTENING_S, self.transport.close)
 
 
 class _Joining(asyncio.Transport):
-    """Sends the head of an answer with its body; a separate packet would double the cost.
+    """A transport that sends the head of an answer together with the first part of the body.
 
-    It has no reference to the answer, because only the garbage collector could free such a cycle.
+    A separate packet for the head would double the cost. The transport has no reference to the
+    answer, because only the garbage collector could free the resulting cycle.
     """
 
     __slots__ = ("_head", "_is_begun", "_loop", "_transport")
@@ -210,7 +215,7 @@ class _Joining(asyncio.Transport):
         self._is_begun = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data, or keep the head for the body."""
+        """Send data, but keep the head of an answer until its body arrives."""
         if self._head:
             data, self._head = self._head + data, b""
         elif not self._is_begun and data != GO_ON:

@@ -1,7 +1,7 @@
 """The steps of a request: id, token, version, route, policy, body, handler, answer.
 
-The order is part of the contract. Without a token a client learns nothing about paths. Without
-permission it learns nothing about bodies.
+The order is part of the contract. Without a token, a client learns nothing about paths. Without
+permission, a client learns nothing about bodies.
 """
 
 from __future__ import annotations
@@ -15,12 +15,21 @@ import structlog
 from litestar import Request
 from litestar.response.base import ASGIResponse
 
+from innkeeper.domain import hops
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.versions import Version
-from innkeeper.entrypoints.api import faults, metrics, unpacking
+from innkeeper.entrypoints.api import (
+    auth_zones,
+    door,
+    faults,
+    forwarding,
+    metrics,
+    project_paths,
+    unpacking,
+)
 from innkeeper.entrypoints.api.content_types import accepts
-from innkeeper.entrypoints.api.faults import HttpRefusal
+from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.microversions import Schema, VersionTable, passage, spans
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
@@ -28,6 +37,7 @@ from innkeeper.entrypoints.api.validation import Validator, decode_json, query_f
 
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
+LINK_SCHEME = "http://"
 BODILESS_STATUSES = frozenset({204, 304})
 
 
@@ -70,7 +80,7 @@ class RouteEndpoint:
         self.label = f"{api.name} {path or '/'}"
 
     async def __call__(self, request: Request[Any, Any, Any]) -> ASGIResponse:
-        """Answer one request; never raises."""
+        """Answer one request. An exception becomes an error answer, so this method never raises."""
         started_s = time.perf_counter()
         headers = request.headers
         request_id = "req-" + self.site.ids.uuid()
@@ -95,7 +105,7 @@ class RouteEndpoint:
 
     async def answer_unknown(self, request: Request[Any, Any, Any]) -> ASGIResponse:
         """Answer a request for an unknown path under this API's prefix."""
-        error: Refusal = NotFound("The resource could not be found.")
+        error: Refusal = NotFound(UNKNOWN_PATH)
         request_id = "req-" + self.site.ids.uuid()
         try:
             self._origin(request)
@@ -117,19 +127,27 @@ class RouteEndpoint:
     async def _carry_out(
         self, request: Request[Any, Any, Any], request_id: str
     ) -> tuple[Answer, Version]:
-        # First, because a 401 contains the address, too.
-        address = self._origin(request) + self.mount
+        # Check the origin first, because even a 401 contains the address.
+        origin = self._origin(request)
         context = await self._authenticate(request, request_id)
+        if context.hop is not None:
+            # A zone parent must not learn this zone's address.
+            origin = LINK_SCHEME + context.hop.tree.link_host
+        address = origin + self.mount
         versions = self.api.versions
         version = versions.requested(request.headers) if versions else UNVERSIONED
         unpacking.check_announced(request)
         route = self._route(request.method, version, request.scope["raw_path"])
+        if context.hop is not None:
+            target = unpacking.target(request).removeprefix(self.mount)
+            auth_zones.check_target(context, route, request.method, target)
         checks = self._checks.get((route.method, version))
         if checks is None:
             checks = Checks(self.api, route, version)
             self._checks[route.method, version] = checks
         _check_headers(request.headers, route, checks)
         query = unpacking.query(request)
+        project_paths.check(request.scope, context)
         self._demand(route, context, query)
         if checks.query is not None:
             checks.query.check(query_for_schema(query, self.api.has_single_query_values))
@@ -147,11 +165,23 @@ class RouteEndpoint:
             mount=self.mount,
             now=self.site.clock(),
             client=request.client.host if request.client else "",
+            path_project=request.scope.get(project_paths.KEY),  # type: ignore[arg-type]
         )
+        if self.site.neighbours is not None and route.path.startswith(forwarding.ONE_SERVER):
+            body = await self._read(request, call)
+            target = unpacking.target(request).removeprefix(self.mount)
+            answer = await forwarding.forwarded(call, target, body)
+            if answer is not None:
+                return answer, version
         await self._prepare(request, checks, call)
+        forwarded = None if self.site.door is None else door.kind_of(route.path)
+        if forwarded is not None:
+            return await door.answered(call, forwarded), version
         answer = await route.handler(call)
         for down in checks.downs:
             down(answer, call)
+        if context.hop is not None:
+            auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
 
     async def _authenticate(
@@ -160,8 +190,7 @@ class RouteEndpoint:
         every = [route for routes in self._routes.values() for route in routes]
         if any(route.rule is None for route in self._routes.get(request.method, every)):
             # An open route ignores the token, so that clients can always read version documents.
-            # The token is also ignored if an open path does not have the method; the answer is a
-            # 405.
+            # An unknown method of an open path gets a 405, whatever the token.
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
@@ -176,6 +205,8 @@ class RouteEndpoint:
 
     def _demand_project(self, context: RequestContext) -> None:
         has_project = context.project_id is not None or context.agent_identity is not None
+        # A zone parent without a project may only poll.
+        has_project = has_project or context.hop is not None
         if not self.api.needs_project or context.is_admin or has_project:
             return
         raise Forbidden(f"The {self.api.title} API requires a token for a project.")
@@ -186,7 +217,7 @@ class RouteEndpoint:
         # empty id, and "y" would then be mistaken for the id.
         is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
         if self.path and is_other_path:
-            raise NotFound("The resource could not be found.")
+            raise NotFound(UNKNOWN_PATH)
         routes = self._routes.get(method)
         if routes is None:
             allow = ", ".join(sorted(self._routes))
@@ -200,7 +231,7 @@ class RouteEndpoint:
                 return route
         if routes[-1].is_refused_before:
             raise HttpRefusal(405, f"The method {method} is not allowed for this resource.")
-        raise NotFound("The resource could not be found.")
+        raise NotFound(UNKNOWN_PATH)
 
     async def _prepare(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> None:
         """Fill ``call.body`` and upgrade the call to the newest version."""
@@ -216,14 +247,12 @@ class RouteEndpoint:
             raise
 
     async def _read_body(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> bool:
-        """Fill ``call.body``, and return whether it is ready without an upgrade."""
+        """Fill ``call.body``, and return whether the body already has the newest form."""
         route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
             return False
-        # A slow body from an unauthenticated client must not use up the limits on requests.
-        is_open = route.rule is None
-        body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_total=is_open)
+        body = await self._read(request, call)
         if checks.body is None:
             # A route without a body schema ignores the body.
             return False
@@ -234,6 +263,19 @@ class RouteEndpoint:
         call.body = decode_json(body, whole_floats=self.api.takes_whole_floats)
         checks.body.check(call.body)
         return False
+
+    async def _read(self, request: Request[Any, Any, Any], call: Call) -> bytes:
+        """Return the body, which is read once."""
+        if call.raw_body is not None:
+            return call.raw_body
+        route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
+        # A slow body from an unauthenticated client must not use up the limits on requests.
+        is_open = route.rule is None
+        body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_total=is_open)
+        if call.context.hop is not None:
+            await auth_zones.check_body(call.context.hop, route, body, self.site.engine)
+        call.raw_body = body
+        return body
 
     def _bytes_max(self, *routes: Route) -> int:
         """Return the size of the largest body that any of these routes accepts."""
@@ -260,7 +302,8 @@ class RouteEndpoint:
         fault = faults.fault_of(error, request_id, version, accept)
         body, media_type = self.api.fault_form(fault)
         answer = Answer(fault.status, body, {**fault.headers, "content-type": media_type})
-        if answer.status == HTTPStatus.UNAUTHORIZED:
+        is_of_zone = hops.is_one(request.headers.get("x-auth-token", ""))
+        if answer.status == HTTPStatus.UNAUTHORIZED and not is_of_zone:
             settings = self.site.settings
             url = settings.authenticating.keystone_url
             if settings.authenticating.auth != "keystone" or url is None:

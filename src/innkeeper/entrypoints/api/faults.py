@@ -1,4 +1,4 @@
-"""Errors over HTTP: their statuses, and their form in each API.
+"""Converts errors to HTTP: their statuses, and their form in each API.
 
 Always true: the answer to an unexpected error contains only a generic message and the request's id.
 Every error that is not a :class:`Refusal` is unexpected.
@@ -15,12 +15,15 @@ import msgspec
 
 from innkeeper.domain import errors
 
+UNKNOWN_PATH = "The resource could not be found."
+"""The message for paths that no route has."""
+
 
 class HttpRefusal(errors.Refusal):
     """An error that exists only in HTTP, such as a wrong method, version or media type.
 
-    With ``is_versionless`` the answer has no version header, because the requested version is
-    invalid.
+    If ``is_versionless`` is true, the answer has no version header, because the requested version
+    is invalid.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class HttpRefusal(errors.Refusal):
 STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.Invalid, 400),
     (errors.Unauthenticated, 401),
+    (errors.VolumeQuotaExceeded, 413),
     (errors.Forbidden, 403),
     (errors.NotFound, 404),
     (errors.Conflict, 409),
@@ -56,7 +60,7 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error, independent of any API's form."""
+    """An error, independent of any API's form. ``details`` are for programs."""
 
     status: int
     message: str
@@ -67,15 +71,16 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
     is_versionless: bool = False
+    details: Mapping[str, Any] | None = None
 
     @property
     def title(self) -> str:
-        """The status's reason phrase."""
+        """The HTTP reason phrase of the status, such as ``Not Found``."""
         return HTTPStatus(self.status).phrase
 
 
 FaultForm = Callable[[Fault], tuple[bytes, str]]
-"""Returns an error's body in the form of an API, and the body's media type."""
+"""A function that returns an error's body in the form of one API, and the body's media type."""
 
 
 def fault_of(
@@ -97,10 +102,20 @@ def fault_of(
     headers: dict[str, str] = {}
     if isinstance(error, errors.Unavailable | errors.TooManyAttempts):
         headers["retry-after"] = str(error.retry_after_s)
+    details = error.details if isinstance(error, errors.NotEnough) else None
     for kind, status in STATUSES:
         if isinstance(error, kind):
-            return Fault(status, error.message, error.code, request_id, version, accept, headers)
-    message = "An unexpected error occurred. The log has the details under the request's id."
+            return Fault(
+                status,
+                error.message,
+                error.code,
+                request_id,
+                version,
+                accept,
+                headers,
+                details=details,
+            )
+    message = "An unexpected error occurred. Search the service's log for this request's id."
     return Fault(500, message, errors.Refusal.code, request_id, version, accept)
 
 

@@ -31,6 +31,12 @@ def address_of(host: str, port: int, scheme: str = "http") -> str:
 
 BACKLOG = 2048
 """Maximum number of connections that wait to be accepted."""
+KEPT_ALIVE_S = 8
+"""An idle connection is closed after this time.
+
+Stock clients ask every five seconds when they wait. With uvicorn's default, also five seconds, a
+request can meet the closing of its connection.
+"""
 
 
 def bound(serving: Serving, *, is_shared: bool = False) -> socket.socket:
@@ -52,8 +58,8 @@ def reserved(serving: Serving) -> socket.socket:
     The kernel distributes connections over the listeners. Raises :class:`OSError` for an unusable
     address, or if another service uses the address.
     """
-    # Tested without sharing first: a shared socket would not detect another service that shares the
-    # port.
+    # Bind the port without sharing first. A shared socket would not detect another service that
+    # shares the port.
     bound(serving).close()
     return _named(serving, is_shared=True)
 
@@ -95,21 +101,22 @@ def config_of(app: Any, serving: Serving) -> PatientConfig:
         timeout_graceful_shutdown=int(serving.shutdown_grace_s),
         server_header=False,
         backlog=BACKLOG,
+        timeout_keep_alive=KEPT_ALIVE_S,
         forwarded_allow_ips=list(serving.trusted_proxies),
         **certificates.options(serving),
     )
 
 
 BEAT_S = 1.0
-"""Period of the heartbeat of a server's event loop."""
+"""Period of the heartbeat of the server's event loop, in seconds."""
 
 
 def no_beat() -> None:
-    """Report no heartbeat."""
+    """Do nothing; for a server whose heartbeat nobody reads."""
 
 
 class _Server(uvicorn.Server):
-    """A server that reports its heartbeat, and the start of its shutdown."""
+    """A server that reports its heartbeat and the beginning of its shutdown."""
 
     def __init__(
         self, config: uvicorn.Config, on_stop: Callable[[], None], on_beat: Callable[[], None]
@@ -141,8 +148,8 @@ class _Server(uvicorn.Server):
 class Listening:
     """A server on a bound port, which runs until a signal stops it.
 
-    ``on_stop`` is called when the shutdown begins, to end long polls. The event loop calls
-    ``on_beat`` every ``BEAT_S``. Other processes may listen on the same socket.
+    The server calls ``on_stop`` when its shutdown begins, to end long polls. It calls ``on_beat``
+    every ``BEAT_S`` seconds. Other processes may listen on the same socket.
     """
 
     def __init__(
@@ -161,11 +168,11 @@ class Listening:
             signal.signal(number, lambda *_: self.stop())
 
     def run(self) -> None:
-        """Serve until stopped, and then finish the requests in progress."""
+        """Serve until a signal or :meth:`stop`, and then finish the requests in progress."""
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Accept no more connections, and end once the open ones are done."""
+        """Accept no more connections, and end when the requests in progress are finished."""
         self._server.should_exit = True
 
     def close(self) -> None:

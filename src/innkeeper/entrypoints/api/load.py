@@ -1,7 +1,8 @@
 """Limits on the requests in progress in this process, and on the bytes of their bodies.
 
-Always true: neither exceeds its setting. A request that would exceed a limit is rejected before its
-body is read, with the header ``Retry-After``.
+Always true: the number of requests and the number of bytes never exceed the settings. A request
+that would exceed a limit is rejected before its body is read. The answer has the header
+``Retry-After``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Load:
 
     @contextmanager
     def count(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> Iterator[None]:
-        """Count a request, with a body of at most ``bytes_max``, until the block ends.
+        """A context manager that counts a request, and its body of at most ``bytes_max``.
 
         Raises :class:`Unavailable` if the request would exceed a limit.
         """
@@ -42,7 +43,10 @@ class Load:
 
 
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:
-    """Return an upper bound on the bytes of a body that are kept, even if it is an image."""
+    """Return an upper bound on the bytes of the body that are kept in memory.
+
+    An image may be larger than ``bytes_max``, but it is never kept in memory as a whole.
+    """
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:
         return 0

@@ -1,7 +1,7 @@
 """The configuration of logging.
 
-Always true: a line that cannot be written is dropped, and the service continues. This happens if
-the disk is full or the reader of a pipe has exited.
+Always true: a line that cannot be written is dropped, and the service continues. Lines cannot be
+written if the disk is full or the reader of a pipe has exited.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from innkeeper.clients.streams import LosingStream
 from innkeeper.domain.slices import Serving
 
 HIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""Control characters except line feeds, Unicode line ends, and marks of text direction."""
+"""The characters to escape: control characters other than line feeds, Unicode line ends, and marks
+of text direction."""
 
 
 def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> None:
     """Log one line per event, in logfmt or as JSON.
 
-    The default stream is the process's original one, because a redirected sys.stderr may be closed.
+    The default stream is the original standard error, because a redirected ``sys.stderr`` may be
+    closed.
     """
     renderer: Any = _Visible(structlog.processors.LogfmtRenderer(bool_as_flag=False))
     if serving.log_format == "json":
@@ -48,9 +50,10 @@ def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> Non
 
 
 class _Visible:
-    """Escapes hidden characters in lines, which may quote text from any client.
+    """Escapes hidden characters in log lines, which may quote text from any client.
 
-    A terminal would obey control characters. Line feeds are kept, because tracebacks contain them.
+    A terminal would execute control characters. Line feeds are kept, because tracebacks contain
+    them.
     """
 
     def __init__(self, renderer: structlog.types.Processor) -> None:

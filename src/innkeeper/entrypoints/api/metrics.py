@@ -1,4 +1,4 @@
-"""Request metrics, in addition to those of :mod:`innkeeper.engine.metrics`."""
+"""Metrics of requests. The engine's metrics are in :mod:`innkeeper.engine.metrics`."""
 
 from __future__ import annotations
 

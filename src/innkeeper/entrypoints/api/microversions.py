@@ -1,8 +1,8 @@
-"""Microversions: requests are upgraded to the newest version, and answers downgraded.
+"""Upgrades requests to the newest microversion, and downgrades answers to the requested one.
 
 Handlers know only the newest version. A room's ``versions/`` folder describes the older versions,
 in modules whose ``STEPS`` are in ascending order. A microversion that changed the resources of
-several modules has a step in each of them.
+several modules has a step in each of these modules.
 
 Always true: a request of version V is validated against the schemas of V. It then passes ``up`` of
 every step after V, in ascending order. Its answer passes ``down`` of the same steps, in descending
@@ -35,7 +35,7 @@ SchemaBefore = Schema | Callable[[Schema], Schema]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What one microversion changed on one route.
+    """Describes what one microversion changed on one route.
 
     ``path`` is the route's template, or ``"*"`` for every route of the API. ``method`` may be
     ``"*"``, too. ``body_before`` and ``query_before`` are the schemas before this version, if it
@@ -58,10 +58,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one microversion changed about one resource, with a summary for the public pages.
+    """Describes what one microversion changed about one resource.
 
-    A version that only added or removed routes has no edges, because routes have ``since`` and
-    ``until``.
+    The summary is for the reference pages.
+
+    A version that only added or removed routes has no edges. The fields ``since`` and ``until`` of
+    the routes express such a change.
     """
 
     version: Version
@@ -79,7 +81,10 @@ class VersionModule(Protocol):
 
 
 def merged(modules: Iterable[VersionModule]) -> tuple[Step, ...]:
-    """Merge modules' steps into one per version, in ascending order, without repeated summaries."""
+    """Merge the steps of modules into one step per version, in ascending order.
+
+    A summary that several steps of a version repeat appears once.
+    """
     found: dict[Version, list[Step]] = {}
     for module in modules:
         versions = [step.version for step in module.STEPS]
@@ -128,7 +133,7 @@ class VersionTable:
         assert all(self.oldest < version <= self.newest for version in versions)
 
     def requested(self, headers: Mapping[str, str]) -> Version:
-        """Return the version that a request names; the default is the oldest.
+        """Return the version that a request names, or the oldest version if it names none.
 
         Raises :class:`HttpRefusal` with 400 for a malformed version, and with 406 for an
         unsupported one.
@@ -154,7 +159,7 @@ class VersionTable:
         return version
 
     def _named(self, header: str) -> str | None:
-        # The header may carry several services: "compute 2.1, placement 1.23".
+        # The header may name several services: "compute 2.1, placement 1.23".
         found = None
         for part in header.split(","):
             words = part.split(None, 1)
@@ -173,7 +178,7 @@ _VERSION = re.compile(r"(-?[0-9]{1,99})\.(-?[0-9]{1,99})")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A route's schemas at one version, and its upgrades and downgrades in the order of use."""
+    """A route's schemas at one version, and its upgrades and downgrades in the order of calls."""
 
     body: Schema | None
     query: Schema | None

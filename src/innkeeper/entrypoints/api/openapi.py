@@ -87,7 +87,7 @@ def _operation(api: Api, route: Route) -> dict[str, Any]:
 
 
 def _query(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    # A list in the schema stands for a parameter that can be repeated.
+    # An array in the schema means that the parameter can be repeated.
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
         items: Mapping[str, Any] = schema["items"]
         return items

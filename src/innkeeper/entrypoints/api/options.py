@@ -1,8 +1,9 @@
-"""Options of a request: older meanings that the newest body and query cannot express.
+"""Options of a request, for behavior of older versions that the newest body and query lack.
 
 A resource with options has a frozen dataclass in the module of its handlers, such as
-``MoveOptions``. The defaults of its fields have the newest version's meaning. A microversion's step
-sets fields (:func:`with_options`), and the handler reads them (``call.options.of(MoveOptions)``).
+``MoveOptions``. The defaults of its fields select the newest version's behavior. A microversion's
+step sets fields (:func:`with_options`), and the handler reads them
+(``call.options.of(MoveOptions)``).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Options:
         self._by_type: dict[type[Any], Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """Return the options of this type. Fields that no step has set have their defaults."""
+        """Return the options of this type. A field that no step has set has its default."""
         found: T | None = self._by_type.get(kind)
         return kind() if found is None else found
 
@@ -34,13 +35,13 @@ class Options:
 
 
 class HasOptions(Protocol):
-    """The part of a call that this module needs."""
+    """The part of a call that this module uses."""
 
     options: Options
 
 
 def with_options(kind: type[T], **fields: Any) -> Callable[[HasOptions], None]:
-    """Return an upgrade that sets these fields of the options of this type."""
+    """Return an upgrade that sets ``fields`` of a request's options of the type ``kind``."""
     defaults: Any = kind()
     replace(defaults, **fields)  # Fails early for an unknown field.
 

@@ -1,4 +1,4 @@
-"""Cross-origin requests (CORS), for consoles that run in a browser.
+"""Support for cross-origin requests (CORS) from consoles that run in a browser.
 
 Always true: ``OPTIONS`` gets a 200 without a token, and never reaches a route. Litestar's own
 middleware is not used, because it passes ``OPTIONS`` on to the routes.
@@ -30,12 +30,12 @@ Headers = dict[str, str]
 
 
 def opened(app: Any, serving: Serving, ids: IdSource) -> Any:
-    """Return the application, with CORS if the settings allow any origins."""
+    """Return the application, with CORS if the settings allow at least one origin."""
     return Origins(app, serving, ids) if serving.cors_allowed_origins else app
 
 
 class Origins:
-    """An application with CORS."""
+    """An ASGI application that adds CORS to another application."""
 
     def __init__(self, app: Any, serving: Serving, ids: IdSource) -> None:
         self._app = app
@@ -51,7 +51,7 @@ class Origins:
         )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer ``OPTIONS``, and pass on any other request."""
+        """Answer ``OPTIONS``, and pass any other request to the inner application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -16,18 +16,18 @@ DIGITS_MAX = 18
 
 
 def limit_of(call: Call) -> int:
-    """Return the page size: the client's ``limit``, capped at that of the settings."""
+    """Return the page size: the client's ``limit``, but at most the setting ``page_size_max``."""
     size_max = call.site.settings.serving.page_size_max
     text = call.last("limit")
     if text is None:
         return size_max
     if not (text.isascii() and text.isdigit()):
-        raise Invalid("limit must be a number that is not negative")
+        raise Invalid("limit must be a non-negative integer")
     return min(int(text[:DIGITS_MAX]), size_max)
 
 
 def next_query(call: Call, marker: str) -> str:
-    """Return the query of the next page, which is the current query with another marker."""
+    """Return the query of the next page: the current query, with ``marker`` as its marker."""
     pairs = [
         (name, value) for name, values in call.query.items() if name != "marker" for value in values
     ]

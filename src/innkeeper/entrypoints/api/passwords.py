@@ -1,8 +1,8 @@
 """Password hashing, off the event loop and off the writer thread.
 
 Always true: at most ``THREADS`` hashes are computed concurrently. A hash takes memory and tens of
-milliseconds, and a client needs no token to cause one. Attempts for one user from one source run
-one at a time. Each is counted before the next begins.
+milliseconds, and even clients without a token can cause one. Attempts for one user from one source
+run one at a time. Each attempt is counted before the next begins.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ T = TypeVar("T")
 
 THREADS = 2
 WAITING_MAX = 100
-"""Maximum number of waiting logins; at about 25 ms each, more would exceed a client's timeout."""
+"""Maximum number of waiting logins; at about 25 ms each, more logins would exceed a client's
+timeout."""
 WAITING_FROM_ONE_MAX = WAITING_MAX // 2
-"""Maximum per source, so that a client that tries many names does not block all others."""
-FULL = "Too many logins are waiting."
+"""Maximum number of waiting logins per source, so that one client cannot block all others."""
+FULL = "Too many logins are waiting. Please try again later."
 
 
 @dataclass(slots=True)
 class _Turn:
-    """The queue of equal attempts."""
+    """The lock of equal attempts, and the number of tasks that have or await the lock."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
@@ -48,7 +49,7 @@ class PasswordThreads:
 
     @asynccontextmanager
     async def turn(self, attempt: Hashable, source: str) -> AsyncIterator[None]:
-        """Run the block while no other task in this process makes the same attempt.
+        """A context manager that waits until no other task in this process makes the same attempt.
 
         Raises :class:`Unavailable` if too many attempts wait in total, or from ``source``.
         """
@@ -72,11 +73,11 @@ class PasswordThreads:
                 del self._turns[attempt]
 
     async def hash_of(self, password: str) -> str:
-        """See :func:`innkeeper.systems.identity.passwords.hash_of`."""
+        """Return the hash of a password; see :mod:`innkeeper.systems.identity.passwords`."""
         return await self._run(lambda: passwords.hash_of(password))
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """See :func:`innkeeper.systems.identity.passwords.verify`."""
+        """Check a password; see :func:`innkeeper.systems.identity.passwords.verify`."""
         return await self._run(lambda: passwords.verify(password_hash, password))
 
     def stop(self) -> None:

@@ -33,6 +33,8 @@ PATTERN_HOSTS = r"^[a-zA-Z0-9*?][a-zA-Z0-9._*?-]*" + END
 HOSTNAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-.]*[a-zA-Z0-9]" + END
 LABEL_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9]" + END
 
+# Nova also accepts an empty text, and then chooses a name.
+DEVICE_NAME_PATTERN = r"(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*" + END + r"|^$(?!\n)"
 FLAVOR_ID_PATTERN = r"^(?! )[a-zA-Z0-9. _-]+(?<! )" + END
 # The id is a part of an aggregate's name, and of a path, where "." and ".." have a meaning.
 HOST_FLAVOR_ID_PATTERN = r"^(?! )(?!\.{1,2}$)[a-zA-Z0-9. _-]*(?<! )" + END
@@ -91,6 +93,7 @@ WORDS: Mapping[str, str] = {
         f"{_LETTERS}, dots and hyphens, and must begin and end with a letter or a digit."
     ),
     LABEL_PATTERN: (f"{_LETTERS} and hyphens, and must begin and end with a letter or a digit."),
+    DEVICE_NAME_PATTERN: "It must be the path of a device, such as /dev/vdb.",
     FLAVOR_ID_PATTERN: f"{_LETTERS}, spaces, dots, underscores and hyphens, and {_NO_SPACE}.",
     HOST_FLAVOR_ID_PATTERN: (
         f"{_LETTERS}, spaces, dots, underscores and hyphens, {_NO_SPACE}, and must not be one "
@@ -113,7 +116,7 @@ WORDS: Mapping[str, str] = {
     TAG_PATTERN: "It must not contain commas, slashes or NUL characters.",
     BATCH_PATTERN: f"It must begin with r-. After that it {_LETTERS[3:]} and hyphens.",
     ENTRY_PATTERN: f"{_LETTERS}, underscores and hyphens.",
-    PLAIN_UUID_PATTERN: "It must be a UUID in small letters, with hyphens.",
+    PLAIN_UUID_PATTERN: "It must be a UUID in lower case, with hyphens.",
     DIGITS_PATTERN: f"{_WHOLE}, not below zero.",
     DIGITS_OR_NOTHING_PATTERN: f"{_WHOLE}, not below zero.",
     NUMBER_PATTERN: f"{_WHOLE} of at most 18 digits, not below zero.",
@@ -125,7 +128,7 @@ WORDS: Mapping[str, str] = {
         "after it."
     ),
     IP_PATTERN: "It must be an IPv4 or IPv6 address.",
-    RANGE_PATTERN: "It must be the end of a range of addresses, such as /24.",
+    RANGE_PATTERN: "It must be a slash and a prefix length or a netmask, such as /24.",
     MOMENT_PATTERN: "It must be a time in UTC, such as 2030-01-31T12:30:00Z.",
 }
 """The description of each pattern, for error messages."""

@@ -1,4 +1,4 @@
-"""Periods of time in usage queries."""
+"""Parses the periods of time in usage queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _FORMATS = (
 
 
 def window(call: Call) -> tuple[datetime, datetime]:
-    """Return the parameters ``start`` and ``end``; the default is the current time."""
+    """Return the times in the parameters ``start`` and ``end``.
+
+    The default of ``end`` is the current time, and the default of ``start`` is ``end``.
+    """
     stop = _moment(call.last("end"), call.now)
     return _moment(call.last("start"), stop), stop
 

@@ -1,4 +1,4 @@
-"""Authorization by the rooms' rules, in oslo.policy's language, and by an operator's overrides.
+"""Authorization by policy rules in oslo.policy's language, which operators can override.
 
 Always true: a rule that no room declares allows nothing, even if an override defines it.
 """
@@ -24,14 +24,15 @@ FALLBACK = "default"
 FILLED_IN = re.compile(r"%\([^()%]+\)s")
 """A placeholder in a check, filled from the target."""
 VERDICTS_MAX = 65536
-"""Maximum number of cached verdicts, far more than there are pairs of rule and kind of caller."""
+"""Maximum number of cached verdicts, which is far more than most clouds need."""
 
 
 class OsloPolicy:
     """Evaluates one set of rules, and caches the verdicts.
 
     Checks can use the caller's ``roles``, ``user_id``, ``project_id``, ``system_scope``,
-    ``is_admin`` and ``is_agent``, and the target's attributes that the handler passes.
+    ``is_admin``, ``is_agent`` and ``is_zone_parent``, and the target's attributes that the handler
+    passes.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class OsloPolicy:
         """Raise ``ValueError`` for unreadable or invalid overrides.
 
         An override of an unknown rule is invalid, because it would silently protect nothing. An
-        override replaces a rule's legacy default, too.
+        override replaces both the default and the legacy default of a rule.
         """
         conf = cfg.ConfigOpts()
         conf([], project="innkeeper", default_config_files=[])
@@ -55,14 +56,15 @@ class OsloPolicy:
             rule.name for rule in rules if rule.needs_project_scope and scopes_count
         )
         self._for_agents = frozenset(rule.name for rule in rules if rule.is_for_agents)
-        # Rules that an operator added can only be used in other rules.
+        self._about_hosts = frozenset(rule.name for rule in rules if rule.is_about_hosts)
+        # Rules that an operator added can be used only inside other rules.
         self._names = frozenset(checks)
         if overrides is not None:
             checks |= _read(overrides, checks)
         self._enforcer.set_rules(oslo.Rules.from_dict(checks), use_conf=False)
         if not self._enforcer.check_rules():
             raise ValueError(
-                f"The policy file {overrides} refers to unknown rules or cyclic references."
+                f"The policy file {overrides} has references to unknown rules or cyclic references."
             )
         self._verdicts: dict[Any, bool] = {}
 
@@ -72,6 +74,8 @@ class OsloPolicy:
         if context.agent_identity is not None and rule not in self._for_agents:
             # An agent has no project, so it would pass checks on resources without a project.
             return False
+        if context.hop is not None and rule in self._about_hosts:
+            return False
         key = (
             rule,
             context.roles,
@@ -79,6 +83,7 @@ class OsloPolicy:
             context.project_id,
             context.is_system,
             context.agent_identity is not None,
+            context.hop is not None,
             tuple(sorted(target.items())),
         )
         verdict = self._verdicts.get(key)
@@ -108,6 +113,7 @@ def _credentials(context: RequestContext) -> dict[str, Any]:
         "system_scope": "all" if context.is_system else None,
         "is_admin": context.is_admin,
         "is_agent": context.agent_identity is not None,
+        "is_zone_parent": context.hop is not None,
     }
 
 
@@ -131,9 +137,11 @@ def _read(path: Path, known: Mapping[str, str]) -> dict[str, str]:
         # A name without a colon may be a rule that the operator added, for use in other rules.
         if ":" in str(name) and name not in known:
             near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
-            raise ValueError(f"The policy file {path} names {name!r}. Did you mean {near[0]!r}?")
+            raise ValueError(
+                f"The policy file {path} has an unknown rule {name!r}. Did you mean {near[0]!r}?"
+            )
         if not isinstance(check, str) or not _is_check(check):
-            raise ValueError(f"The policy file {path} gives {name} the check {check!r}.")
+            raise ValueError(f"The policy file {path} has an invalid check for {name}: {check!r}.")
     return dict(overrides)
 
 

@@ -1,4 +1,4 @@
-"""Files of recorded decisions, which a dedicated thread writes.
+"""The files of recorded decisions, which a dedicated thread writes.
 
 Always true: a decision does not wait for its file. The settings limit the number of files. Every
 listed file is complete. Only this service's user can read the files, because they name hosts and
@@ -30,7 +30,7 @@ LOG = structlog.get_logger("innkeeper.recordings")
 WAITING_MAX = 8
 """Maximum number of recordings that wait for the thread. Each contains a copy of the host table."""
 NAME = re.compile(r"[0-9]{8}T[0-9]{12}-[A-Za-z0-9-]{1,64}\.zip")
-"""A name begins with the time, so that names sort by age."""
+"""The pattern of a file's name, which begins with the time so that names sort by age."""
 OWN_MODE, OWN_FOLDER_MODE = 0o600, 0o700
 
 
@@ -55,12 +55,15 @@ class RecordingFiles:
         self._is_stopping = False
 
     def stop(self) -> None:
-        """Write the waiting recordings, and accept no more."""
+        """Write the waiting recordings, and accept no new ones."""
         self._is_stopping = True
         self._thread.shutdown()
 
     def keep(self, recording: Recording) -> None:
-        """Queue a recording, or skip it if too many wait; called by the deciding thread."""
+        """Queue a recording, or skip it if too many are waiting.
+
+        The thread that makes decisions calls this method.
+        """
         if self._is_stopping or not self._places.acquire(blocking=False):
             with self._counting:
                 self._left_out += 1
@@ -68,9 +71,12 @@ class RecordingFiles:
         self._thread.submit(self._write, recording).add_done_callback(_log_error)
 
     async def save(self, recording: Recording) -> str:
-        """Write a recording, and return its file's name."""
+        """Write a recording, and return its file's name.
+
+        Raises :class:`Unavailable` if too many recordings wait, or if the file cannot be written.
+        """
         if self._is_stopping or not self._places.acquire(blocking=False):
-            raise Unavailable("Too many recordings are waiting to be written.")
+            raise Unavailable("Too many recordings are waiting. Please try again later.")
         try:
             return await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._write, recording

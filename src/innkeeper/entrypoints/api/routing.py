@@ -46,10 +46,11 @@ class Call:
     """A request, validated and upgraded to the newest version.
 
     ``version`` is the requested microversion, which handlers ignore. ``client`` is the client's
-    network address, as reported by trusted proxies. ``address`` is the scheme, host and prefix of
+    network address, as reported by trusted proxies. ``path_project`` is the project id in the path,
+    in APIs that allow it there. ``address`` is the scheme, host and prefix of
     this API, for links; ``mount`` is the prefix alone. ``query`` has all values of each parameter,
-    in order. ``options`` express those parts of an older request that the newest body and query
-    cannot express.
+    in order. ``raw_body`` is the body as it was received, once it was read. ``options`` express
+    those parts of an older request that the newest body and query cannot express.
     """
 
     site: Site
@@ -65,11 +66,13 @@ class Call:
     mount: str
     now: datetime
     client: str = ""
+    path_project: str | None = None
     options: Options = field(default_factory=Options)
+    raw_body: bytes | None = None
 
     @property
     def rule(self) -> str:
-        """The name of the route's rule. An open route has none."""
+        """The name of the route's rule. Do not use this on an open route, which has no rule."""
         assert self.route.rule is not None, "an open route has no rule"
         return self.route.rule.name
 
@@ -96,8 +99,9 @@ class Call:
     async def write(self, work: Work[T], lines: int = 1, retry: Retry | None = None) -> T:
         """Run ``work`` in a group commit, and return its result once it is durable.
 
-        ``lines`` is the number of rows that ``work`` writes. A commit with many rows is shared by
-        fewer writes. ``retry`` says how often ``work`` is repeated after a conflict.
+        ``lines`` is the number of rows that ``work`` writes. Writes with many rows share a commit
+        with fewer other writes. ``retry`` determines how often ``work`` is repeated after a
+        conflict.
         """
         if retry is None:
             return await self.site.engine.write(work, lines)
@@ -107,16 +111,20 @@ class Call:
     async def write_together(
         self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
     ) -> None:
-        """Like :meth:`write`, but run ``work`` once for the items of all waiting calls.
+        """Run ``work`` like :meth:`write`, but once for the items of all waiting calls.
 
         For each item, ``work`` returns ``None``, or an error if it wrote nothing for that item.
         """
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
         await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
-    async def decide(self, work: Deciding[T]) -> T:
-        """Like :meth:`write`, for work that places servers and needs a decision context."""
-        return await self.site.engine.decide(work, self.now)
+    async def decide(self, work: Deciding[T], retry: Retry | None = None) -> T:
+        """Run ``work``, which chooses hosts, like :meth:`write`, with a decision context."""
+        engine = self.site.engine
+        if retry is None:
+            return await engine.decide(work, self.now)
+        attempts_max = retry.attempts(self.site.settings)
+        return await again(lambda: engine.decide(work, self.now), retry, attempts_max)
 
     def allows(self, rule: str, **target: Any) -> bool:
         """Return whether policy allows ``rule`` for a target with these attributes."""
@@ -134,10 +142,12 @@ Handler = Callable[[Call], Awaitable[Answer]]
 class Rule:
     """A policy rule. ``default`` is a check in oslo.policy's language.
 
-    The default ``description`` is the route's summary. ``legacy`` is an older default, which the
-    settings can keep valid. ``needs_project_scope`` rejects system-scoped tokens, unless the
-    settings allow them. ``is_for_agents`` accepts agents' own credentials; all other rules reject
-    them.
+    - ``description`` defaults to the route's summary.
+    - ``legacy`` is an older default. The settings can keep it valid in addition to ``default``.
+    - ``needs_project_scope`` rejects system-scoped tokens, unless the settings allow them.
+    - ``is_for_agents`` accepts agents' own credentials. All other rules reject them.
+    - ``is_about_hosts`` rejects zone parents, whatever their roles. No name of a host crosses the
+      boundary between zones.
     """
 
     name: str
@@ -146,25 +156,34 @@ class Rule:
     legacy: str | None = None
     needs_project_scope: bool = False
     is_for_agents: bool = False
+    is_about_hosts: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """One method of one path. ``path`` is relative to the API's prefix.
 
-    ``rule`` must allow the call before its body is read. With ``None`` the route is open, even
-    without a token. ``summary`` is for the public pages; its default is the first paragraph of the
-    handler's docstring. ``body`` and ``query`` are the newest version's schemas. Without a body
-    schema the body is ignored. ``decode`` decodes most valid bodies faster than the schema checks
-    them. It returns ``None`` to leave a body and its errors to the schema. It is used at the newest
-    version, and from ``decode_since`` on, where the schemas accept the same bodies with the same
-    meaning. ``media_types`` are the accepted types of the body. ``takes_stream`` passes the handler
-    an iterator over the body, which the handler must not hold in memory as a whole.
-    ``body_bytes_max`` is a lower limit than that of the settings, for open routes. ``answers`` is
-    the media type of answers; a client that does not accept it gets a 406. ``policy_parameters``
-    are query parameters that become attributes of the rule's target. ``subject`` raises errors that
-    take precedence over errors in the body. ``is_refused_before`` answers 405 instead of 404 at
-    versions before ``since``.
+    - ``rule`` must allow the call before its body is read. ``None`` makes the route open: it needs
+      no token.
+    - ``summary`` is for the reference pages. Its default is the first paragraph of the handler's
+      docstring.
+    - ``body`` and ``query`` are the newest version's schemas. Without a body schema the body is
+      ignored.
+    - ``since`` and ``until`` are the first and the last version that has the route.
+    - ``decode`` decodes most valid bodies faster than the schema checks them. It returns ``None``
+      if the schema must check the body. The decoder is used at the newest version. It is also used
+      from ``decode_since`` on, because these versions' schemas accept the same bodies with the same
+      meaning.
+    - ``media_types`` are the accepted types of the body.
+    - ``takes_stream`` passes the handler an iterator over the body. The handler must not keep the
+      whole body in memory.
+    - ``answers`` is the media type of answers. A client that does not accept it gets a 406.
+    - ``success`` are the statuses of successful answers.
+    - ``body_bytes_max`` lowers the body limit of the settings, for open routes.
+    - ``policy_parameters`` are query parameters that become attributes of the rule's target.
+    - ``subject`` raises errors that take precedence over errors in the body.
+    - ``rule_of_body`` names the rule for a body, if the handler checks it beside ``rule``.
+    - ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
     """
 
     method: str
@@ -185,6 +204,7 @@ class Route:
     body_bytes_max: int | None = None
     policy_parameters: tuple[str, ...] = ()
     subject: Callable[[Call], Awaitable[None]] | None = None
+    rule_of_body: Callable[[Any], str | None] | None = None
     is_refused_before: bool = False
 
     def __post_init__(self) -> None:
@@ -211,14 +231,21 @@ def all_rules(routes: Iterable[Route], others: Iterable[Rule] = ()) -> tuple[Rul
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One public API: its routes and rules, and its forms of errors and versions.
+    """One public API: its routes, rules and microversions, and the form of its errors.
 
-    ``service_type`` is its name in the service catalog. ``body_refusal`` and ``query_refusal`` word
-    schema violations. ``takes_whole_floats`` accepts ``8.0`` as ``8`` in a body.
-    ``has_most_telling_complaints`` reports the most relevant schema violation instead of the first
-    one. With ``has_exact_slashes`` a path with a trailing slash is unknown. ``needs_project``
-    rejects tokens without a project, except those of administrators. ``catalog_path``, such as
-    ``/v3``, follows the prefix in the catalog's address.
+    - ``service_type`` is its name in the service catalog, and ``service_aliases`` are further
+      names there.
+    - ``catalog_path``, such as ``/v3``, follows the prefix in the catalog's address.
+    - ``body_refusal`` and ``query_refusal`` return the messages for schema violations.
+    - ``has_single_query_values`` checks only the last value of a repeated query parameter.
+    - ``takes_whole_floats`` accepts ``8.0`` as ``8`` in a body.
+    - ``has_most_telling_complaints`` reports the most relevant schema violation instead of the
+      first one.
+    - ``has_exact_slashes`` answers 404 to a path with a trailing slash.
+    - ``needs_project`` rejects tokens without a project, except those of administrators.
+    - ``takes_json_suffix`` accepts each path with ``.json`` at its end, too.
+    - ``takes_project_in_path`` accepts each path with the id of the caller's project after its
+      first part, too.
     """
 
     name: str
@@ -236,3 +263,6 @@ class Api:
     has_exact_slashes: bool = False
     needs_project: bool = False
     catalog_path: str = ""
+    takes_json_suffix: bool = False
+    service_aliases: tuple[str, ...] = ()
+    takes_project_in_path: bool = False

@@ -52,7 +52,10 @@ def closed(properties: Mapping[str, Any], required: tuple[str, ...] = ()) -> dic
 def with_inner(
     schema: Schema, wrapper: str, others: Mapping[str, Schema], gone: tuple[str, ...] = ()
 ) -> Schema:
-    """Return a body's schema with ``others`` added and ``gone`` removed under ``wrapper``."""
+    """Return a body's schema with changed properties of the object under the key ``wrapper``.
+
+    The properties ``others`` are added, and the properties ``gone`` are removed.
+    """
     inner = schema["properties"][wrapper]
     assert set(gone) <= set(inner["properties"]), "a key that is removed exists"
     remaining = {name: each for name, each in inner["properties"].items() if name not in gone}

@@ -1,7 +1,7 @@
-"""One query on behalf of many concurrent callers.
+"""Runs one query on behalf of many concurrent callers.
 
 Always true: at most one query runs at a time. A caller gets the result of a query that started
-after the call. All callers that arrive during a query share the next one.
+after the call. All callers that arrive during a query share the next query.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """Runs ``query``, on one event loop."""
+    """Shares runs of ``query`` between the callers on one event loop."""
 
     def __init__(self, query: Callable[[], Awaitable[T]]) -> None:
         self._query = query
@@ -30,7 +30,7 @@ class SingleFlight(Generic[T]):
 
     async def _run_next(self) -> T:
         if self._running is not None:
-            # Only that query's own callers get its result or error.
+            # Wait only for its end: its result or error is for its own callers.
             await asyncio.wait([self._running])
         self._running, self._next = self._next, None
         return await self._query()

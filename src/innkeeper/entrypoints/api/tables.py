@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api.compute import faults, rules
 from innkeeper.entrypoints.api.compute.accounts.routes import ACCOUNT_ROUTES
 from innkeeper.entrypoints.api.compute.documents import DOCUMENT_ROUTES
@@ -18,8 +19,10 @@ from innkeeper.entrypoints.api.image.api import IMAGE
 from innkeeper.entrypoints.api.leases.routes import RESERVATION
 from innkeeper.entrypoints.api.pclouds import routes as pcloud_routes
 from innkeeper.entrypoints.api.placement.routes import PLACEMENT
+from innkeeper.entrypoints.api.pods.routes import PODS
 from innkeeper.entrypoints.api.routing import Api, Route, all_rules
-from innkeeper.entrypoints.api.zones.plans import PLAN_ROUTES
+from innkeeper.entrypoints.api.volumes.api import VOLUME
+from innkeeper.entrypoints.api.zones.routes import PLAN_ROUTES, TREE_ROUTES
 
 ROUTES: tuple[Route, ...] = (
     *DOCUMENT_ROUTES,
@@ -30,6 +33,7 @@ ROUTES: tuple[Route, ...] = (
     *pcloud_routes.PCLOUD_ROUTES,
     *SERVER_ROUTES,
     *PLAN_ROUTES,
+    *TREE_ROUTES,
     *HISTORY_ROUTES,
 )
 COMPUTE = Api(
@@ -50,5 +54,17 @@ APIS: Mapping[str, Api] = {
     "identity": IDENTITY,
     "image": IMAGE,
     "placement": PLACEMENT,
+    "pods": PODS,
     "reservation": RESERVATION,
+    "volume": VOLUME,
 }
+
+
+def served_apis(settings: Settings) -> dict[str, Api]:
+    """Return the APIs to serve, by name. With an external Keystone, omit the Identity API."""
+    is_ours = settings.authenticating.auth != "keystone"
+    return {
+        name: APIS[name]
+        for name in settings.serving.apis
+        if name in APIS and (is_ours or name != "identity")
+    }

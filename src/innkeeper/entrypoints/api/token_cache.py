@@ -24,14 +24,14 @@ TOKENS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class CachedToken:
-    """A token's context and expiry."""
+    """The request context of a token, and the time when the token or its entry expires."""
 
     context: RequestContext
     until: datetime
 
 
 LookUp = Callable[[str, datetime], Awaitable[CachedToken]]
-"""Validates a token as of a given time; raises :class:`Unauthenticated` if it is invalid."""
+"""Validates a token at a given time. Raises :class:`Unauthenticated` for an invalid token."""
 
 Epoch = Callable[[], Awaitable[int]]
 """Returns a number that changes with every change of users, roles and credentials."""

@@ -1,6 +1,7 @@
-"""Tracing of requests with OpenTelemetry; needs the extra "tracing".
+"""Traces requests with OpenTelemetry. This module needs the packages of the extra "tracing".
 
-A span covers a request from its arrival to its answer, and continues the trace in ``traceparent``.
+A span covers a request from its arrival to its answer. If the request has the header
+``traceparent``, the span continues the client's trace.
 Spans are sent in the background. If the collector is unavailable, spans are lost, but requests are
 not delayed.
 """
@@ -32,7 +33,7 @@ class OpenTelemetryTracer:
     def request(
         self, method: str, route: str, headers: Mapping[str, str]
     ) -> Iterator[Callable[[int, str], None]]:
-        """Trace a request; yield a function that takes the answer's status and the request id."""
+        """A context manager; see :meth:`innkeeper.entrypoints.api.site.Tracer.request`."""
         with self._tracer.start_as_current_span(
             f"{method} {route}",
             context=extract(dict(headers)),

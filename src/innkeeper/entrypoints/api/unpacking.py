@@ -1,4 +1,4 @@
-"""The path, query and body of a request, with their limits.
+"""Reads the path, query and body of a request, and enforces their limits.
 
 Always true: the names and values in a path or query contain no NUL character. The settings limit a
 body's size, and how long a client may take to send it.
@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+import string
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from litestar import Request
 
 from innkeeper.domain.errors import Invalid, NotFound, TooLarge
-from innkeeper.entrypoints.api.faults import HttpRefusal
+from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.routing import Route
 
 NUL = "\0"
 HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
-"""A name or an address, with an optional port."""
+"""The pattern of the header ``Host``: a name or an address, with an optional port."""
 PORT_MAX = 65535
 QUERY_FIELDS_MAX = 256
 """Maximum number of fields in a query; databases reject queries with too many conditions."""
@@ -50,8 +51,17 @@ def host(request: Request[Any, Any, Any]) -> str:
     name = request.headers.get("host", "localhost")
     match = HOST.fullmatch(name)
     if match is None or int(match[1] or 0) > PORT_MAX:
-        raise Invalid("The header Host is not valid.")
+        raise Invalid("The header Host must be a name or an IP address, with an optional port.")
     return name
+
+
+def target(request: Request[Any, Any, Any]) -> str:
+    """Return the path and the query of a request, as the client sent them.
+
+    Bytes that no URL may have, such as those of accented letters, are escaped.
+    """
+    path, raw = request.scope["raw_path"], request.scope["query_string"]
+    return quote(path + b"?" + raw if raw else path, safe=string.punctuation)
 
 
 def params(request: Request[Any, Any, Any]) -> dict[str, str]:
@@ -59,7 +69,7 @@ def params(request: Request[Any, Any, Any]) -> dict[str, str]:
     found = {name: str(value) for name, value in request.path_params.items()}
     if any(NUL in value for value in found.values()):
         # No id contains a NUL character, and some databases reject it.
-        raise NotFound("The resource could not be found.")
+        raise NotFound(UNKNOWN_PATH)
     return found
 
 
@@ -85,14 +95,17 @@ def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
 
 
 class ClientGone(HttpRefusal):
-    """The client closed the connection before the end of the body, and will not read the answer."""
+    """The client closed the connection before the end of the body, so no answer can reach it."""
 
     def __init__(self) -> None:
         super().__init__(400, "The client closed the connection before the end of the body.")
 
 
 async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncIterator[bytes]:
-    """Yield the parts of the body; raises a 408 after ``timeout_s`` without another part."""
+    """Yield the parts of the body.
+
+    Raises a 408 if no further part arrives within ``timeout_s``.
+    """
     is_more = True
     while is_more:
         with _timeout_as_408(f"No more of the body was received for {timeout_s:g} seconds."):
@@ -109,7 +122,7 @@ def _timeout_as_408(message: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        # Otherwise the rest of the body would be read as the next request.
+        # Close the connection, or the rest of the body would be read as the next request.
         raise HttpRefusal(408, message, headers={"connection": "close"}) from error
 
 
@@ -118,7 +131,7 @@ async def body(
 ) -> bytes:
     """Return the whole body; raises :class:`TooLarge` if it has more than ``bytes_max``.
 
-    With ``is_total`` the timeout also applies to the whole body, not only to each part.
+    If ``is_total`` is true, the timeout applies to the whole body as well as to each part.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > bytes_max:

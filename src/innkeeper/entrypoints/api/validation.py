@@ -22,7 +22,7 @@ FORMATS = jsonschema.FormatChecker(formats=())
 EXACT_MAX = 2.0**53
 """Below this number every integer is exact as a float."""
 DEPTH_MAX = 32
-"""More than any schema needs; a deeper body is rejected before validation."""
+"""Maximum nesting of a body. No schema needs more; a deeper body is rejected before validation."""
 
 
 @FORMATS.checks("uuid")
@@ -31,10 +31,10 @@ def _is_uuid(thing: object) -> bool:
 
 
 def _within_limits(keyword: Any) -> Any:
-    """Return the keyword's check, which skips values with too many items or properties.
+    """Return the check of a keyword, changed to skip values with too many items or properties.
 
-    ``maxItems`` and ``maxProperties`` report such values. Visiting every item first would be
-    expensive.
+    ``maxItems`` and ``maxProperties`` report such values. Without this change, every item would be
+    checked first, which is expensive.
     """
 
     def check(validator: Any, value: Any, thing: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -60,7 +60,7 @@ VISITING = (
     "properties",
     "uniqueItems",
 )
-"""Keywords that visit each item or property."""
+"""Keywords whose checks visit each item or property of a value."""
 
 LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft4Validator,
@@ -71,7 +71,7 @@ LimitedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped
 class Validator:
     """A compiled schema.
 
-    It reports the first violation, or with ``most_telling`` the most relevant one.
+    It reports the first violation, or the most relevant one if ``most_telling`` is true.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Validator:
 
 
 def decode_json(body: bytes, *, whole_floats: bool = False) -> Any:
-    """Decode a body.
+    """Decode a JSON body.
 
     Raises :class:`Invalid` for malformed JSON, deep nesting and NUL characters. ``whole_floats``
     converts floats without a fractional part to integers.
@@ -123,7 +123,10 @@ WHOLE_FLOATS = msgspec.json.Decoder(float_hook=_whole)
 
 
 def _in_known_words(body: bytes, error: Exception) -> Exception:
-    """Return the standard library's error, as OpenStack does, unless it accepts the body."""
+    """Return the standard library's error for the body, which clients of OpenStack know.
+
+    Returns ``error`` itself if the standard library accepts the body.
+    """
     try:
         json.loads(body.decode())
     except (ValueError, RecursionError) as known:
@@ -152,7 +155,11 @@ def _is_deeper_than(thing: Any, levels: int) -> bool:
 
 
 def query_for_schema(query: Mapping[str, list[str]], is_single: bool) -> dict[str, Any]:
-    """Return the query for schemas, with last values or lists of values, depending on the API."""
+    """Return the query in the form that the API's schemas describe.
+
+    If ``is_single`` is true, a parameter has only its last value. Otherwise, it has a list of all
+    its values.
+    """
     if is_single:
         return {name: values[-1] for name, values in query.items()}
     return dict(query)

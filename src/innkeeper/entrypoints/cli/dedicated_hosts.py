@@ -1,7 +1,7 @@
 """``openstack server dedicated hosts ...``: the hosts on which a shelved server is unshelved.
 
-Always true: names are sent as they are typed. The service looks them up for the project of the
-server, which need not be the caller's.
+Always true: names are sent as they are typed. The service looks the names up for the project of the
+server, which need not be the caller's project.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -14,17 +14,19 @@ from osc_lib.command import command
 from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments, One, values_of
 from innkeeper.entrypoints.cli.pclouds.calling import MICROVERSION
 
+_COUNTS = ("hosts", "candidates")
+
 
 class ExplainServer(ApiCommand, command.ShowOne):
-    """Show where servers would be placed now, or why they would not, without claiming anything. Or
-    show the recorded decision about an existing server."""
+    """Show where servers would be placed now, or why they could not be, without claiming anything.
+    For an existing server, show the recorded decision."""
 
     arguments: ClassVar[Arguments] = {
         "server": {"nargs": "?", "metavar": "SERVER", "help": "an existing server (name or ID)"},
         "--flavor": {"help": "flavor of the servers to place"},
         "--image": {"help": "image of the servers"},
-        "--availability-zone": {"help": "their required zone"},
-        "--host": {"help": "their required host (administrators only)"},
+        "--availability-zone": {"help": "required availability zone of the servers"},
+        "--host": {"help": "required host of the servers (administrators only)"},
         "--min": {"type": int, "default": 1, "help": "minimum number of servers"},
         "--max": {"type": int, "help": "maximum number of servers"},
         "--hint": {
@@ -63,7 +65,7 @@ class ExplainServer(ApiCommand, command.ShowOne):
                 microversion=MICROVERSION,
             )
         exceptions.raise_from_response(answer)
-        return values_of(_rows(answer.json()["explanation"]))
+        return values_of(rows_of(answer.json()["explanation"]))
 
     def _body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the body of ``server create``, without fields that the scheduler ignores."""
@@ -91,7 +93,8 @@ class ExplainServer(ApiCommand, command.ShowOne):
         return body
 
 
-def _rows(explanation: Mapping[str, Any]) -> dict[str, Any]:
+def rows_of(explanation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows that show an explanation."""
     rows = {name: explanation[name] for name in ("hosts", "candidates", "servers", "fault")}
     rows["removed"] = "\n".join(map(_removal, explanation["removed"]))
     rows["chosen"] = "\n".join(map(_weighed, explanation["chosen"]))
@@ -104,6 +107,11 @@ def _rows(explanation: Mapping[str, Any]) -> dict[str, Any]:
         rows["room"] = explanation["room"]
         rows["then_removed"] = "\n".join(map(_removal, then["removed"]))
         rows["then_nearest"] = "\n".join(map(_near_miss, then["nearest"]))
+    tree = explanation.get("tree")
+    if tree is not None:
+        rows["servers_in_tree"] = tree["servers"]
+        rows["chosen_in_tree"] = "\n".join(map(_on_the_way, tree["chosen"]))
+        rows["zones"] = "\n".join(_zones(tree["zones"]))
     if "host" in explanation:
         rows["why_not"] = "\n".join(_verdicts(explanation["host"]))
     if explanation.get("unread_hints"):
@@ -121,7 +129,7 @@ def _removal(each: Mapping[str, Any]) -> str:
     if "reason" not in each:
         return line
     missing = f" ({each['missing']})" if each["missing"] else ""
-    more = f"; without it, {each['alone']} more would do" if each["alone"] else ""
+    more = f"; without it, {each['alone']} more would pass" if each["alone"] else ""
     return f"{line}: {each['reason']}{missing}{more}"
 
 
@@ -132,6 +140,28 @@ def _near_miss(each: Mapping[str, Any]) -> str:
 
 def _objection(each: Mapping[str, Any]) -> str:
     return f"{each['filter']} ({', '.join(each['lacks']) or each['reason']})"
+
+
+def _on_the_way(each: Mapping[str, Any]) -> str:
+    """Return one server's place in the tree. Only administrators get names of zones."""
+    if "zones" not in each:
+        return f"{each['weight']:.3f}"
+    return f"{'/'.join(each['zones']) or 'this zone'} {each['weight']:.3f}"
+
+
+def _zones(zones: Iterable[Mapping[str, Any]], above: str = "") -> list[str]:
+    """Return a line for each zone, with the zones below it after it."""
+    lines = []
+    for each in zones:
+        name = above + (each.get("zone") or "a zone")
+        if "room" not in each:
+            lines.append(f"{name}: {each['answer']}")
+            continue
+        hosts, candidates = ("some" if each[key] is None else each[key] for key in _COUNTS)
+        removed = "".join(f"; {_removal(one)}" for one in each["removed"])
+        lines.append(f"{name}: {candidates} of {hosts} hosts, room {each['room']}{removed}")
+        lines += _zones(each["zones"], f"{name}/")
+    return lines
 
 
 def _verdicts(host: Mapping[str, Any]) -> list[str]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from innkeeper.domain.auditing import Finding, Repaired
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance.audit import look, repair
+from innkeeper.engine.maintenance.zone_audit import ZoneAudit
 
 SOUND, BROKEN = 0, 1
 Say = Callable[[str], object]
@@ -27,19 +28,37 @@ class AuditOptions:
     is_dry: bool = False
 
 
-def run(database: Database, clock: Clock, say: Say, options: AuditOptions) -> int:
-    """Audit a database; returns the exit status. ``say`` is called with each line."""
-    found = look(database)
+def run(
+    database: Database,
+    clock: Clock,
+    say: Say,
+    options: AuditOptions,
+    zones: ZoneAudit | None = None,
+) -> int:
+    """Audit a database; returns the exit status. ``say`` is called with each line.
+
+    With ``zones``, child zones are asked too.
+    """
+
+    def look_everywhere() -> list[Finding]:
+        return look(database) + ([] if zones is None else zones.look())
+
+    def repairs(found: Sequence[Finding]) -> Iterator[Repaired]:
+        yield from repair(database, found, clock, is_dry=options.is_dry)
+        if zones is not None:
+            yield from zones.repair(found, clock(), is_dry=options.is_dry)
+
+    found = look_everywhere()
     repaired: list[Repaired] = []
     if not options.is_json:
         _say_all(say, found)
     remaining = found
     if options.repairs or options.is_dry:
-        for each in repair(database, found, clock, is_dry=options.is_dry):
+        for each in repairs(found):
             repaired.append(each)
             if not options.is_json:
                 say(f"would have {each}\n" if options.is_dry else f"{each}\n")
-        remaining = found if options.is_dry else look(database)
+        remaining = found if options.is_dry else look_everywhere()
     if options.is_json:
         content = {
             "findings": [each.as_mapping() for each in found],

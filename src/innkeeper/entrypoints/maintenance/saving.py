@@ -19,7 +19,8 @@ DONE, BROKEN, REFUSED = 0, 1, 2
 def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
     """Back up a database to a file; returns the exit status.
 
-    It is 1 if the audit has findings, and 2 if the database has its own programs for backups.
+    The status is 1 if the audit has findings, and 2 if the database's server has its own backup
+    programs.
     Raises :class:`Conflict` if the file is damaged or not a database.
     """
     source = backups.file_of(url)
@@ -32,7 +33,7 @@ def backup(url: str, target: Path, say: Say, *, may_overwrite: bool) -> int:
 
 
 def restore(url: str, source: Path, say: Say, now: datetime) -> int:
-    """Restore a backup; returns the exit status, as for :func:`backup`.
+    """Restore a backup; returns the same exit statuses as :func:`backup`.
 
     Raises :class:`Conflict` if the file is damaged or from a newer release, and :class:`InUse`
     while the database is in use.
@@ -58,7 +59,7 @@ class _CheckReport:
     def __call__(self, checked: Checked) -> None:
         if checked.findings is None:
             self._say(
-                f"It is at revision {checked.revision}, and is audited only after an upgrade.\n"
+                f"The copy is at revision {checked.revision}. It can be audited after an upgrade.\n"
             )
             return
         for each in checked.findings:
@@ -71,11 +72,11 @@ class _CheckReport:
 def _explain(url: str, file: Path, say: Say) -> int:
     programs = backups.programs_of(url, file)
     say(
-        "This database has its own programs for that. To save it while the service runs:\n"
+        "This database has its own backup programs. To back it up while the service runs:\n"
         f"  {programs.save}\n"
         "To restore it, into an empty database or over this one, with all services stopped:\n"
         f"  {programs.restore}\n"
-        "To save the whole server, for recovery to any point in time with its log:\n"
+        "To back up the whole server, for recovery to any point in time with its log:\n"
         f"  {programs.whole}\n"
         "Afterwards: innkeeper audit\n"
     )

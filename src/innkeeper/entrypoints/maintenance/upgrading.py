@@ -1,7 +1,7 @@
 """The commands ``db check`` and ``db upgrade``: their output and exit statuses.
 
-Always true: a check changes nothing, and says whether programs at the database's present revision
-can run on the new schema.
+Always true: a check changes nothing, and reports whether programs at the database's current
+revision can use the new schema.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DONE, STEPS_LEFT, UNUSABLE = 0, 1, 2
 def check(database: Database, say: Say) -> int:
     """Print what an upgrade would do; returns the exit status.
 
-    It is 1 if steps are missing, and 2 if this program is too old for the database.
+    The status is 1 if steps are missing, and 2 if this program is too old for the database.
     """
     found = look(database)
     current, newest = found.current, found.newest
@@ -27,8 +27,8 @@ def check(database: Database, say: Say) -> int:
         say(f"The database is at revision {current}, and so is this program.\n")
         return DONE
     if not found.is_known:
-        say(f"The database is at revision {current}, this program knows {newest} at most.\n")
-        say("It may work on it.\n" if found.is_usable else "It may not work on it.\n")
+        say(f"The database is at revision {current}, and this program knows {newest} at most.\n")
+        say("It can use the database.\n" if found.is_usable else "It cannot use the database.\n")
         return DONE if found.is_usable else UNUSABLE
     say(f"The database is at revision {current or 'none'}, and this program at {newest}.\n")
     _print_steps(found, say)
@@ -50,5 +50,5 @@ def _print_steps(before: SchemaState, say: Say) -> None:
     for each in before.missing:
         say(f"  {each.revision}: {each.summary}\n")
     if before.current is not None and before.since is not None:
-        may = "May" if before.since <= before.current else "Must not"
-        say(f"{may} run beside it: programs that are at revision {before.current}.\n")
+        may = "may keep" if before.since <= before.current else "must not keep"
+        say(f"Programs at revision {before.current} {may} running after the upgrade.\n")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from innkeeper.domain.numerals import number_of
-from innkeeper.domain.slices import MANY_MAX
+from innkeeper.domain.setting_types import MANY_MAX
 from innkeeper.terminal.arguments import describe, names, seed, whole
 
 DESCRIPTION = """\
@@ -15,7 +15,7 @@ filters, weighers, drivers or seeds show what they would have decided at that mo
 command reads only the file, and writes nothing."""
 STATUSES = """\
 exit status: 0 the same hosts in the same order as recorded; 1 different hosts; 2 the command
-failed: wrong usage, a file that is no recording or is damaged, an unknown name"""
+failed: wrong usage, a file that is damaged or not a recording, an unknown name"""
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -53,5 +53,5 @@ def _weigher(text: str) -> tuple[str, float | None]:
         return name.strip(), None
     number = number_of(factor)
     if number is None:
-        raise argparse.ArgumentTypeError(f"the factor {factor!r} of {name!r} is no number")
+        raise argparse.ArgumentTypeError(f"the multiplier {factor!r} of {name!r} is not a number")
     return name.strip(), number

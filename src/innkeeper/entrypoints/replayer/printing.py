@@ -54,7 +54,7 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     for number, each in enumerate(found.chosen, start=1):
         yield f"  {number}. {each.host} {_weighed(each.weight, each.parts)}"
     if found.then is not None:
-        yield f"Server {found.placed + 1} found no place, those before it taken into account"
+        yield f"Server {found.placed + 1} found no host once the earlier servers were placed"
         yield from _tallies(found.then.tallies)
         yield from _near_misses(found.then.nearest)
     if found.fault is not None:

@@ -52,14 +52,14 @@ def replay(recorded: Reopened, changes: Changes) -> Replayed:
         raise Invalid(str(error)) from error
     if scheduler.pipeline.needs_servers and not recorded.table.knows_servers:
         raise Invalid(
-            "Servers were not counted when this was recorded, as one of the filters or "
-            "weighers needs."
+            "One of the filters or weighers needs the servers on each host, which are not in "
+            "this recording."
         )
     index = None
     if changes.host is not None:
         index = recorded.table.index_by_name.get(changes.host)
         if index is None:
-            raise Invalid(f"There was no host {changes.host!r}.")
+            raise Invalid(f"The recording has no host {changes.host!r}.")
     plan = scheduler.plan(recorded.table, spec)
     depletion.undo(recorded.table, spec, plan)
     explanation = explaining.explain(

@@ -22,7 +22,7 @@ def run(options: Mapping[str, Any]) -> int:
         "replay",
         lambda: _run(options),
         closed=SAME,
-        memory="the recording does not fit into memory.",
+        memory="there is not enough memory for the recording.",
         interrupted="interrupted.",
     )
 
@@ -48,12 +48,12 @@ def _print(replayed: Replayed, *, is_json: bool) -> None:
         discard_output()
     except OSError as error:
         discard_output()
-        raise Invalid(f"the answer cannot be written: {error.strerror or error}.") from error
+        raise Invalid(f"the result cannot be written: {error.strerror or error}.") from error
 
 
 def _content(path: Path) -> bytes:
     # A device may be endless, and a file that is too large must not be unpacked.
     if path.exists() and not path.is_file():
-        raise Invalid(f"{path} is no file.")
+        raise Invalid(f"{path} is not a regular file.")
     recordings.check_file_size(path.stat().st_size)
     return path.read_bytes()

@@ -42,7 +42,7 @@ def load(path: Path) -> tuple[HostGroup, ...]:
     else:
         groups = _of_rows(path)
     if not groups:
-        raise Invalid(f"{path.name} has no hosts in it.")
+        raise Invalid(f"{path.name} contains no hosts.")
     check(groups)
     return groups
 
@@ -53,7 +53,7 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
         read = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # A ValueError is a syntax error, or a number with thousands of digits.
-        raise Invalid(f"{path.name} is no TOML: {error}.") from error
+        raise Invalid(f"{path.name} is not valid TOML: {error}.") from error
     tables = read.get("hosts")
     if read.keys() != {"hosts"} or not isinstance(tables, list):
         raise Invalid(f"{path.name} must have tables [[hosts]] and nothing else.")
@@ -65,7 +65,7 @@ def _of_toml(path: Path) -> tuple[HostGroup, ...]:
 
 def _of_table(where: str, table: Any) -> HostGroup:
     if not isinstance(table, Mapping):
-        raise Invalid(f"{where} is no table.")
+        raise Invalid(f"{where} is not a table.")
     unknown = sorted(table.keys() - KEYS - USUAL.keys())
     if unknown:
         raise Invalid(f"{where} has unknown keys: {', '.join(unknown)}.")
@@ -136,7 +136,7 @@ def _of_rows(path: Path) -> tuple[HostGroup, ...]:
     ]
     if unknown or not any(name in USUAL for name in header):
         what = f"has unknown columns: {', '.join(unknown)}" if unknown else "has no amounts"
-        raise Invalid(f"{path.name} {what}; hosts have vcpus, memory_mb and disk_gb.")
+        raise Invalid(f"{path.name} {what}; give amounts as vcpus, memory_mb and disk_gb.")
     return tuple(_of_row(row, header) for row in rows_of(path, ()))
 
 

@@ -47,24 +47,24 @@ class Draft:
     def total(self, class_name: str, amount: float) -> None:
         """Set the total of a class."""
         if not CLASS.fullmatch(class_name):
-            raise Invalid(f"{class_name!r} is no name of a resource class.")
+            raise Invalid(f"{class_name!r} is not a valid name of a resource class.")
         if not 1 <= amount <= TOTAL_MAX or amount != int(amount):
             raise Invalid(
-                f"A host {self.name} cannot have that much {class_name}: that must be a whole "
-                f"number from 1 to {TOTAL_MAX}."
+                f"The {class_name} of a host {self.name} must be a whole number from 1 to "
+                f"{TOTAL_MAX}."
             )
         self.totals[class_name] = int(amount)
 
     def ratio(self, class_name: str, ratio: float) -> None:
         """Set the allocation ratio of a class."""
         if not 0 < ratio <= RATIO_MAX:
-            raise Invalid(f"The ratio of {class_name} is a number above 0 and up to {RATIO_MAX:g}.")
+            raise Invalid(f"The ratio of {class_name} must be above 0 and at most {RATIO_MAX:g}.")
         self.ratios[class_name] = float(ratio)
 
     def shape(self) -> HostShape:
         """Return the finished shape."""
         if not self.totals:
-            raise Invalid(f"A host {self.name} has nothing to give.")
+            raise Invalid(f"A host {self.name} has no resources.")
         return HostShape(
             self.name, self.totals, self.ratios, self.zone, tuple(self.traits), self.capabilities
         )
@@ -80,14 +80,13 @@ def parse(text: str) -> tuple[HostGroup, ...]:
 def check(groups: Sequence[HostGroup]) -> None:
     """Reject fleets that are too large."""
     if sum(group.count or 0 for group in groups) > HOSTS_MAX:
-        raise Invalid(f"There are at most {HOSTS_MAX} hosts.")
+        raise Invalid(f"There must be at most {HOSTS_MAX} hosts.")
 
 
 def _group(text: str) -> HostGroup:
     if not text.strip():
         raise Invalid(
-            f"Hosts are written as [COUNTx]SHAPE[/KEY=VALUE]..., with + between groups, not "
-            f"{text!r}."
+            f"Write hosts as [COUNTx]SHAPE[/KEY=VALUE]..., with + between groups, not {text!r}."
         )
     head, *options = text.strip().split("/")
     number, separator, shape = head.partition("x")
@@ -108,8 +107,8 @@ def _count(number: str, text: str) -> int:
     count = whole_of(number)
     if count is None or not 1 <= count <= HOSTS_MAX:
         raise Invalid(
-            f"A group has a whole number of hosts, from 1 to {HOSTS_MAX}, not {number!r} as in "
-            f"{text!r}."
+            f"The number of hosts in a group must be a whole number from 1 to {HOSTS_MAX}, not "
+            f"{number!r} as in {text!r}."
         )
     return count
 
@@ -120,14 +119,14 @@ def shape_amounts(text: str) -> dict[str, int]:
         return dict.fromkeys(MACHINE_CLASSES, 1)
     if not SHAPE.fullmatch(text):
         raise Invalid(
-            f"A shape is numbers with c (cores), g (GiB of memory), m (MiB) or d (GB of disk) "
-            f"behind them, such as 64c256g, not {text!r}."
+            f"Write a shape as numbers, each followed by c (cores), g (GiB of memory), m (MiB) or "
+            f"d (GB of disk), such as 64c256g, not {text!r}."
         )
     draft = Draft(text)
     for number, letter in PART.findall(text):
         class_name, units = LETTERS[letter]
         if class_name in draft.totals:
-            raise Invalid(f"The shape {text!r} says twice how much {class_name} there is.")
+            raise Invalid(f"The shape {text!r} contains the amount of {class_name} twice.")
         draft.total(class_name, float(number) * units)
     return draft.totals
 
@@ -148,7 +147,7 @@ def _set(draft: Draft, key: str, value: str) -> None:
 def _number(key: str, text: str) -> float:
     number = number_of(text)
     if number is None:
-        raise Invalid(f"{key} is {text!r}, which is no number in digits, such as 4 or 1.5.")
+        raise Invalid(f"{key} is {text!r}, but must be a number in digits, such as 4 or 1.5.")
     return number
 
 

@@ -5,24 +5,35 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from innkeeper.domain.numerals import number_of
 from innkeeper.terminal.arguments import describe, seed
+
+LAG_MAX_S = 86_400.0
+# Written again, because every program imports the options, and only this one the simulation.
+DEALS = ("round-robin", "contiguous", "by-shape")
+MERGES = ("by-weight", "in-turn")
 
 DESCRIPTION = """\
 Replay arrivals and departures of servers on simulated hosts, with the service's own schedulers,
 and compare policies. No service is needed, and nothing is written without --out."""
 EXAMPLES = """\
 traces: synthetic:DAYS[:SEED]; the folder of an arrival trace; a packing trace (SQLite); a
-table of GPU pods (CSV); a table with a column arrival_s (CSV). The content tells which it is.
+table of GPU pods (CSV); a table with a column arrival_s (CSV). The kind is detected.
 
 hosts: groups joined by "+", each [COUNTx]SHAPE[/KEY=VALUE]...; a shape is numbers with units,
 such as 64c256g2000d (cores, GiB of memory, GB of disk), or "machine" for packing traces. Keys:
 zone, trait, cpu_ratio, ram_ratio, disk_ratio, any resource class; any other key is a capability.
 Or the name of a file of hosts (TOML, CSV) or of a recording.
 
+trees: numbers of child zones by level, such as 20 or 10x10; or a TOML file with tables [[zones]],
+which may contain [[zones.zones]]. Keys: name, share, weight_offset, weight_scale, weighers,
+filters, driver.
+
 policies: WEIGHERS is a comma-separated list of names, each with "=NUMBER" for its multiplier, or
 the name of a set of weighers.
 
   innkeeper simulate --hosts 1000x64c256g --trace synthetic:3.5
+  innkeeper simulate --hosts 1000x64c256g --trace synthetic:3.5 --tree 20 --tree 10x10
   innkeeper simulate --hosts 64c128g+64c256g --trace synthetic:1 --compact --out results \\
     --policy spread=spread --policy best=FreeVcpusWeigher=-1,FreeMemoryWeigher=-1 \\
     --policy "any=;driver=chance"
@@ -48,13 +59,14 @@ def add(command: argparse.ArgumentParser) -> None:
         help="a policy to compare; may be repeated. The options above are its defaults",
     )
     chosen.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="decides ties (default: 0)"
+        "--seed", type=seed, default=0, metavar="N", help="seed of all random choices (default: 0)"
     )
     chosen.add_argument(
         "--all-or-none",
         action="store_true",
         help="place all servers of a request or none; default: as many as possible",
     )
+    _add_trees(command)
     shown = command.add_argument_group("the results")
     shown.add_argument(
         "--reference",
@@ -65,14 +77,68 @@ def add(command: argparse.ArgumentParser) -> None:
     shown.add_argument(
         "--compact",
         action="store_true",
-        help="search the smallest fleet that rejects no server, for each policy and shape",
+        help="find the smallest fleet that rejects no server, for each policy and shape",
     )
+    shown.add_argument("--json", action="store_true", help="print the results as JSON")
     shown.add_argument(
         "--out",
         type=_folder,
         metavar="DIR",
         help="write plots (PNG) and a page (HTML) to this folder; needs innkeeper[simulate]",
     )
+
+
+def _add_trees(command: argparse.ArgumentParser) -> None:
+    trees = command.add_argument_group("trees of zones")
+    trees.add_argument(
+        "--tree",
+        action="append",
+        default=[],
+        metavar="TREE",
+        help="compare with a tree of zones that has the same hosts; may be repeated; see below",
+    )
+    trees.add_argument(
+        "--deal",
+        choices=DEALS,
+        default=DEALS[0],
+        help="how hosts are dealt to zones: in turn, in order, or equal hosts together "
+        f"(default: {DEALS[0]})",
+    )
+    trees.add_argument(
+        "--merge",
+        choices=MERGES,
+        default=MERGES[0],
+        help="how a zone merges offers: all by weight, or always the best of the zones' next "
+        f"offers (default: {MERGES[0]})",
+    )
+    trees.add_argument(
+        "--lag",
+        type=_seconds,
+        default=0.0,
+        metavar="S",
+        help="zones see their hosts as of S seconds ago (default: 0)",
+    )
+    trees.add_argument(
+        "--late",
+        type=_probability,
+        default=0.0,
+        metavar="P",
+        help="the probability that a child zone's answer comes too late (default: 0)",
+    )
+
+
+def _seconds(text: str) -> float:
+    number = number_of(text)
+    if number is None or not 0 <= number <= LAG_MAX_S:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to {LAG_MAX_S:.0f}")
+    return number
+
+
+def _probability(text: str) -> float:
+    number = number_of(text)
+    if number is None or not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError("must be a number from 0 to 1")
+    return number
 
 
 def _folder(text: str) -> Path:

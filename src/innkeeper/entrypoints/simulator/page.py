@@ -8,7 +8,7 @@ from html import escape
 
 from innkeeper.entrypoints.simulator import tables
 from innkeeper.entrypoints.simulator.running import Results
-from innkeeper.entrypoints.simulator.tables import Table
+from innkeeper.entrypoints.simulator.text_tables import Table
 
 TITLES = {
     "packing.png": "Packing",

@@ -16,8 +16,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from innkeeper.entrypoints.simulator.running import Results
-from innkeeper.entrypoints.simulator.tables import DAY_S, SHAPES_SHOWN, name_of
-from innkeeper.scheduling.simulation.measures import Column, Outcome
+from innkeeper.entrypoints.simulator.tables import DAY_S, SHAPES_SHOWN
+from innkeeper.entrypoints.simulator.text_tables import name_of
+from innkeeper.scheduling.simulation.measures import Column, ReplayOutcome
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Distinguishable with color vision deficiency."""
@@ -73,7 +74,7 @@ def _label(name: str) -> str:
     return cut.lstrip("_").replace("$", r"\$") or "-"
 
 
-def _over_time(results: Results, axes: Axes, column: Callable[[Outcome], Column]) -> None:
+def _over_time(results: Results, axes: Axes, column: Callable[[ReplayOutcome], Column]) -> None:
     for number, (policy, outcome) in enumerate(results.outcomes):
         days = (outcome.samples.moments_s - results.workload.arrivals_s[0]) / DAY_S
         label = _label(policy.name)
@@ -81,7 +82,7 @@ def _over_time(results: Results, axes: Axes, column: Callable[[Outcome], Column]
     axes.set_ylim(bottom=0)
 
 
-def _shares(results: Results, what: str, column: Callable[[Outcome, str], Column]) -> bytes:
+def _shares(results: Results, what: str, column: Callable[[ReplayOutcome, str], Column]) -> bytes:
     classes = list(results.outcomes[0][1].capacity)
     figure, axes = _figure(len(classes))
     for name, each in zip(classes, axes, strict=True):
@@ -92,7 +93,9 @@ def _shares(results: Results, what: str, column: Callable[[Outcome, str], Column
     return _png(figure)
 
 
-def _percent_of(column: Callable[[Outcome, str], Column], name: str, outcome: Outcome) -> Column:
+def _percent_of(
+    column: Callable[[ReplayOutcome, str], Column], name: str, outcome: ReplayOutcome
+) -> Column:
     return 100 * column(outcome, name) / max(outcome.capacity[name], 1.0)
 
 

@@ -26,7 +26,7 @@ NAME = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 MULTIPLIER_MAX = 1e9
 FIELDS = ("driver", "filters")
 BASELINES = {"first_fit": "innkeeper.scheduling.simulation.first_fit:FirstFit"}
-"""Drivers for comparison, whose names only simulations know."""
+"""Drivers for comparison, which exist only in simulations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,24 @@ class SchedulingPolicy:
 
     name: str
     settings: Scheduling
+    is_variant: bool = False
+    """Whether another policy with the same settings is in the results, too."""
+
+    def named(self, name: str) -> SchedulingPolicy:
+        """Return the policy under another name, for results on another tree of zones."""
+        return SchedulingPolicy(name, self.settings, is_variant=True)
+
+    def changed(self, changes: Mapping[str, str]) -> SchedulingPolicy:
+        """Return the policy of a zone that has a part of its policy of its own."""
+        if not changes:
+            return self
+        return SchedulingPolicy(self.name, _settings(self.settings, changes))
 
     def scheduler(self, *, is_timed: bool = True) -> Scheduler:
         """Return a new scheduler, without state from another replay.
 
-        A scheduler that is not timed computes no alternate hosts, which do not affect its choice.
+        A scheduler that is not timed computes no alternate hosts, because they do not affect the
+        choice.
         """
         settings = self.settings
         if not is_timed:
@@ -82,7 +95,7 @@ def parse(options: Mapping[str, Any]) -> tuple[SchedulingPolicy, ...]:
     return tuple(named)
 
 
-def _settings(before: Scheduling, changes: Mapping[str, str | None]) -> Scheduling:
+def _settings(before: Scheduling, changes: Mapping[str, Any]) -> Scheduling:
     filters, weighers, driver = (changes.get(key) for key in ("filters", "weighers", "driver"))
     if driver is not None and not driver.strip():
         raise Invalid("The driver has no name.")
@@ -104,8 +117,8 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
     name, separator, weighers = first.partition("=")
     if not separator or not NAME.fullmatch(name.strip()):
         raise Invalid(
-            f"A policy is NAME=WEIGHERS[;driver=D][;filters=A,B], not {text!r}; its name has "
-            "letters, digits and . _ + -."
+            f"Write a policy as NAME=WEIGHERS[;driver=D][;filters=A,B], not {text!r}. The name may "
+            "contain letters, digits and . _ + -."
         )
     changes: dict[str, str | None] = {"weighers": weighers}
     for each in others:
@@ -125,7 +138,7 @@ def _weighers(text: str) -> tuple[Sequence[str], dict[str, float]]:
         if not separator:
             continue
         if name in WEIGHER_SETS:
-            raise Invalid(f"The set {name} has multipliers of its own: {part!r}.")
+            raise Invalid(f"The set {name} has its own multipliers, so {part!r} cannot set one.")
         multipliers[name] = _multiplier(part, number)
     if len(set(found)) < len(found):
         raise Invalid(f"A weigher is named twice: {text!r}.")
@@ -136,7 +149,7 @@ def _multiplier(part: str, text: str) -> float:
     number = number_of(text)
     if number is None or abs(number) > MULTIPLIER_MAX:
         raise Invalid(
-            f"A weigher's multiplier is a number from -{MULTIPLIER_MAX:.0f} to "
+            f"A weigher's multiplier must be a number from -{MULTIPLIER_MAX:.0f} to "
             f"{MULTIPLIER_MAX:.0f}, not as in {part!r}."
         )
     return number

@@ -20,12 +20,12 @@ MB_PER_GB = 1024
 
 
 def is_one(head: bytes) -> bool:
-    """Whether a file that starts with ``head`` may be a recording."""
+    """Return whether a file that starts with ``head`` may be a recording."""
     return head.startswith(HEAD)
 
 
 def load(path: Path) -> tuple[HostGroup, ...]:
-    """Read the hosts; equal ones become one group."""
+    """Read the hosts; equal hosts become one group."""
     try:
         recordings.check_file_size(path.stat().st_size)
         packed = path.read_bytes()

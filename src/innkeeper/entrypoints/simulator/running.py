@@ -1,4 +1,4 @@
-"""Replays a workload for each policy, and searches each policy's smallest fleet.
+"""Replays a workload for each policy, and searches for each policy's smallest fleet.
 
 Always true: every policy gets the same servers, hosts and seed, and its own scheduler and host
 table.
@@ -6,7 +6,7 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from innkeeper.domain.errors import Invalid
@@ -19,15 +19,39 @@ from innkeeper.scheduling.simulation.fleets import (
     lacking,
     table_of,
 )
-from innkeeper.scheduling.simulation.measures import Outcome
+from innkeeper.scheduling.simulation.measures import ReplayOutcome
 from innkeeper.scheduling.simulation.replay import Clock, Replay, ReplayOptions
+from innkeeper.scheduling.simulation.tree_decisions import TreeFigures, TreeOptions, TreePlanner
 from innkeeper.scheduling.simulation.workload import Workload
+from innkeeper.scheduling.simulation.zone_trees import SimulatedTree
 from innkeeper.terminal.progress import Advance, AttemptProgress
 
 
 @dataclass(frozen=True, slots=True)
+class Contender:
+    """A policy on the whole fleet, or on a tree of zones with the same hosts.
+
+    On the whole fleet, ``has_fixed_scales`` weighs hosts as in a tree. The difference to the usual
+    scales is then no effect of the tree.
+    """
+
+    policy: SchedulingPolicy
+    tree: SimulatedTree | None = None
+    has_fixed_scales: bool = False
+
+    @property
+    def label(self) -> SchedulingPolicy:
+        """The policy, under the name of this contender."""
+        if self.tree is not None:
+            return self.policy.named(f"{self.policy.name}, tree {self.tree.name}")
+        if self.has_fixed_scales:
+            return self.policy.named(f"{self.policy.name}, fixed scales")
+        return self.policy
+
+
+@dataclass(frozen=True, slots=True)
 class Compaction:
-    """The smallest fleet of one shape of host for one policy."""
+    """The smallest fleet of hosts of one shape, for one policy."""
 
     policy: SchedulingPolicy
     shape: HostShape
@@ -47,9 +71,12 @@ class Results:
     workload: Workload
     groups: tuple[HostGroup, ...]
     options: ReplayOptions
-    outcomes: tuple[tuple[SchedulingPolicy, Outcome], ...]
+    outcomes: tuple[tuple[SchedulingPolicy, ReplayOutcome], ...]
     compactions: tuple[Compaction, ...]
     notes: tuple[str, ...]
+    trees: tuple[SimulatedTree, ...] = ()
+    tree_figures: tuple[tuple[str, TreeFigures], ...] = ()
+    """The figures of each contender on a tree, under the name of its policy."""
 
 
 class Simulation:
@@ -64,16 +91,24 @@ class Simulation:
         *,
         clock: Clock,
         progress: AttemptProgress,
+        trees: Sequence[SimulatedTree] = (),
+        tree_options: TreeOptions | None = None,
     ) -> None:
         self._workload = workload
         self._groups = tuple(groups)
-        self._policies = tuple(policies)
+        self._contenders = tuple(_contenders(policies, trees))
+        self._trees = tuple(trees)
+        self._tree_options = tree_options or TreeOptions()
+        self._tree_figures: list[tuple[str, TreeFigures]] = []
         self._options = options
         self._clock = clock
         self._progress = progress
 
     def run(self, *, is_compact: bool) -> Results:
-        """Replay on the fleet if its size is given; with ``is_compact``, search the smallest."""
+        """Replay on the fleet if its size is given; with ``is_compact``, find the smallest fleet.
+
+        Raises :class:`Invalid` if the numbers of hosts are incomplete.
+        """
         sized = [group.count is not None for group in self._groups]
         if any(sized) and not all(sized):
             raise Invalid("Give the number of hosts for all groups of hosts, or for none.")
@@ -88,6 +123,8 @@ class Simulation:
             outcomes,
             compactions,
             (*self._workload.notes, *self._lacking()),
+            self._trees,
+            tuple(self._tree_figures),
         )
 
     def _lacking(self) -> list[str]:
@@ -97,45 +134,69 @@ class Simulation:
         some = ", ".join(shapes[:10]) + (" and others" if len(shapes) > 10 else "")  # noqa: PLR2004
         return [f"no host is large enough for {some}"]
 
-    def _replays(self) -> list[tuple[SchedulingPolicy, Outcome]]:
+    def _replays(self) -> list[tuple[SchedulingPolicy, ReplayOutcome]]:
         found = []
-        for policy in self._policies:
-            with self._progress.step(policy.name, self._workload.count) as advance:
-                found.append((policy, self._replay(policy, self._groups, self._options, advance)))
+        for contender in self._contenders:
+            label = contender.label
+            with self._progress.step(label.name, self._workload.count) as advance:
+                outcome, figures = self._replay(contender, self._groups, self._options, advance)
+            found.append((label, outcome))
+            if figures is not None:
+                self._tree_figures.append((label.name, figures))
         return found
 
     def _replay(
         self,
-        policy: SchedulingPolicy,
+        contender: Contender,
         groups: Sequence[HostGroup],
         options: ReplayOptions,
         advance: Advance,
-    ) -> Outcome:
-        scheduler = policy.scheduler(is_timed=not options.stops_at_refusal)
-        table = table_of(groups, self._workload)
-        table.knows_servers = scheduler.pipeline.needs_servers
-        timed = replace(options, rules=policy.rules())
-        return Replay(self._workload, table, scheduler.plan, timed, self._clock).run(advance)
+    ) -> tuple[ReplayOutcome, TreeFigures | None]:
+        policy, tree, workload = contender.policy, contender.tree, self._workload
+        is_timed = not options.stops_at_refusal
+        zones = () if tree is None else tuple(tree.root.preorder())
+        policies = [policy, *(policy.changed(zone.changes) for zone in zones)]
+        scheduler, *below = [each.scheduler(is_timed=is_timed) for each in policies]
+        table = table_of(groups, workload)
+        table.knows_servers = any(each.pipeline.needs_servers for each in (scheduler, *below))
+        timed = replace(options, rules=policy.rules(), has_fixed_scales=contender.has_fixed_scales)
+        if tree is None:
+            return Replay(workload, table, scheduler.plan, timed, self._clock).run(advance), None
+        planner = TreePlanner(tree, groups, workload, table, below, self._tree_options, self._clock)
+        replay = Replay(workload, table, planner.plan, timed, self._clock, planner)
+        return replay.run(advance), planner.figures()
 
     def _compactions(self) -> list[Compaction]:
         shapes = list({group.shape.name: group.shape for group in self._groups}.values())
         for shape in shapes:
             alone = lacking([HostGroup(shape, 1)], self._workload)
             if alone:
-                raise Invalid(f"A fleet of {shape.name} refuses {alone[0]} however many there are.")
-        return [self._compaction(policy, each) for each in shapes for policy in self._policies]
+                raise Invalid(f"No number of hosts {shape.name} is enough for {alone[0]}.")
+        return [self._compaction(each, shape) for shape in shapes for each in self._contenders]
 
-    def _compaction(self, policy: SchedulingPolicy, shape: HostShape) -> Compaction:
+    def _compaction(self, contender: Contender, shape: HostShape) -> Compaction:
         bound = lower_bound(self._workload, shape)
 
         def has_room(count: int) -> bool:
             options = replace(self._options, stops_at_refusal=True, samples=2)
-            title = f"{policy.name}: do {count} hosts {shape.name} suffice?"
+            title = f"{contender.label.name}: do {count} hosts {shape.name} suffice?"
             with self._progress.attempt(title, self._workload.count) as advance:
-                outcome = self._replay(policy, [HostGroup(shape, count)], options, advance)
+                groups = [HostGroup(shape, count)]
+                outcome, _ = self._replay(contender, groups, options, advance)
             return outcome.first_refusal_s is None
 
         # One host for each server suffices, unless a filter requires something else.
         most = min(HOSTS_MAX, max(least_hosts(bound), self._workload.count))
         found = smallest(has_room, least_hosts(bound), most)
-        return Compaction(policy, shape, found, bound)
+        return Compaction(contender.label, shape, found, bound)
+
+
+def _contenders(
+    policies: Sequence[SchedulingPolicy], trees: Sequence[SimulatedTree]
+) -> Iterator[Contender]:
+    for policy in policies:
+        yield Contender(policy)
+        if any(not tree.is_alone for tree in trees):
+            yield Contender(policy, has_fixed_scales=True)
+        for tree in trees:
+            yield Contender(policy, tree)

@@ -1,31 +1,16 @@
-"""The results as tables: headings and rows of text, for the terminal and for the page."""
+"""The results as tables, for the terminal and for the page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from innkeeper.entrypoints.simulator import tree_tables
 from innkeeper.entrypoints.simulator.running import Results
-from innkeeper.scheduling.simulation.measures import Outcome
+from innkeeper.entrypoints.simulator.text_tables import Table, name_of, percent
+from innkeeper.scheduling.simulation.measures import ReplayOutcome
 
 DAY_S = 86_400.0
 SHAPES_SHOWN = 20
-NAMES = {"VCPU": "cores", "MEMORY_MB": "memory", "DISK_GB": "disk", "PGPU": "GPUs"}
-"""The names of resource classes in headings."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table; the first column is text, all others are numbers."""
-
-    title: str
-    heading: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def name_of(class_name: str) -> str:
-    """Return a resource class's name in headings."""
-    return NAMES.get(class_name, class_name)
 
 
 def summary(results: Results) -> list[str]:
@@ -42,13 +27,14 @@ def summary(results: Results) -> list[str]:
         lines.append(f"hosts {fleet}")
     found = [policy for policy, _ in results.outcomes]
     found += [each.policy for each in results.compactions]
-    policies = {policy.name: policy for policy in found}.values()
+    policies = {policy.name: policy for policy in found if not policy.is_variant}.values()
     filters = {policy.filter_names() for policy in policies}
     for policy in policies:
         own = f"; filters {policy.filter_names()}" if len(filters) > 1 else ""
         lines.append(f"policy {policy.name}: {policy.description()}{own}")
     if len(filters) == 1:
         lines.append(f"filters {filters.pop()}")
+    lines += [f"tree {tree.name}: {tree.description()}" for tree in results.trees]
     return [*lines, *(f"note: {note}" for note in results.notes)]
 
 
@@ -56,14 +42,12 @@ def all_of(results: Results) -> list[Table]:
     """Return all tables for these results."""
     found = []
     if results.outcomes:
-        found += [_acceptance(results), _fleet(results), _decisions(results), _shapes(results)]
+        found += [_acceptance(results), _fleet(results), _decisions(results)]
+        found += tree_tables.all_of(results)
+        found.append(_shapes(results))
     if results.compactions:
         found.append(_compaction(results))
     return found
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _acceptance(results: Results) -> Table:
@@ -76,7 +60,7 @@ def _acceptance(results: Results) -> Table:
                 str(requested),
                 str(placed),
                 str(requested - placed),
-                _percent(placed / requested),
+                percent(placed / requested),
                 _first_refusal(results, outcome),
             )
         )
@@ -84,7 +68,7 @@ def _acceptance(results: Results) -> Table:
     return Table("Acceptance, in servers", heading, tuple(rows))
 
 
-def _first_refusal(results: Results, outcome: Outcome) -> str:
+def _first_refusal(results: Results, outcome: ReplayOutcome) -> str:
     if outcome.first_refusal_s is None:
         return "never"
     return f"day {(outcome.first_refusal_s - results.workload.arrivals_s[0]) / DAY_S:.2f}"
@@ -101,9 +85,9 @@ def _fleet(results: Results) -> Table:
         cells = [policy.name]
         for name in classes:
             cells += [
-                _percent(outcome.mean_used(name)),
-                _percent(outcome.most_used(name)),
-                _percent(outcome.mean_stranded(name)),
+                percent(outcome.mean_used(name)),
+                percent(outcome.most_used(name)),
+                percent(outcome.mean_stranded(name)),
             ]
         empty = outcome.samples.empty_hosts
         rows.append((*cells, f"{empty.mean():.1f}", f"{empty.min():.0f}"))
@@ -140,7 +124,9 @@ def _shapes(results: Results) -> Table:
     return Table("Acceptance by flavor, in servers", tuple(heading), tuple(rows))
 
 
-def _shape_row(name: str, codes: Sequence[int], outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _shape_row(
+    name: str, codes: Sequence[int], outcomes: Sequence[ReplayOutcome]
+) -> tuple[str, ...]:
     cells = [name, str(int(outcomes[0].requested[codes].sum()))]
     for outcome in outcomes:
         cells += [str(int(outcome.placed[codes].sum())), str(int(outcome.refused[codes].sum()))]
@@ -155,21 +141,9 @@ def _compaction(results: Results) -> Table:
             str(each.hosts),
             f"{each.bound.hosts:.1f}",
             name_of(each.bound.class_name),
-            _percent(each.share),
+            percent(each.share),
         )
         for each in results.compactions
     )
     heading = ("host", "policy", "smallest fleet", "lower bound", "by", "bound / fleet")
     return Table("The smallest fleet that refuses nothing, in hosts", heading, rows)
-
-
-def text_of(table: Table) -> str:
-    """Return a table in aligned columns, below its title."""
-    lines = (table.heading, *table.rows)
-    widths = [max(len(line[at]) for line in lines) for at in range(len(table.heading))]
-    text = [f"{table.title}:"]
-    for line in lines:
-        first = line[0].ljust(widths[0])
-        others = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
-        text.append("  " + "  ".join((first, *others)))
-    return "\n".join(text)

@@ -13,10 +13,20 @@ from typing import Any, TextIO
 from rich.progress import TaskProgressColumn, TextColumn
 
 from innkeeper.domain.errors import BROKEN_IMPORT, Invalid
-from innkeeper.entrypoints.simulator import host_files, hosts, page, policies, tables
+from innkeeper.entrypoints.simulator import (
+    host_files,
+    hosts,
+    page,
+    plain_results,
+    policies,
+    tables,
+    trees,
+)
 from innkeeper.entrypoints.simulator.running import Results, Simulation
+from innkeeper.entrypoints.simulator.text_tables import text_of
 from innkeeper.entrypoints.simulator.traces import detection
 from innkeeper.scheduling.simulation.replay import ReplayOptions
+from innkeeper.scheduling.simulation.tree_decisions import TreeOptions
 from innkeeper.scheduling.simulation.workload import ServerShape, Workload
 from innkeeper.terminal.ending import run_command
 from innkeeper.terminal.progress import AttemptProgress, Bars, Lines
@@ -30,7 +40,7 @@ def run(options: Mapping[str, Any]) -> int:
         "simulate",
         lambda: _run(options),
         closed=0,
-        memory="that does not fit into the memory.",
+        memory="there is not enough memory for the trace and the hosts.",
         interrupted="interrupted.",
     )
 
@@ -51,6 +61,11 @@ def _run(options: Mapping[str, Any]) -> int:
         plots = _plots()
         out.mkdir(parents=True, exist_ok=True)
     chosen = policies.parse(options)
+    compared = trees.parse(options["tree"], options["deal"])
+    for policy in chosen:
+        for zone in (zone for tree in compared for zone in tree.root.preorder()):
+            # An unknown name in a tree is an error before anything is replayed.
+            policy.changed(zone.changes).scheduler()
     file = hosts.file_of(options["hosts"])
     groups = hosts.parse(options["hosts"]) if file is None else host_files.load(file)
     workload = detection.load(options["trace"], options["machine"])
@@ -66,11 +81,17 @@ def _run(options: Mapping[str, Any]) -> int:
         replay_options,
         clock=time.perf_counter,
         progress=progress_on(sys.stderr),
+        trees=compared,
+        tree_options=TreeOptions(options["lag"], options["late"], options["merge"]),
     )
     results = simulation.run(is_compact=options["compact"])
-    _print(results)
+    if options["json"]:
+        sys.stdout.write(plain_results.json_of(results) + "\n")
+    else:
+        _print(results)
     if out is not None and plots is not None:
-        _write(results, out, plots)
+        # The note about the files must not be part of the JSON.
+        _write(results, out, plots, sys.stderr if options["json"] else sys.stdout)
     return 0
 
 
@@ -88,7 +109,7 @@ def _plots() -> ModuleType:
 
 
 def _lacking(what: str) -> Invalid:
-    return Invalid(f"Plots and the page need matplotlib, which is {what}, or omit --out.")
+    return Invalid(f"Plots and the page need matplotlib, which is {what}; or omit --out.")
 
 
 def _reference(text: str | None, workload: Workload) -> ServerShape | None:
@@ -104,13 +125,13 @@ def _reference(text: str | None, workload: Workload) -> ServerShape | None:
 
 
 def _print(results: Results) -> None:
-    parts = ["\n".join(tables.summary(results)), *map(tables.text_of, tables.all_of(results))]
+    parts = ["\n".join(tables.summary(results)), *map(text_of, tables.all_of(results))]
     sys.stdout.write("\n\n".join(parts) + "\n")
 
 
-def _write(results: Results, out: Path, plots: ModuleType) -> None:
+def _write(results: Results, out: Path, plots: ModuleType, stream: TextIO) -> None:
     drawn = plots.all_of(results)
     for name, plot in drawn.items():
         (out / name).write_bytes(plot)
     (out / PAGE).write_text(page.html(results, drawn), encoding="utf-8")
-    sys.stdout.write(f"\nPlots and the page are in {out}: {PAGE}, {', '.join(drawn)}\n")
+    stream.write(f"\nPlots and the page are in {out}: {PAGE}, {', '.join(drawn)}\n")

@@ -30,9 +30,10 @@ READ_MAX = 65_536
 class Child:
     """A program that is started, restarted when it dies, and stopped with this process.
 
-    It has ``stop_s`` to stop before it is killed. ``died`` is called with the pid of each process
-    that has ended. With ``silence_max_s``, the program must keep sending heartbeats after the
-    first. If it sends none for that long, or reports that it is stuck, it is killed and restarted.
+    The program has ``stop_s`` seconds to stop before it is killed. ``died`` is called with the pid
+    of each process that has ended. With ``silence_max_s``, the program must keep sending heartbeats
+    after the first one. If it sends none for that many seconds, or reports that it is stuck, it is
+    killed and restarted.
     """
 
     def __init__(

@@ -6,8 +6,8 @@ process sends none. Each heartbeat also reports whether the writer thread makes 
 Always true: a thread that waits for the database does not count as stuck, however long it waits.
 Drivers have their own timeouts, and killing the waiting process would not speed up a fail-over.
 
-May be false: that a stuck thread will never continue. It has made no progress outside the
-database for the maximum time.
+May be false: that a stuck thread will never continue. It is only certain that the thread made no
+progress outside the database for the maximum time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WatchedThread(Protocol):
 
     @property
     def progress(self) -> int | None:
-        """A different number for each piece of work; ``None`` if there is no work."""
+        """A number that differs for each piece of work, or ``None`` if there is no work."""
 
     @property
     def thread_id(self) -> int | None:
@@ -43,10 +43,10 @@ class WatchedThread(Protocol):
 
 
 class StuckThreadDetector:
-    """Detects that a thread makes no progress; it must be called once a second.
+    """Detects that a thread makes no progress. Call :meth:`look` once a second.
 
-    It counts checks, not clock time: there are no checks while the machine is suspended or the
-    process is stopped.
+    The detector counts checks, not clock time, because there are no checks while the machine is
+    suspended or the process is stopped.
     """
 
     def __init__(self, working: WatchedThread, after_s: float) -> None:

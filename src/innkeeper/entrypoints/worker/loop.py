@@ -17,15 +17,20 @@ LOG = structlog.get_logger("innkeeper.worker")
 
 
 class WorkerThread:
-    """One thread for all tasks: they are short, and their writes go through the writer thread."""
+    """One thread for tasks that may wait for each other.
 
-    def __init__(self, tasks: Sequence[PeriodicTask], clock_s: Callable[[], float]) -> None:
+    They are short, and their writes go through the writer thread.
+    """
+
+    def __init__(
+        self, tasks: Sequence[PeriodicTask], clock_s: Callable[[], float], name: str
+    ) -> None:
         self._tasks = tasks
         self._clock_s = clock_s
         self._due_s = {task.name: clock_s() + task.period_s for task in tasks}
         self._wake = threading.Event()
         self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Start the thread."""

@@ -1,7 +1,7 @@
-"""Allocation candidates of a query, with the summaries of their providers.
+"""Finds the allocation candidates of a query, and summarizes their providers.
 
-Trees without a choice (every slot has the same single option) are read from the columns at once.
-The others are searched one by one, until there are enough candidates.
+Some trees offer no choice: every slot has the same single option. All such trees are read from the
+columns at once. The other trees are searched one by one, until there are enough candidates.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from innkeeper.snapshot.forests import NO_ROW, Rows
 from innkeeper.snapshot.providers import ProviderTable
 
 PARTS_MAX = 1_000_000
-"""The limit for slots times candidates of one response, whatever the settings say. They take a few
-hundred megabytes."""
+"""The maximum number of slots times candidates in one response, whatever the settings say. A
+response at this limit takes a few hundred megabytes of memory."""
 
 
 def find(
@@ -41,7 +41,7 @@ def find(
 ) -> FoundCandidates:
     """Search for candidates while ``goes_on`` returns True.
 
-    ``shuffle`` randomizes the order; without it the result is a function of the table.
+    ``shuffle`` randomizes the order. Without it, the result is a function of table and query.
     """
     slots = slots_of(table, query)
     search = Search(table, query, slots, shuffle, goes_on)
@@ -58,7 +58,7 @@ def find(
     else:
         found = walk(_either(search, plain, tree) for tree in order)
     picks = list(islice(found, limit))
-    # Searching on, only to learn whether one more candidate exists, is not worth it.
+    # It is not worth searching further only to learn whether one more candidate exists.
     is_bounded = len(picks) == most and (query.limit is None or query.limit > most)
     return FoundCandidates(
         _candidates(table, slots.all, picks),
@@ -68,7 +68,7 @@ def find(
 
 
 def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
-    """Yield one choice of each tree, then a second of each, and so on. Trees are read lazily."""
+    """Yield the first choice of each tree, then each tree's second choice, and so on, lazily."""
     waiting: deque[Iterator[Picks]] = deque()
     for tree in trees:
         choices = iter(tree)
@@ -90,7 +90,7 @@ def _breadth_first(trees: Iterable[Iterable[Picks]]) -> Iterator[Picks]:
 def _plain_rows(table: ProviderTable, query: CandidateQuery, slots: Slots) -> Rows | None:
     """Return, for each tree, the row that is the only option for all slots, or ``NO_ROW``.
 
-    Returns ``None`` for queries with several groups, whose choices depend on each other.
+    Return None for queries with several groups, because the choices of groups depend on each other.
     """
     if len(query.groups) > 1:
         return None
@@ -156,7 +156,7 @@ def _candidate(uuids: Sequence[ProviderUuid], slots: Sequence[Slot], rows: Picks
 def _summaries(
     table: ProviderTable, slots: Sequence[Slot], picks: Sequence[Picks]
 ) -> dict[ProviderUuid, ProviderSummary]:
-    """Summarize all providers of every tree that supplies an amount."""
+    """Summarize all providers of each tree that supplies an amount of a candidate."""
     if not picks:
         return {}
     forest = table.forest

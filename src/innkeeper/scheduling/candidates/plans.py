@@ -1,4 +1,4 @@
-"""The order in which a search fills slots, and the checks after each slot.
+"""Plans the order in which a search fills slots, and the checks after each slot.
 
 Always true: a plan does not refer to the search that uses it. A reference cycle would keep the
 columns of the search in memory until the next garbage collection.
@@ -16,16 +16,17 @@ from innkeeper.snapshot.amounts import Mask
 from innkeeper.snapshot.forests import Forest, Rows
 
 Check = Callable[[list[int]], bool]
-"""Checks the rows chosen so far, the newest last."""
+"""A function that checks the rows chosen so far. The last row is the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotPlan:
-    """One order of the slots, shared by all trees for which it is best.
+    """An order in which to fill the slots, shared by all trees for which it is best.
 
-    ``order`` has the slots by level, and ``place`` the levels by slot. ``meeting`` has, for each
-    level, the amounts of classes that other slots take as well, perhaps from the same provider.
-    ``checks`` run as soon as a level is filled.
+    A *level* is a position in this order. ``order`` has the slot of each level, and ``place`` the
+    level of each slot. ``meeting`` has, for each level, those amounts whose class another slot also
+    takes, perhaps from the same provider. ``checks`` has, for each level, the checks that run as
+    soon as the level is filled.
     """
 
     order: Sequence[int]
@@ -41,7 +42,7 @@ def plan_of(
     forest: Forest,
     order: Sequence[int],
 ) -> SlotPlan:
-    """Make the plan for this order, in which the slots of the unsuffixed group come first."""
+    """Make the plan for this order. The slots of the unsuffixed group must come first."""
     several = classes_in_several(slots)
     ordered = [slots[at] for at in order]
     meeting = [
@@ -94,7 +95,7 @@ def _is_one_of_a_tree(tree_of: Rows, rows: list[int]) -> bool:
 
 
 def _is_subtree(forest: Forest, levels: Sequence[int], rows: list[int]) -> bool:
-    """Return whether one of these groups' providers is an ancestor of, or equal to, all others."""
+    """Return whether one of the groups' providers is an ancestor of all the others."""
     among = {rows[level] for level in levels}
     if len(among) == 1:
         return True

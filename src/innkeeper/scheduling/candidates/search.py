@@ -1,16 +1,16 @@
-"""Depth-first search for all valid choices of one option for every slot of a tree.
+"""Searches, depth first, for all valid choices of one option for every slot of a tree.
 
 Each pick is immediately checked against the earlier picks, to prune invalid combinations early. The
 checks are about sums of amounts on one provider, isolated groups, subtrees, and traits of the
-unsuffixed group.
+unsuffixed group. A pick that fails a check is a *dead end*.
 
 Always true: every result can be claimed as a whole according to the table, and no result is
 returned twice.
 
-May be false: that all results were found. A query with many groups for few providers is a
-combinatorial problem without a time limit. A search abandons a tree after
-``DEAD_ENDS_PER_TREE`` dead ends in a row. It stops after ``DEAD_ENDS`` (plus a bonus for each
-result), or when the client has disconnected. ``is_cut`` is then True.
+May be false: that all results were found. With many groups and few providers, a complete search
+could take practically forever. A search abandons a tree after ``DEAD_ENDS_PER_TREE`` dead ends in
+a row. It stops after ``DEAD_ENDS`` in total (plus a bonus for each result), or when the client has
+disconnected. In all three cases, ``is_cut`` is True.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from innkeeper.scheduling.candidates.slots import Slots, classes_in_several
 from innkeeper.snapshot.providers import ProviderTable
 
 DEAD_ENDS_PER_TREE = 20_000
-"""The limit for failed picks in a tree. Each counts 1, plus 1 for every check of its level. They
-take a few hundredths of a second."""
+"""The limit for dead ends in a tree since its last result. Each dead end counts 1, plus 1 for every
+check of its level. A search of this length takes a few hundredths of a second."""
 DEAD_ENDS = 50 * DEAD_ENDS_PER_TREE
-"""The limit for a whole request, since similar trees have the same dead ends. They take
-a few seconds."""
+"""The limit for a whole request, since similar trees have the same dead ends. A search of this
+length takes a few seconds."""
 DEAD_ENDS_PER_FIND = 100
-"""What each result adds to ``DEAD_ENDS``."""
+"""The number that each result adds to the limit ``DEAD_ENDS``."""
 
 Picks = tuple[int, ...]
 """The row of each slot, in the order of the slots."""
 Shuffle = Callable[[list[int]], None]
-"""Shuffles a list in place."""
+"""A function that shuffles a list in place."""
 GoesOn = Callable[[], bool]
-"""Whether the client still waits for the response."""
+"""A function that returns whether the client still waits for the response."""
 LOOK_UP_EVERY = 256
-"""Dead ends between two calls of ``GoesOn``."""
+"""The number of dead ends between two calls of ``GoesOn``."""
 
 
 class Search:
-    """The search for one query, tree by tree."""
+    """A search for the candidates of one query, tree by tree."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Search:
         self._plans: dict[tuple[int, ...], SlotPlan] = {}
 
     def of_tree(self, tree: int) -> Iterator[Picks]:
-        """Yield all valid choices for this tree."""
+        """Yield all valid choices for this tree that earlier trees have not yielded."""
         if not self._goes_on():
             self.is_cut = True
             return
@@ -92,9 +92,10 @@ class Search:
         self.is_cut |= walk.is_cut
 
     def _knows_lent_choices(self, options: Sequence[Sequence[int]]) -> bool:
-        """Return whether choices with sharing providers only were already found in another tree.
+        """Return whether an earlier tree had the same sharing providers as options.
 
-        These choices do not depend on the tree that the sharing providers serve.
+        If so, the search of that tree found all choices that consist of sharing providers only,
+        because such choices do not depend on the tree. If not, record these options.
         """
         if not self.sharing:
             return False
@@ -106,8 +107,8 @@ class Search:
         return is_known
 
     def _plan(self, options: Sequence[Sequence[int]]) -> SlotPlan:
-        # Slots with few options first, so that dead ends show early. The unsuffixed group stays
-        # together, since its traits are checked when it is complete.
+        # Slots with few options come first, so that dead ends show early. The slots of the
+        # unsuffixed group stay together, since their traits are checked when all are filled.
         is_suffixed = [suffix != UNSUFFIXED for suffix in self._suffixes]
         slots = range(len(options))
         order = tuple(sorted(slots, key=lambda at: (is_suffixed[at], len(options[at]))))
@@ -118,7 +119,7 @@ class Search:
         return plan
 
     def _is_known(self, picks: Picks) -> bool:
-        """Return whether this choice has sharing providers only, and was found in another tree."""
+        """Return whether this choice has sharing providers only, and an earlier tree had it."""
         if not self.sharing.issuperset(picks):
             return False
         if picks in self._found_lent:
@@ -138,9 +139,11 @@ class Search:
         return before == self._dead_ends // LOOK_UP_EVERY or self._goes_on()
 
     def _is_enough(self, options: Sequence[Sequence[int]]) -> bool:
-        """Return whether all options together have enough for all slots together.
+        """Return whether the options have enough free capacity for the slots, summed by class.
 
-        Without this check, the search would try all combinations in vain.
+        For each class that several slots take, the sum of the amounts is compared with the sum of
+        the free capacity of all options. If the options have too little, the search would try all
+        combinations in vain.
         """
         for name in self.several:
             takers = [at for at, slot in enumerate(self.slots) if name in slot.amounts]
@@ -151,9 +154,9 @@ class Search:
         return True
 
     def _can_be_apart(self, options: Sequence[Sequence[int]]) -> bool:
-        """Return whether the suffixed groups can all be on different providers, if they must be.
+        """Return whether each suffixed group can have its own provider, if the query requires this.
 
-        This is a bipartite matching by augmenting paths. Without it, eight groups for seven
+        The check is a bipartite matching by augmenting paths. Without it, eight groups for seven
         providers cause forty thousand dead ends.
         """
         if not self.query.is_isolated:
@@ -195,7 +198,7 @@ class _Walk:
     def choices(self, level: int = 0) -> Iterator[Picks]:
         """Yield all choices that extend the present picks, in the order of the search's slots.
 
-        With ``leaves_lent``, choices with sharing providers only are left out.
+        With ``leaves_lent``, choices that consist of sharing providers only are left out.
         """
         if level == len(self._options):
             self._dead_ends = 0
@@ -222,7 +225,7 @@ class _Walk:
         self.is_cut = not self._search.may_go_on(count, self._dead_ends)
 
     def _take(self, level: int, row: int) -> bool:
-        """Add a row to the picks, or return False if a check fails."""
+        """Add a row to the picks if all checks pass, and return whether they do."""
         rows = self._rows
         rows.append(row)
         self._add(level, row, 1)
@@ -254,9 +257,10 @@ class _Walk:
         return level + 1 < len(self._options) or self._are_sums_given()
 
     def _are_sums_given(self) -> bool:
-        """Return whether the unit rules allow the sums: a claim makes one allocation of each sum.
+        """Return whether the unit rules allow the sum of each class on each provider.
 
-        Each amount is allowed alone, perhaps as the minimum, but the sum may not be.
+        A claim makes one allocation of each sum. The unit rules may allow each amount alone, but
+        not the sum: each may be the minimum, for example.
         """
         table = self._search.table
         for row, meeting in zip(self._rows, self._plan.meeting, strict=True):

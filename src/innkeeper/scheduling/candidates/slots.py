@@ -1,7 +1,7 @@
-"""The slots of a query for candidates, and the options of each slot by tree.
+"""Finds the slots of a query for candidates, and the options of each slot by tree.
 
-A *slot* is one class of the unsuffixed group, or a suffixed group. Its options are the rows that
-can fill it, computed by masks over the columns. Conditions between slots are checked by
+A *slot* is one class of the unsuffixed group, or a whole suffixed group. Its options are the rows
+that can fill it, computed by masks over the columns. Conditions between slots are checked by
 :mod:`innkeeper.scheduling.candidates.search`.
 
 Always true: an option has enough free capacity within the unit rules, and satisfies all
@@ -27,9 +27,11 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """``own`` are the options inside a tree, ``lent[lenders[tree]]`` providers sharing with it.
+    """A slot, with its options in every tree.
 
-    ``amounts`` are taken from the chosen option; they are empty for a group without resources.
+    ``own`` has the options inside each tree. The options that share with a tree are the group
+    ``lenders[tree]`` in ``lent``. The chosen option supplies ``amounts``, which are empty for a
+    group without resources.
     """
 
     suffix: str
@@ -49,17 +51,18 @@ class Slot:
         return self.own.of(tree) + self.lent.of(int(self.lenders[tree]))
 
     def has_any(self, mask: Mask) -> Mask:
-        """Return the trees with an option in the mask."""
+        """Return, by tree, whether the tree has an option in the mask."""
         some: Mask = self.own.has_any(mask) | self.lent.has_any(mask)[self.lenders]
         return some
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """All slots of a query, those of the unsuffixed group first.
+    """All slots of a query. The slots of the unsuffixed group come first.
 
-    All ``trees`` have options for every slot. Each mask in ``together`` has the rows with a trait
-    of one required set. The providers of the unsuffixed group must include a row of each mask.
+    ``trees`` are the trees with options for every slot. ``together`` has a mask for each set of
+    traits that the unsuffixed group requires. The mask is True for the rows with any trait of the
+    set. The providers chosen for the group must include a row of each mask.
     """
 
     all: tuple[Slot, ...]
@@ -113,7 +116,7 @@ def _fits(table: ProviderTable, name: str, amount: int) -> Mask:
 
 
 def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
-    """Make the slot of a suffixed group: one provider supplies and satisfies all of it."""
+    """Make the slot of a suffixed group: one provider must meet all of its conditions."""
     forest = table.forest
     fits = np.ones(table.row_count, dtype=np.bool_)
     for name, amount in group.resources.items():
@@ -135,8 +138,8 @@ def _slot_of_group(table: ProviderTable, group: RequestGroup) -> Slot:
 def _slots_of_classes(table: ProviderTable, group: RequestGroup) -> list[Slot]:
     """Make the slots of the unsuffixed group: one provider for each class.
 
-    An aggregate of a root applies to its whole tree. A provider that shares with the tree must be
-    a member itself.
+    An aggregate of a root applies to its whole tree. A provider that shares with the tree must
+    itself be in the aggregate.
     """
     forest = table.forest
     root_rows = forest.roots[forest.tree_of]
@@ -178,7 +181,7 @@ def _in_tree(table: ProviderTable, uuid: ProviderUuid) -> Mask:
 
 
 def classes_in_several(slots: Collection[Slot]) -> frozenset[str]:
-    """Return the classes of more than one slot; their amounts may come from the same provider."""
+    """Return the classes that more than one slot takes, perhaps from the same provider."""
     seen: set[str] = set()
     several: set[str] = set()
     for slot in slots:

@@ -1,7 +1,7 @@
-"""Expiry of reported capabilities.
+"""Decides which hosts have reported their capabilities recently.
 
-A host's capabilities count as unknown if its agent has not reported them for
-``capabilities_max_age_s``, and unknown capabilities meet no requirement.
+A host's capabilities count as unknown if its agent has not reported them for more than
+``capabilities_max_age_s`` seconds. Unknown capabilities meet no requirement.
 """
 
 from __future__ import annotations

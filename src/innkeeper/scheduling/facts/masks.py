@@ -1,4 +1,4 @@
-"""Masks and counts that several filters share."""
+"""Provides masks and counts for several filters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 def row_count(hosts: HostTable, rows: Rows) -> int:
-    """Return the number of rows."""
+    """Return the number of hosts in ``rows``."""
     return int(hosts.is_open[rows].shape[0])
 
 
@@ -21,13 +21,14 @@ def has_dedicated(hosts: HostTable) -> bool:
 
 
 Counting = Callable[[HostTable, Mask | None], str]
-"""Formats a number of hosts for one kind of reader."""
+"""A function that formats the number of hosts in a mask, for users or for administrators."""
 
 
 def public_count(hosts: HostTable, found: Mask | None) -> str:
     """Return the number of hosts in a form that all users may see.
 
-    If any host is dedicated, a number above 0 is shown as "some": it would count dedicated hosts.
+    If any host is dedicated, a number above 0 is returned as "some", because the number may include
+    dedicated hosts.
     """
     count = exact_count(hosts, found)
     return "some" if count != "0" and has_dedicated(hosts) else count
@@ -39,7 +40,7 @@ def exact_count(hosts: HostTable, found: Mask | None) -> str:
 
 
 def nowhere(hosts: HostTable, rows: Rows) -> Mask:
-    """Return False for every row."""
+    """Return a mask that is False for every row."""
     return np.zeros(row_count(hosts, rows), dtype=np.bool_)
 
 
@@ -49,7 +50,7 @@ def named(hosts: HostTable, names: Collection[str], rows: Rows) -> Mask:
 
 
 def among(hosts: HostTable, few: Indexes, rows: Rows) -> Mask:
-    """Return True for the rows in ``few``, in a mask over ``rows``."""
+    """Return a mask over ``rows`` that is True for the rows in ``few``."""
     only: Mask = np.zeros(hosts.host_count, dtype=np.bool_)
     only[few] = True
     return only[rows]

@@ -1,4 +1,4 @@
-"""Aggregate metadata, read as Nova does: a value is a list separated by commas."""
+"""Reads aggregate metadata as Nova does: each value is a comma-separated list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version bounds such as ``>=6.0, <7``."""
+"""Parses version bounds such as ``>=6.0, <7``, and checks versions against them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}", re.ASCII)
 
 
 def parse(text: str) -> Bounds:
-    """Parse bounds that are separated by commas, or raise ``Invalid``."""
+    """Parse comma-separated bounds, or raise ``Invalid``."""
     found = [_BOUND.fullmatch(part) for part in text[:LENGTH_MAX].split(",")]
     bounds = tuple((match[1], _version(match[2])) for match in found if match is not None)
     if len(bounds) < len(found) or len(text) > LENGTH_MAX:
@@ -37,7 +37,7 @@ def parse(text: str) -> Bounds:
 
 
 def meets(reported: object, bounds: Bounds) -> bool:
-    """Return whether a reported version, a number or a text, is within all bounds."""
+    """Return whether a reported version is within all bounds. The version is a number or a text."""
     version = _of(reported)
     return version is not None and all(SIGNS[sign](version, bound) for sign, bound in bounds)
 

@@ -1,8 +1,8 @@
-"""Only hosts whose aggregate metadata matches the flavor's extra specs.
+"""Keep only hosts whose aggregate metadata matches the flavor's extra specs.
 
-The filter reads extra specs with the scope ``aggregate_instance_extra_specs:`` and those without
-a scope. ``ComputeCapabilitiesFilter`` reads names without a scope as capabilities, so use the
-scope if both filters are enabled.
+The filter reads extra specs with the scope ``aggregate_instance_extra_specs:`` and extra specs
+without a scope. ``ComputeCapabilitiesFilter`` reads names without a scope as capabilities, so use
+the scope if both filters are enabled.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ REASON = "no aggregate of the host matches the flavor's extra specs"
 READS: Reads = ("flavor_specs",)
 
 SCOPE = "aggregate_instance_extra_specs:"
-NO_DEMAND = frozenset({"group_policy"})
+NO_DEMAND = frozenset({"group_policy", "affinity_id"})
 ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where every extra spec is met by some value of some aggregate."""
+    """Return True where each extra spec is met by a value in one of the host's aggregates."""
     demands = demands_of(spec.flavor_specs)
     if not demands:
         return None
@@ -54,7 +54,7 @@ def _meets(metadata: Metadata, demand: Comparison) -> bool:
     texts = sorted(values_of(metadata, demand.name))
     is_number = demand.operator in comparisons.NUMERIC
     values = [number_of(text) for text in texts] if is_number else texts
-    # A column with a row per value, not per host, so that the same comparison rules apply.
+    # This column has a row per value, not per host, so that the same comparison rules apply.
     return bool(comparisons.mask(column_of([*values]), demand, ALL).any())
 
 

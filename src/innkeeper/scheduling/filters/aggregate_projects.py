@@ -1,9 +1,10 @@
-"""Isolation of projects by the metadata of aggregates.
+"""Isolate projects on hosts by the metadata of aggregates.
 
 - A host in an aggregate with keys that begin with ``filter_tenant_id`` takes only servers of the
   projects that these keys list.
 - If the aggregate also has ``limit_tenants_to_aggregate`` = ``true``, its projects may only use
-  hosts of aggregates that name them. Otherwise they may also use hosts without these keys.
+  hosts whose aggregates list the project. Otherwise, its projects may also use hosts whose
+  aggregates list no projects.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "AggregateMultiTenancyIsolation"
-REASON = "the host is for other projects, or the project for other hosts"
+REASON = "the host is reserved for other projects, or the project is limited to other hosts"
 READS: Reads = ("project_id",)
 
 NAMES, CONFINES = "filter_tenant_id", "limit_tenants_to_aggregate"
@@ -23,9 +24,10 @@ ALL = slice(None)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the project is named.
+    """Return True on hosts whose aggregates list the project.
 
-    Hosts where no project is named pass too, unless the project is confined.
+    Hosts whose aggregates list no project pass too, unless the project is limited to the hosts of
+    its own aggregates.
     """
     if not hosts.aggregates.mentions(NAMES):
         return None
@@ -50,11 +52,11 @@ def _confines(metadata: Metadata, project_id: str) -> bool:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the number of hosts for this project, and whether it may use only these."""
+    """State how many hosts are for this project, and whether it may use other hosts."""
     project_id = spec.project_id
     own = hosts.by_aggregates(lambda each: project_id in values_under(each, NAMES), ALL)
     text = f"{int(own.sum())} hosts are in aggregates for this project"
     if _is_confined(hosts, project_id):
-        return text + ", and it has to stay there"
+        return text + ", and it may use no other hosts"
     free = hosts.by_aggregates(lambda each: not values_under(each, NAMES), ALL)
-    return text + f", {int(free.sum())} are for everybody"
+    return text + f", {int(free.sum())} are open to all projects"

@@ -1,4 +1,4 @@
-"""All hosts pass."""
+"""Let all hosts pass."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Return a constant text: no host is removed."""
+    """Return a constant text, because the filter never removes a host."""
     return "nothing is missing"

@@ -1,4 +1,4 @@
-"""Only hosts of the requested availability zone."""
+"""Keep only hosts of the requested availability zone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READS: Reads = ("availability_zone",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True in the requested zone; None if the request names none."""
+    """Return True on hosts in the requested zone; None if the request names no zone."""
     if spec.availability_zone is None:
         return None
     code = hosts.zones.get(spec.availability_zone)
@@ -27,14 +27,14 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the requested zone, and the existing zones."""
+    """Name the requested zone, and the zones that have hosts."""
     there = ", ".join(hosts.zones_there()) or "none"
-    return f"zone {spec.availability_zone!r} requested; there are: {there}"
+    return f"zone {spec.availability_zone!r} requested; zones with hosts: {there}"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe the zone of the host."""
+    """Name the zone of the host."""
     code = int(hosts.zone_codes[index])
     # Zones are in the order of their codes.
     mine = list(hosts.zones)[code : code + 1]
-    return [f"it is in {zone!r}" for zone in mine]
+    return [f"it is in zone {zone!r}" for zone in mine]

@@ -1,4 +1,7 @@
-"""Only hosts with fewer busy servers than the limit."""
+"""Keep only hosts with fewer busy servers than the limit.
+
+A server is busy while it is built, resized, migrated or shelved.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "IoOpsFilter"
-REASON = "the host is building or moving too many servers already"
+REASON = "too many servers are being built, resized, migrated or shelved on the host"
 READS: Reads = ("rules",)
 NEEDS_SERVERS = True
 
@@ -21,14 +24,14 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the limit, and the smallest number on any host."""
+    """State the limit, and the smallest number of busy servers on any host."""
     text = f"fewer than {spec.rules.busy_servers_per_host_max} busy servers required"
     if hosts.host_count:
-        text += f", at least {int(hosts.busy_counts.min())} on every host"
+        text += f"; every host has at least {int(hosts.busy_counts.min())}"
     return text
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe the number of busy servers on the host, and the limit."""
+    """State the number of busy servers on the host, and the limit."""
     most = spec.rules.busy_servers_per_host_max
-    return [f"{int(hosts.busy_counts[index])} busy servers, {most} are too many"]
+    return [f"{int(hosts.busy_counts[index])} busy servers; fewer than {most} required"]

@@ -1,4 +1,4 @@
-"""Only hosts that have the requested amounts left, on their own or in their pools."""
+"""Keep only hosts with enough free capacity for the request, of their own or in their pools."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "CapacityFilter"
-REASON = "the host has too little left"
+REASON = "the host has too little free capacity"
 READS: Reads = ("amounts",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the host or one of its pools has each amount free, within the unit rules.
+    """Return True where the host or one of its pools can supply each requested amount.
 
-    At least one amount must come from the host itself: otherwise the server would have no
-    allocation on its host.
+    The amount must be free, and allowed by the unit rules (``min_unit``, ``max_unit`` and
+    ``step_size``). At least one amount must come from the host itself. Otherwise, the server would
+    have no allocation on its host.
     """
     if not spec.amounts.keys() <= hosts.free.keys():
         return np.zeros(hosts.host_count, dtype=np.bool_)[rows]
@@ -51,7 +52,7 @@ def _fits(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
 
 
 def has(hosts: HostTable, name: str, amount: int, rows: Rows) -> Mask:
-    """Return True where a host or one of its pools allows one allocation of this amount."""
+    """Return True where a host or one of its pools can supply this amount in one allocation."""
     fits = _fits(hosts, name, amount, rows)
     lent = hosts.lent(name, amount, rows) if hosts.pools.row_count else None
     return fits if lent is None else fits | lent
@@ -72,7 +73,7 @@ def _some(hosts: HostTable, found: Mask | None) -> str:
 
 
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
-    # Hosts that are dedicated to others are left out: they do not help, and are not public.
+    # Dedicated hosts that the request cannot use are left out, since their state is not public.
     usable = dedication.mask(hosts, spec, slice(None))
     return "; ".join(
         _line(hosts, name, amount, usable, count) for name, amount in spec.amounts.items()
@@ -80,7 +81,7 @@ def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
 
 
 missing = partial(_missing, count=_some)
-"""Each amount, with the most that one host has left of it."""
+"""Describes each requested amount, with the largest amount that is free on one host."""
 missing_counted = partial(_missing, count=exact_count)
 
 
@@ -92,7 +93,7 @@ def _line(hosts: HostTable, name: str, amount: int, usable: Mask, count: Countin
     if free is not None and given is not None:
         unable: Mask = ~given & (free > 0) & usable
         if unable.any():
-            text += f", {count(hosts, unable)} hosts do not allow such an amount"
+            text += f", {count(hosts, unable)} hosts do not allow this amount in one allocation"
     return text + _pools_line(hosts, name, amount, usable)
 
 
@@ -101,7 +102,7 @@ def _pools_line(hosts: HostTable, name: str, amount: int, usable: Mask) -> str:
     most = pools.most(name) if pools.row_count else None
     if most is None:
         return ""
-    # Only pools that serve these hosts.
+    # Only the pools that serve these hosts are described.
     codes = np.unique(hosts.membership_codes[usable])
     if not codes.any():
         return ""
@@ -109,15 +110,17 @@ def _pools_line(hosts: HostTable, name: str, amount: int, usable: Mask) -> str:
     able = pools.able(name, amount)
     is_enough = bool((most[codes] >= amount).any())
     if is_enough and able is not None and not able[codes].any():
-        text += ", which does not allow such an amount"
+        text += ", which does not allow this amount in one allocation"
     return text
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe the missing part of each amount."""
+    """Describe how much is missing of each amount."""
     row = slice(index, index + 1)
     lines = [_lack(hosts, name, amount, row) for name, amount in spec.amounts.items()]
-    return [each for each in lines if each] or ["all of it would come from pools"]
+    return [each for each in lines if each] or [
+        "all amounts would come from pools; at least one must come from the host"
+    ]
 
 
 def _lack(hosts: HostTable, name: str, amount: int, row: slice) -> str:

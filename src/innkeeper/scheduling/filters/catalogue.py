@@ -1,4 +1,4 @@
-"""The host filters by name. A new filter is a module like these, and a line here."""
+"""Lists the host filters by name. To add one, write a module like these and add a line here."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from innkeeper.scheduling.filters import (
     same_host,
     server_count,
     server_group,
+    volume_pools,
 )
 from innkeeper.scheduling.pipeline import Filter
 
@@ -52,4 +53,5 @@ FILTERS: Mapping[str, Filter] = {
     near_address.NAME: near_address,
     busy_servers.NAME: busy_servers,
     server_count.NAME: server_count,
+    volume_pools.NAME: volume_pools,
 }

@@ -1,4 +1,7 @@
-"""Only hosts that are enabled and whose agents sent a recent heartbeat."""
+"""Keep only hosts that are enabled and up.
+
+A host is up if its agent sent a recent heartbeat and no administrator forced the host down.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ComputeFilter"
-REASON = "the host is disabled or its agent is silent"
+REASON = "the host is disabled or down"
 READS: Reads = ()
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """Return True where a host is enabled, and its agent is up at the time of the request."""
+    """Return True where a host is enabled and up at the time of the request."""
     if _are_all_up(hosts, spec):
-        # The usual case, and ten times as fast as a lookup of agents.
+        # This is the usual case, and ten times as fast as a lookup of agents.
         return hosts.is_open[rows]
     usable: Mask = hosts.is_open[rows] & _is_agent_up(hosts, spec)[hosts.agent_codes[rows]]
     return usable
@@ -44,20 +47,23 @@ def _is_agent_up(hosts: HostTable, spec: RequestSpec) -> Mask:
 def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
     closed = count(hosts, ~hosts.is_open)
     silent = count(hosts, ~_is_agent_up(hosts, spec)[hosts.agent_codes])
-    return f"{closed} disabled or forced down, {silent} silent for {spec.silence_max_s:g} s"
+    return (
+        f"{closed} disabled or forced down, "
+        f"{silent} down (no heartbeat for {spec.silence_max_s:g} s)"
+    )
 
 
 missing = partial(_missing, count=public_count)
-"""The numbers of disabled hosts and of hosts with agents that are down. If any host is dedicated,
-the numbers are hidden."""
+"""States how many hosts are disabled or forced down, and how many have an agent that is down. The
+numbers are hidden if any host is dedicated."""
 missing_counted = partial(_missing, count=exact_count)
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Say whether the host is disabled, and how long its agent has been down."""
+    """Say whether the host is disabled or forced down, and how long its agent has been down."""
     texts = [] if hosts.is_open[index] else ["it is disabled or forced down"]
     silent_s = spec.now_s - float(hosts.agent_seen_s[hosts.agent_codes[index]])
     if silent_s > spec.silence_max_s:
-        was = f"silent for {silent_s:.0f} s" if np.isfinite(silent_s) else "never heard from"
-        texts.append(f"its agent was {was}")
+        was = f"no heartbeat for {silent_s:.0f} s" if np.isfinite(silent_s) else "no heartbeat yet"
+        texts.append(f"its agent is down: {was}")
     return texts

@@ -1,6 +1,6 @@
-"""Only hosts with the traits and capabilities that the flavor's extra specs require.
+"""Keep only hosts with the traits and capabilities that the flavor's extra specs require.
 
-Capabilities expire if the agent does not report them; traits do not.
+Capabilities expire if the agent stops reporting them. Traits do not expire.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ READS: Reads = ("required_traits", "forbidden_traits", "comparisons", "rules")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True for hosts with all required and no forbidden traits that meet all comparisons."""
+    """Return True for hosts that meet all comparisons, and all conditions on traits."""
     if not (spec.required_traits or spec.forbidden_traits or spec.comparisons):
         return None
     if not spec.required_traits <= hosts.traits.keys():
@@ -35,7 +35,7 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
     met = [_meets(hosts, comparison, rows) for comparison in spec.comparisons]
     if met and (fresh := freshness.fresh(hosts, spec, rows)) is not None:
         met.append(fresh)
-    # All True, not None, if no host has a forbidden trait: the filter still applies.
+    # If no host has a forbidden trait, the mask is all True, not None: the filter still applies.
     all_rows: Mask = np.ones(hosts.host_count, dtype=np.bool_)[rows]
     return reduce(np.logical_and, [*had, *lacked, *met], all_rows)
 
@@ -59,13 +59,13 @@ def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
     lines = [f"{text}: on {count(hosts, mask)} hosts" for text, mask in found]
     fresh = freshness.fresh(hosts, spec, slice(None)) if spec.comparisons else None
     if fresh is not None and not fresh.all():
-        lines.append(f"{count(hosts, ~fresh)} hosts have not reported theirs for too long")
+        lines.append(f"{count(hosts, ~fresh)} hosts have not reported their capabilities recently")
     return "; ".join(lines)
 
 
 missing = partial(_missing, count=public_count)
-"""Every condition, with the number of hosts that meet it. If any host is dedicated, the numbers are
-hidden."""
+"""Lists each condition with the number of hosts that have the trait or meet the comparison. If any
+host is dedicated, the numbers are hidden."""
 missing_counted = partial(_missing, count=exact_count)
 
 
@@ -94,5 +94,5 @@ def _has(hosts: HostTable, trait: str, index: HostIndex) -> bool:
 def _lack(hosts: HostTable, comparison: Comparison, index: HostIndex, *, is_known: bool) -> str:
     column = hosts.capability(comparison.name)
     code = int(column.codes[index])
-    has = "nothing is known of it" if code < 0 else f"it is {column.values[code]!r:.60}"
-    return f"capability {_words(comparison)}: " + (has if is_known else "not reported for too long")
+    has = "not reported" if code < 0 else f"it is {column.values[code]!r:.60}"
+    return f"capability {_words(comparison)}: " + (has if is_known else "not reported recently")

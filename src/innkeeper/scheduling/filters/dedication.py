@@ -1,19 +1,27 @@
 """Keep dedicated hosts for the requests that may use them.
 
-- A request without a pcloud or reservation may use general hosts, and open hosts of its automatic
+A host is *general* if it is not dedicated. A dedicated host is *open* if it takes new servers. The
+*automatic* pclouds of a project are the pclouds that its requests may use without naming them.
+
+- A request without a pcloud or reservation may use general hosts, and open hosts of its project's
+  automatic pclouds.
+- A request that names pclouds may use the open hosts of each named pcloud that its project may use.
+- If the request also names a host, the request may only use the open host of that name in these
   pclouds.
-- A request that names pclouds may use their open hosts, if its project may use the pcloud.
-- If the request also names a host, it may only use the open host of that name in these pclouds.
 - A request that names a reservation may use the reservation's open hosts, if the lease belongs to
   the request's project.
+- A request for a slot of a reservation, which its flavor requests as a resource class, may use
+  hosts of the freepool. Its claim needs a slot there.
 - A request that names a pcloud and a reservation may use no host.
+- A request for a preemptible server may use hosts of the freepool that no lease needs for some
+  time, see :class:`LeaseFilter`. It may use no other hosts.
 
-Error texts do not reveal whether a pcloud or reservation exists that the project may not use. Nor
-do they tell a reservation that has not begun from a reservation that is over.
+Error texts do not reveal the existence of pclouds and reservations that the project may not use.
+The texts are also the same for a reservation that has not begun and for a reservation that is over.
 
-The rule has two names in faults and explanations: ``PcloudFilter`` for requests without a
-reservation, and ``LeaseFilter`` for requests with one. Both are always enabled. Neither reveals
-the number of hosts that it removes.
+The rule has two names in faults and explanations: ``LeaseFilter`` for requests with a reservation
+and for preemptible servers, and ``PcloudFilter`` for all others. Both are always enabled. Neither
+filter reveals the number of hosts that it removes.
 
 Nearly all requests name neither a pcloud nor a reservation. :class:`Unnamed` reads only fields with
 few distinct values, so its result is cached. The other two filters are evaluated per request, on
@@ -32,16 +40,16 @@ from innkeeper.scheduling.facts.masks import among, nowhere
 from innkeeper.scheduling.reading import Reads
 from innkeeper.snapshot.amounts import Indexes, Mask, Rows
 from innkeeper.snapshot.columns import HostTable
-from innkeeper.snapshot.dedications import GENERAL, is_one_of, of_reservation
+from innkeeper.snapshot.dedications import FREEPOOL, GENERAL, is_one_of, of_reservation
 
 PCLOUD = "PcloudFilter"
 LEASE = "LeaseFilter"
 NAMES = frozenset({PCLOUD, LEASE})
-REASON = "the host is dedicated to others, or not part of the named pcloud"
+REASON = "the host is dedicated, or not in the requested pcloud"
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
-    """Return True where the dedication of a host allows the request."""
+    """Return True where the request may use the host, judged by the host's dedication only."""
     # At least one of the two filters applies to every request.
     masks = (each.mask(hosts, spec, rows) for each in (PCLOUD_FILTER, LEASE_FILTER))
     allowed: Mask = reduce(np.logical_and, (each for each in masks if each is not None))
@@ -49,9 +57,10 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
 
 
 class Unnamed:
-    """The part for requests that name no dedicated hosts.
+    """The half of :class:`PcloudFilter` for requests that name no pcloud and no reservation.
 
-    It reads the project's automatic pclouds rather than its id, so that many requests share a mask.
+    This filter reads the project's automatic pclouds, not the project's id. Therefore, many
+    requests share a cached mask.
     """
 
     NAME = PCLOUD
@@ -83,14 +92,14 @@ class Unnamed:
 
 
 class PcloudNamed:
-    """The part for requests that name a pcloud, and perhaps one of its hosts."""
+    """The half of :class:`PcloudFilter` for requests that name a pcloud, and perhaps its host."""
 
     NAME = PCLOUD
     REASON = REASON
     READS: Reads = ("pclouds", "pcloud_host", "project_id")
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on open hosts of these pclouds, with the requested name if there is one."""
+        """Return True on the open hosts of the named pclouds, or only on the named host there."""
         if not spec.pclouds:
             return None
         usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
@@ -115,7 +124,7 @@ class PcloudNamed:
 
 
 class PcloudFilter:
-    """The filter for requests without a reservation, in two halves."""
+    """The filter for requests without a reservation. It has a half for each kind of request."""
 
     NAME = PCLOUD
     REASON = REASON
@@ -137,45 +146,73 @@ class PcloudFilter:
 
 
 class LeaseFilter:
-    """The filter for requests with a reservation."""
+    """The filter for requests that use hosts which are kept for leases.
+
+    A preemptible server may use a host of the freepool that no lease needs within its grace and the
+    time to delete it, counted from the request.
+    """
 
     NAME = LEASE
-    REASON = "the host is not part of the named reservation"
-    READS: Reads = ("reservation", "project_id")
+    REASON = "the host is not part of the requested reservation, or leases need it"
+    READS: Reads = (
+        "uses_leased",
+        "reservation",
+        "takes_slot",
+        "is_preemptible",
+        "unneeded_until_s",
+        "project_id",
+    )
     HINTS = ("reservation",)
 
     def __repr__(self) -> str:
         return self.NAME
 
     def mask(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-        """Return True on the reservation's hosts while the lease is active."""
-        if spec.reservation is None:
+        """Return True on the hosts of the reservation while its lease is active."""
+        if not spec.uses_leased:
             return None
-        return _open_to(hosts, _reserved(hosts, spec), rows)
+        allowed = _open_to(hosts, _reserved(hosts, spec), rows)
+        if spec.is_preemptible:
+            allowed &= _unneeded(hosts, spec, rows)
+        return allowed
 
     def few(self, hosts: HostTable, spec: RequestSpec) -> Indexes | None:
         """Return the rows where :meth:`mask` is True, in order."""
-        if spec.reservation is None:
+        if not spec.uses_leased:
             return None
-        return _rows_open_to(hosts, _reserved(hosts, spec))
+        rows = _rows_open_to(hosts, _reserved(hosts, spec))
+        return rows[_unneeded(hosts, spec, rows)] if spec.is_preemptible else rows
 
     def missing(self, hosts: HostTable, spec: RequestSpec) -> str:
-        """Describe the removal; hide whether a reservation exists that the project may not use."""
+        """Describe the removal without revealing the existence of other projects' reservations."""
+        if spec.is_preemptible:
+            return "a preemptible server can only use hosts that no lease needs for long enough"
+        if spec.takes_slot:
+            return "only the hosts of the requested reservation can be used"
         if not _open_to(hosts, _reserved(hosts, spec), slice(None)).any():
-            return "no reservation of that id has hosts for this project at present"
-        return "only the hosts of that reservation can be used"
+            return "no reservation with the requested id has hosts for this project at present"
+        return "only the hosts of the requested reservation can be used"
 
 
 PCLOUD_FILTER, LEASE_FILTER = PcloudFilter(), LeaseFilter()
 
 
+def _unneeded(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask:
+    """Return True where no lease needs the host for as long as a preemptible server requires."""
+    unneeded: Mask = hosts.needed_from_s[rows] > spec.unneeded_until_s
+    return unneeded
+
+
 def _reserved(hosts: HostTable, spec: RequestSpec) -> list[int]:
+    if spec.takes_slot or spec.is_preemptible:
+        # A host that is held whole has neither slots nor preemptible servers.
+        return hosts.dedications.codes([FREEPOOL])
     named = [] if spec.reservation is None else [of_reservation(spec.reservation)]
     return hosts.dedications.usable(named, spec.project_id)
 
 
 def _open_to(hosts: HostTable, usable: Collection[int], rows: Rows) -> Mask:
-    """Return True on open hosts with one of these codes."""
+    """Return True on open hosts whose dedication has one of these codes."""
     if not usable:
         return nowhere(hosts, rows)
     codes = hosts.dedication_codes[rows]
@@ -188,7 +225,7 @@ def _rows_open_to(hosts: HostTable, usable: Sequence[int]) -> Indexes:
 
 
 def _missing_pcloud(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the removal, but hide whether a pcloud exists that the project may not use.
+    """Describe the removal without revealing the existence of pclouds closed to the project.
 
     The text has no numbers. The operator decides whether the number of dedicated hosts is public,
     and only the owner of a pcloud may know its size.
@@ -198,17 +235,17 @@ def _missing_pcloud(hosts: HostTable, spec: RequestSpec) -> str:
     usable = hosts.dedications.usable(spec.pclouds, spec.project_id)
     # In this process, a code may outlive its hosts; the text must not depend on that.
     if not usable or not is_one_of(hosts.dedication_codes, usable).any():
-        return "no pcloud of that id has hosts for this project"
+        return "no pcloud with the requested id has hosts for this project"
     if spec.pcloud_host is not None:
         return _missing_host(hosts, hosts.rows_called(usable, spec.pcloud_host))
     if not _open_to(hosts, usable, slice(None)).any():
-        return "none of its hosts takes new servers"
-    return "only its hosts that take new servers can be used"
+        return "no host of the requested pcloud takes new servers"
+    return "only hosts of the requested pcloud that take new servers can be used"
 
 
 def _missing_host(hosts: HostTable, rows: Indexes) -> str:
     if not rows.shape[0]:
-        return "the named host does not exist"
+        return "the named host is not in the requested pcloud"
     if not hosts.is_dedication_open[rows].any():
-        return "the named host takes no new servers"
+        return "the named host does not take new servers"
     return "only the named host can be used"

@@ -9,18 +9,18 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "DifferentHostFilter"
-REASON = "the host has a server that is to be avoided"
+REASON = "the host has a server named in the hint different_host"
 READS: Reads = ("different_hosts",)
 HINTS = ("different_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts without any of the servers."""
+    """Return True on hosts that have none of the servers named in the hint."""
     if not spec.different_hosts:
         return None
     return ~named(hosts, spec.different_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the number of hosts with these servers."""
+    """State the number of hosts with these servers."""
     return f"the servers named in the hint different_host are on {len(spec.different_hosts)} hosts"

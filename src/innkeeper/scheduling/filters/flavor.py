@@ -1,7 +1,7 @@
-"""Only hosts with enough memory and disk whose capabilities equal the flavor's extra specs.
+"""Keep only hosts with enough memory and disk whose capabilities equal the flavor's extra specs.
 
-This is the filter of the first distributed scheduler. Unlike ``CapacityFilter`` it ignores unit
-rules, and unlike ``ComputeCapabilitiesFilter`` it supports no operators.
+This is the filter of the first distributed scheduler. Unlike ``CapacityFilter``, it ignores unit
+rules. Unlike ``ComputeCapabilitiesFilter``, it supports no operators.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READS: Reads = ("amounts", "flavor_specs", "rules")
 CLASSES = ("MEMORY_MB", "DISK_GB")
 SCOPE = "capabilities:"
 NO_DEMAND = frozenset({"group_policy"})
-"""Extra specs without a scope that are not about hosts."""
+"""Extra specs without a scope that are not requirements on hosts."""
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
@@ -82,5 +82,6 @@ def _line(hosts: HostTable, each: Comparison, count: Counting) -> str:
 
 
 missing = partial(_missing, count=public_count)
-"""Each amount with the most on one host, and each extra spec with the number of hosts."""
+"""Describes the requested amounts, each with the largest free amount on one host. Also describes
+the extra specs, each with the number of hosts that match it."""
 missing_counted = partial(_missing, count=exact_count)

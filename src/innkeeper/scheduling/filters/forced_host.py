@@ -1,4 +1,4 @@
-"""Only the host that an administrator forced."""
+"""Keep only the host that an administrator forced."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ READS: Reads = ("forced_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True for the forced host only; None if there is none."""
+    """Return True for the forced host only; None if the request forces no host."""
     if spec.forced_host is None:
         return None
     return named(hosts, [spec.forced_host], rows)
 
 
 def few(hosts: HostTable, spec: RequestSpec) -> Indexes | None:
-    """Return the forced host's row, if it exists."""
+    """Return the row of the forced host, if it exists; None if the request forces no host."""
     return None if spec.forced_host is None else hosts.rows_named([spec.forced_host])
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the removal without naming the host: owners of servers read the text."""
+    """Return a text without the host's name, because owners of servers read it."""
     return "another host was requested"

@@ -1,9 +1,9 @@
-"""Only hosts that support the image's properties.
+"""Keep only hosts that support the image's properties.
 
 An image may require an architecture, a virtualization type, a mode and a version. A host reports
-either ``supported_instances``, a list of triples (architecture, type, mode), or the single
-capabilities ``cpu_arch``, ``hypervisor_type`` and ``vm_mode``; and ``hypervisor_version``. A
-host that does not report a required value is removed.
+its version as ``hypervisor_version``. It reports the other values as ``supported_instances``, a
+list of triples (architecture, type, mode), or as the single capabilities ``cpu_arch``,
+``hypervisor_type`` and ``vm_mode``. A host that does not report a required value is removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from innkeeper.snapshot.capabilities import CapabilityColumn
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ImagePropertiesFilter"
-REASON = "the host cannot run the image"
+REASON = "the host does not support the image's properties"
 READS: Reads = ("image_properties", "rules")
 
 ALL = slice(None)
@@ -34,9 +34,10 @@ TRIPLES, VERSION = "supported_instances", "hypervisor_version"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One requirement: its image properties, newest first, and the capability of hosts.
+    """One kind of requirement.
 
-    ``place`` is the index of the required value in a triple.
+    ``properties`` are the names of the image property, newest first. ``capability`` is the single
+    capability of hosts, and ``place`` the index of the value in a triple.
     """
 
     properties: tuple[str, str]
@@ -70,13 +71,16 @@ SPELLINGS: Mapping[str, str] = {
     "hv": "hvm",
     "baremetal": "ironic",
 }
-"""Canonical spellings of architectures and virtualization types, by other spellings."""
+"""Maps other spellings of architectures, virtualization types and modes to the canonical ones."""
 
 Required = tuple[tuple[Part, str], ...]
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where one triple, or the single capabilities, meet all requirements."""
+    """Return True where one triple, or the single capabilities, meet all requirements.
+
+    The version must be within the required bounds.
+    """
     required, version = _required(spec)
     if not required and version is None:
         return None
@@ -109,7 +113,7 @@ def _first(properties: dict[str, str], names: tuple[str, str]) -> str | None:
 def _runs(hosts: HostTable, required: Required, rows: Rows) -> Mask:
     triples = hosts.capability(TRIPLES)
     by_triples = _judge(triples, lambda reported: _is_among(reported, required), rows)
-    # Single capabilities count only without triples: triples say which values go together.
+    # Only triples say which values go together, so single capabilities count without triples only.
     single = [
         _judge(hosts.capability(part.capability), _same(name), rows) for part, name in required
     ]
@@ -165,10 +169,10 @@ def missing(hosts: HostTable, spec: RequestSpec) -> str:
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe the host's values for all requirements."""
+    """List the values that the host reports for all requirements."""
     fresh = freshness.fresh(hosts, spec, slice(index, index + 1))
     if fresh is not None and not fresh[0]:
-        return ["its report is too old"]
+        return ["its capabilities were not reported recently"]
     required, version = _required(spec)
     names = [part.capability for part, _ in required]
     if required and hosts.capability(TRIPLES).codes[index] >= 0:

@@ -1,4 +1,4 @@
-"""Isolation of aggregates by traits.
+"""Isolate aggregates by traits.
 
 The hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` take only servers whose
 flavor or image requires that trait. This keeps scarce hardware free for servers that need it.
@@ -13,7 +13,7 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "IsolatedAggregatesFilter"
-REASON = "the host is kept for requests with traits that this one does not require"
+REASON = "the host is reserved for requests that require certain traits"
 READS: Reads = ("required_traits", "rules")
 
 SCOPE, REQUIRED = "trait:", "required"
@@ -34,6 +34,6 @@ def _kept_for(metadata: Metadata) -> set[str]:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the traits that the request requires."""
+    """List the traits that the request requires."""
     required = ", ".join(sorted(spec.required_traits)) or "none"
-    return f"traits required: {required}"
+    return f"traits that the request requires: {required}"

@@ -1,4 +1,4 @@
-"""Isolated images may only use isolated hosts, and by default other images only other hosts."""
+"""Keep isolated images on isolated hosts, and by default other images on other hosts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "IsolatedHostsFilter"
-REASON = "the host is isolated for other images, or the image for other hosts"
+REASON = "the host is isolated and the image is not, or the image is isolated and the host is not"
 READS: Reads = ("image_id", "rules")
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where host and image are both isolated, or neither is.
+    """Return True where host and image are both isolated, or both not isolated.
 
-    A setting lets isolated hosts take other images as well.
+    If ``isolated_hosts_take_isolated_images_only`` is off, isolated hosts take other images too.
     """
     rules = spec.rules
     if _is_isolated(spec):
@@ -31,7 +31,7 @@ def _is_isolated(spec: RequestSpec) -> bool:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Say whether the image is isolated, and how many hosts are."""
-    image = "an isolated image" if _is_isolated(spec) else "an image for all hosts"
+    """Say whether the image is isolated, and how many hosts are isolated."""
+    image = "an isolated image" if _is_isolated(spec) else "an image that is not isolated"
     there = hosts.rows_named(spec.rules.isolated_hosts).shape[0]
     return f"{image} requested; {there} of {hosts.host_count} hosts are isolated"

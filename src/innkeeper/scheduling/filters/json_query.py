@@ -1,4 +1,4 @@
-"""Only hosts that match the query in the request."""
+"""Keep only hosts that match the query in the request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS_SHOWN_MAX = 10
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the query holds whatever the unknown values are."""
+    """Return True where the query is true, whatever the unknown values are."""
     if not spec.query:
         return None
     lookup = partial(variables.find, hosts, spec, rows)
@@ -37,15 +37,15 @@ def stamp(hosts: HostTable, spec: RequestSpec) -> object:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the first variables of the query, with the number of hosts whose value is known."""
+    """List the first variables of the query, each with the number of hosts whose value is known."""
     words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
-    # Words are arbitrary input of the client, so they are escaped and truncated.
-    lines = [f"{word!a:.60} is known of {_known(hosts, spec, word)} hosts" for word in words]
+    # Names of variables are arbitrary input of the client, so they are escaped and truncated.
+    lines = [f"{word!a:.60} is known for {_known(hosts, spec, word)} hosts" for word in words]
     return "; ".join(lines) or "the query has no variables"
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe the values of the first variables of the query on the host."""
+    """List the values that the first variables of the query have on the host."""
     words = expressions.variables(spec.query or ())[:WORDS_SHOWN_MAX]
     lookup = partial(variables.find, hosts, spec, slice(index, index + 1))
     found = [(word, lookup(word)) for word in words if word not in variables.HOST_NAMES]

@@ -1,4 +1,4 @@
-"""Only hosts whose address is in the range of the request's hints."""
+"""Keep only hosts whose address is in the range of the request's hints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HALF = 2**HALF_BITS - 1
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where the host has an address with the range's version and prefix."""
+    """Return True where the host's address is in the requested range."""
     near = spec.near
     if near is None:
         return None
@@ -45,11 +45,11 @@ def _missing(hosts: HostTable, spec: RequestSpec, count: Counting) -> str:
         return "no range requested"
     hosts_there = count(hosts, hosts.ip_versions == spec.near.version)
     return (
-        f"an address in a range of IPv{spec.near.version} with {spec.near.prefix} bits "
-        f"requested; {hosts_there} hosts have an address of that version"
+        f"an address in an IPv{spec.near.version} range with a prefix of {spec.near.prefix} bits "
+        f"requested; {hosts_there} hosts have an IPv{spec.near.version} address"
     )
 
 
 missing = partial(_missing, count=public_count)
-"""The length of the prefix, and the number of hosts with an address of its version."""
+"""States the length of the prefix, and how many hosts have an address of the same IP version."""
 missing_counted = partial(_missing, count=exact_count)

@@ -1,4 +1,4 @@
-"""Exclude hosts where the server already is, or failed before."""
+"""Exclude hosts that already have the server, or on which the server failed before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "RefusedHostsFilter"
-REASON = "the server is there already, or failed there"
+REASON = "the server is already on the host, or failed on it before"
 READS: Reads = ("refused_hosts",)
 
 
@@ -21,5 +21,5 @@ def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the number of excluded hosts."""
+    """State the number of excluded hosts."""
     return f"{len(spec.refused_hosts)} hosts are excluded for this server"

@@ -1,4 +1,4 @@
-"""Only hosts of the servers in the hint ``same_host``."""
+"""Keep only hosts of the servers in the hint ``same_host``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "SameHostFilter"
-REASON = "the host has none of the named servers"
+REASON = "the host has no server named in the hint same_host"
 READS: Reads = ("same_hosts",)
 HINTS = ("same_host",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on hosts with one of the servers; nowhere if none of them has a host."""
+    """Return True on hosts that have at least one of the servers named in the hint."""
     if spec.same_hosts is None:
         return None
     return named(hosts, spec.same_hosts, rows)
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the number of hosts with these servers."""
+    """State the number of hosts with these servers."""
     return f"the servers named in the hint same_host are on {len(spec.same_hosts or ())} hosts"

@@ -1,4 +1,4 @@
-"""Only hosts with fewer servers than the limit."""
+"""Keep only hosts with fewer servers than the limit."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ NEEDS_SERVERS = True
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True where one more server is allowed."""
+    """Return True where the host may have one more server."""
     allowed: Mask = hosts.server_counts[rows] < spec.rules.servers_per_host_max
     return allowed
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the limit, and the smallest number on any host."""
+    """State the limit, and the smallest number of servers on any host."""
     text = f"fewer than {spec.rules.servers_per_host_max} servers required"
     if hosts.host_count:
-        text += f", at least {int(hosts.server_counts.min())} on every host"
+        text += f"; every host has at least {int(hosts.server_counts.min())}"
     return text
 
 
 def lacks(hosts: HostTable, spec: RequestSpec, index: HostIndex) -> list[str]:
-    """Describe the number of servers on the host, and the limit."""
+    """State the number of servers on the host, and the limit."""
     most = spec.rules.servers_per_host_max
-    return [f"{int(hosts.server_counts[index])} servers of at most {most}"]
+    return [f"{int(hosts.server_counts[index])} servers; fewer than {most} required"]

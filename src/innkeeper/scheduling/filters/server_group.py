@@ -1,4 +1,7 @@
-"""Only hosts where a server group's policy allows one more member; soft policies only weigh."""
+"""Keep only hosts where the server group's policy allows one more member.
+
+Soft policies remove no hosts; they only affect weights.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,24 @@ from innkeeper.snapshot.amounts import Mask, Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "ServerGroupFilter"
-REASON = "the server group's policy allows no member there"
+REASON = "the server group's policy does not allow another member on the host"
 READS: Reads = ("group",)
 HINTS = ("group",)
 
 
 def mask(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Mask | None:
-    """Return True on the members' host for affinity, and below the maximum for anti-affinity.
+    """Return True on hosts where the group's policy allows one more member.
 
-    The first member of an affinity group may use any host. While a member migrates, its final
-    host is not known, so an affinity group takes no new member.
+    With affinity, only the hosts of the other members pass. For the first member, all hosts pass.
+    While a member migrates, its final host is not known, so no host passes. No host passes either
+    if the members are in other zones. With anti-affinity, hosts with fewer members than the maximum
+    pass.
     """
     group = spec.group
     if group is None:
         return None
     if group.policy == GroupPolicy.AFFINITY:
-        if group.is_moving:
+        if group.is_moving or group.is_elsewhere:
             return named(hosts, (), rows)
         occupied = _with_members(group, 1)
         return named(hosts, occupied, rows) if occupied else None
@@ -39,13 +44,15 @@ def _with_members(group: GroupRule, least: int) -> list[str]:
 
 
 def missing(hosts: HostTable, spec: RequestSpec) -> str:
-    """Describe the policy, and the number of hosts with members."""
+    """State the policy, and the number of hosts with members."""
     group = spec.group
     if group is None:
         return "no server group requested"
     text = f"{group.policy} requested, with members on {len(_with_members(group, 1))} hosts"
     if group.policy == GroupPolicy.AFFINITY and group.is_moving:
-        text += ", and one between two hosts"
+        text += "; a member is migrating"
+    if group.policy == GroupPolicy.AFFINITY and group.is_elsewhere:
+        text += "; the members are in other zones"
     if group.policy == GroupPolicy.ANTI_AFFINITY:
-        text += f" and at most {group.servers_per_host_max} on each"
+        text += f"; at most {group.servers_per_host_max} allowed on each host"
     return text

@@ -1,9 +1,9 @@
-"""The drivers by name. A new driver is a class like these, and a line here.
+"""Lists the drivers by name. To add a driver, write a class like these, and add a line here.
 
 Source: the seed *Distributed Scheduler*.
 
-Always true of all but ``availability_zone``: servers that are requested together get the same
-hosts as servers that are requested one by one, with a commit after each.
+Always true, except for the driver ``availability_zone``: servers that are requested together get
+the same hosts as servers that are requested one by one, with a commit after each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class AllAtOnce(PickingScheduler):
-    """The default: filter, weigh, and place all servers of a request together.
+    """The default driver: filter and weigh hosts, and place all servers of a request together.
 
     Source: "Single-Shot vs. All-at-Once".
     """
@@ -31,7 +31,7 @@ class AllAtOnce(PickingScheduler):
 
 
 class Chance(PickingScheduler):
-    """Every host that passes the filters is equally likely.
+    """Pick a random host: all hosts that pass the filters are equally likely.
 
     Source: "randomly selects a Host from the available pool".
     """
@@ -43,7 +43,7 @@ class Chance(PickingScheduler):
 
 
 class Simple(PickingScheduler):
-    """Pick the least loaded host: the one with the fewest allocated vcpus."""
+    """Pick the least loaded host: the host with the fewest allocated vcpus."""
 
     NAME = "simple"
 
@@ -71,7 +71,7 @@ class AvailabilityZone(PickingScheduler):
 
 
 def _zones_in_turn(hosts: HostTable, spec: RequestSpec, entries: Sequence[Entry]) -> Weights | None:
-    """Lower the weight of a host by the number of this request's servers in its zone."""
+    """Return, for each host, minus the number of this request's servers in its zone."""
     if spec.availability_zone is not None or not entries:
         return None
     picked = hosts.zone_codes[[entry.index for entry in entries]]

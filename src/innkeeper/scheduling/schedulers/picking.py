@@ -1,4 +1,4 @@
-"""Placement of all servers of a request together; each pick depletes its host and pools.
+"""Places all servers of a request together. Each pick depletes the host and its pools.
 
 Source: the seed *Distributed Scheduler*, "Costs & Weights": consumed resources are virtually
 depleted, so that the weights can change accordingly.
@@ -27,10 +27,10 @@ from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
 
 Lean = Callable[[HostTable, RequestSpec, Sequence[Entry]], Weights | None]
-"""Returns what to add to the weights before a pick, given the picks before it."""
+"""A function that returns what to add to the weights before a pick. It gets the earlier picks."""
 NOBODY: Indexes = np.zeros(0, dtype=np.intp)
 ALTERNATE_TURNS = 2**40
-"""The first turn of draws among alternates. All other draws of a request have lower turns."""
+"""The turn number at which draws among alternates begin. Other draws use lower turn numbers."""
 FEW = 8
 """For up to this many hosts, repeated argmax is faster than a partition."""
 SPARES_MAX = 64
@@ -44,13 +44,13 @@ def pick_all(
     choice: Choice,
     lean: Lean | None = None,
 ) -> BuildPlan:
-    """Choose a host for each server while any host is left, and take the server's amounts."""
+    """Choose hosts for the servers one by one, until no host is left, and take the amounts."""
     field = Field(memories, hosts, spec)
     entries: list[Entry] = []
     seen: dict[ProviderId, Generation] = {}
     equals = NOBODY
     with ExitStack() as undoing:
-        # On any error, the amounts are given back: no other code knows about them.
+        # On any error, the amounts are given back, because no other code knows about them.
         for turn in range(spec.turn, spec.turn + spec.count):
             weights = field.weights
             if lean is not None and (more := lean(hosts, spec, entries)) is not None:
@@ -70,7 +70,7 @@ def pick_all(
             if len(entries) < spec.count:
                 field.took(entry.index, entry.host)
         if entries and choice.alternates:
-            # A random start, so that requests do not all share the same alternates.
+            # The start is random, so that requests have different alternates.
             first = draw(spec.seed, ALTERNATE_TURNS + spec.turn, 2**32)
             spares = _best(equals, field, choice.alternates, entries, first)
             entries = _with_alternates(hosts, entries, spares, choice.alternates)
@@ -109,10 +109,11 @@ class PickingScheduler:
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int | None, Indexes]:
-    """Draw one of the ``draw_from`` best places; ties for the last of them share its chance.
+    """Draw one of the ``draw_from`` best places.
 
-    Returns the place, or None if no host is left. If the draw was only among ties for the best
-    weight, also returns all of them.
+    If several places are tied for the last ranks, each of them is equally likely to get these
+    ranks. Return the place, or None if no host is left. Also return all places with the best
+    weight, if no other place took part in the draw. Otherwise, this array is empty.
     """
     least = weights.max(initial=GONE)
     if least == GONE:
@@ -134,10 +135,10 @@ def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int |
 def _with_alternates(
     hosts: HostTable, entries: Sequence[Entry], spares: Sequence[int], count: int
 ) -> list[Entry]:
-    """Give each entry its alternates: some of the hosts that are next best after all picks.
+    """Return the entries, each with ``count`` alternates from ``spares``.
 
-    The alternates differ by entry, so that the servers of a failing host do not all retry on the
-    same host.
+    ``spares`` are the next best hosts after all picks. The alternates differ by entry, so that the
+    servers of a failing host do not all retry on the same host.
     """
     if not spares:
         return list(entries)
@@ -146,7 +147,7 @@ def _with_alternates(
     for number, each in enumerate(entries):
         start = number * count % len(names)
         mine = tuple((names[start:] + names[:start])[:count])
-        # Not ``dataclasses.replace``, which takes four times as long.
+        # The entry is not copied by ``dataclasses.replace``, which takes four times as long.
         result.append(
             Entry(
                 each.index, each.provider_id, each.host, each.weight, each.loans, mine, each.parts
@@ -160,8 +161,9 @@ def _best(
 ) -> list[HostIndex]:
     """Return the rows of greatest weight that no entry uses, best first, for use as alternates.
 
-    The ``equals`` of the last pick are still the best, except for the one that was drawn. If
-    ``equals`` has enough rows, ``first`` selects where to begin.
+    ``equals`` are the places that had the best weight in the last pick. All of them except the
+    drawn place still have this weight. If there are enough such places, ``first`` selects where to
+    begin.
     """
     weights = field.weights
     chosen = {entry.index for entry in entries}
@@ -180,7 +182,7 @@ def _best(
 
 
 def _heaviest(weights: Weights, count: int) -> list[int]:
-    """Find the places of greatest weight by repeated argmax, which is faster for a few places."""
+    """Find the ``count`` places of greatest weight by repeated argmax: fast for a few places."""
     left = weights.copy()
     found: list[int] = []
     for _ in range(min(count, left.shape[0])):

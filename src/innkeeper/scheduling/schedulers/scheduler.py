@@ -1,6 +1,7 @@
-"""The protocol of drivers, which make build plans from requests and the host table.
+"""Defines the protocol of drivers. A driver makes build plans from requests and the host table.
 
-A plugin is a class of this shape; ``scheduler_driver`` names it as ``package.module:Class``.
+A plugin is a class with this protocol. The setting ``scheduler_driver`` names it as
+``package.module:Class``.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from innkeeper.snapshot.columns import HostTable
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How to choose among the best hosts.
+    """The options for choosing among the best hosts.
 
-    Hosts of equal weight are always equally likely. A ``subset_size`` above 1 draws from that
-    many of the best hosts, which reduces conflicts between processes. Each server gets up to
-    ``alternates`` alternates: the next best hosts. The first ``parts_max`` entries have their
-    weights by weigher.
+    Hosts of equal weight are always equally likely. With a ``subset_size`` above 1, each host is
+    drawn at random from this number of best hosts. This reduces conflicts between processes. Each
+    server gets up to ``alternates`` alternates: the next best hosts. The first ``parts_max``
+    entries of a plan also have their weights by weigher.
     """
 
     subset_size: int = 1
@@ -29,18 +30,18 @@ class Choice:
 
 
 class Scheduler(Protocol):
-    """Makes build plans."""
+    """A scheduler makes build plans; it is also called a driver."""
 
     NAME: str
     pipeline: Pipeline
     """The filters and weighers in use, for explanations."""
 
     def __init__(self, pipeline: Pipeline, choice: Choice) -> None:
-        """Take the configured filters and weighers; a driver may ignore some or add some."""
+        """Use the configured filters and weighers. A driver may ignore some, or add other ones."""
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
         """Choose a host for each of ``spec.count`` servers, while any host is left.
 
-        The plan's amounts are already taken from the table: the caller claims them, or gives
-        them back with :func:`innkeeper.scheduling.depletion.undo`.
+        Also take the plan's amounts from the table. The caller must claim them in the store, or
+        give them back with :func:`innkeeper.scheduling.depletion.undo`.
         """

@@ -1,7 +1,7 @@
-"""The smallest fleet that places all servers of a workload, and a lower bound.
+"""Finds the smallest fleet that places all servers of a workload, and a lower bound of its size.
 
-Source: cell compaction in the literature on clusters. The fewest hosts that fit a workload say
-more about a policy than the utilization of a fleet of fixed size.
+Source: cell compaction in the literature on clusters. The smallest number of
+hosts for a workload says more about a policy than the utilization of a fleet of fixed size.
 
 Always true: the fleet that is found places all servers. With one host fewer, it does not.
 May be false: that no smaller fleet places all servers. Success is not monotonic in the number of
@@ -21,7 +21,7 @@ from innkeeper.scheduling.simulation.fleets import HostShape
 from innkeeper.scheduling.simulation.workload import Workload
 
 STEPS_PER_FLEET = 50
-"""The first step of a search is its start divided by this number. Then the steps double."""
+"""The first step of a search is its lower bound divided by this number. Then the steps double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ def lower_bound(workload: Workload, shape: HostShape) -> Bound:
     for name in workload.classes():
         each = shape.capacity(name, workload.parts)
         if not each:
-            raise Invalid(f"The trace requests {name}, but a host {shape.name} has none.")
+            raise Invalid(f"The trace requests {name}, but hosts of shape {shape.name} have none.")
         found.append(Bound(peak(workload, name) / each, name))
     return max(found, key=lambda bound: bound.hosts)
 
 
 def peak(workload: Workload, class_name: str) -> float:
-    """Return the highest total usage of a class at any time. Departures come before arrivals."""
+    """Return the highest total usage of a class. At equal times, departures precede arrivals."""
     amounts = workload.amounts_of(class_name)[workload.shape_codes]
     is_leaving = np.isfinite(workload.leavings_s)
     moments = np.concatenate((workload.leavings_s[is_leaving], workload.arrivals_s))
@@ -57,8 +57,8 @@ def peak(workload: Workload, class_name: str) -> float:
 def smallest(has_room: Callable[[int], bool], least: int, most: int) -> int:
     """Find the smallest number of hosts with room for all servers, from ``least`` to ``most``.
 
-    The search is exponential upwards, then binary. Raises :class:`Invalid` if even ``most``
-    hosts are too few.
+    The search first doubles its steps upwards, and is then binary. Raises :class:`Invalid` if even
+    ``most`` hosts are too few.
     """
     too_few = least - 1
     step = max(1, least // STEPS_PER_FLEET)
@@ -80,5 +80,5 @@ def smallest(has_room: Callable[[int], bool], least: int, most: int) -> int:
 
 def least_hosts(bound: Bound) -> int:
     """Return the fewest whole hosts that the bound allows."""
-    # Tolerates a rounding error of the quotient.
+    # The subtraction tolerates a rounding error of the quotient.
     return max(1, math.ceil(bound.hosts - 1e-9))

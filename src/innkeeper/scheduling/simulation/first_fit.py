@@ -1,4 +1,4 @@
-"""The first-fit baseline of the packing literature, for comparisons; not meant for production."""
+"""Provides the driver ``first_fit``, a baseline for comparisons. It is not for production use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Simulated hosts, and their host table.
+"""Makes the host tables of simulated fleets.
 
-Always true: for schedulers, a table made here is like one that was read from the store. Its hosts
-are empty.
+Always true: schedulers can use a table made here like a table that was read from the store. All of
+its hosts are empty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOW_S = 0.0
 
 @dataclass(frozen=True, slots=True)
 class HostShape:
-    """A type of hosts: ``totals`` and allocation ``ratios`` are by resource class."""
+    """A type of host: ``totals`` and allocation ``ratios`` are by resource class."""
 
     name: str
     totals: Mapping[str, int]
@@ -37,7 +37,7 @@ class HostShape:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     def capacity(self, class_name: str, parts: Mapping[str, int]) -> int:
-        """Return the capacity of a class, in the parts of a workload."""
+        """Return the capacity of a class in parts; ``parts`` has the number of parts per unit."""
         whole = self.totals.get(class_name, 0) * parts.get(class_name, 1)
         # Rounding must not reduce the product from which a ratio was computed.
         return math.floor(whole * self.ratios.get(class_name, 1.0) + ROUNDING)
@@ -45,16 +45,16 @@ class HostShape:
 
 @dataclass(frozen=True, slots=True)
 class HostGroup:
-    """Hosts of one shape; ``count`` is ``None`` if it is to be determined."""
+    """A group of hosts of one shape. ``count`` is None if the simulation must find it."""
 
     shape: HostShape
     count: int | None
 
 
 def table_of(groups: Sequence[HostGroup], workload: Workload) -> HostTable:
-    """Make the table of these hosts in the order of the groups, with the workload's units.
+    """Make the table of these hosts, in the order of the groups. Amounts are in parts.
 
-    Raises :class:`Invalid` for no hosts, and for more than ``HOSTS_MAX``.
+    Raises :class:`Invalid` if there are no hosts, or more than ``HOSTS_MAX``.
     """
     count = sum(group.count or 0 for group in groups)
     if not 0 < count <= HOSTS_MAX:
@@ -94,7 +94,7 @@ def _fill(
 
 
 def lacking(groups: Sequence[HostGroup], workload: Workload) -> tuple[str, ...]:
-    """Return the shapes that do not fit on any empty host."""
+    """Return the names of the server shapes that do not fit on any empty host."""
     return tuple(
         shape.name
         for shape in workload.shapes

@@ -1,11 +1,11 @@
-"""Measures of a replay, in columns.
+"""Measures a replay: takes samples of the fleet, and computes results from them.
 
 *Packing* is the used share of a class over all hosts. *Stranded* is the free capacity on hosts
 without room for one more server of the reference shape. A host is *empty* if none of its capacity
 is used.
 
-Always true: columns of samples have one value per sample; used and stranded amounts of a class
-are at most its capacity.
+Always true: columns of samples have one value per sample. The used and the stranded amount of a
+class are at most the capacity of the class.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Column = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The state of the fleet at each sample; amounts by resource class."""
+    """The state of the fleet, with one value per sample. Amounts are by resource class."""
 
     moments_s: Seconds
     used: Mapping[str, Column]
@@ -36,12 +36,13 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayOutcome:
     """The result of a replay: servers by shape, samples and durations.
 
-    ``peaks`` is the highest usage of each class at any time, not only in samples. ``decision_s``
-    is the duration of each decision, and ``asked`` the number of servers in each request.
-    ``first_refusal_s`` is the time of the first server without a host.
+    ``requested`` and ``placed`` are numbers of servers by shape. ``peaks`` is the highest usage of
+    each class at any time, not only in samples. ``decision_s`` is the duration of each decision,
+    and ``asked`` the number of servers in each request. ``first_refusal_s`` is the time in the
+    trace of the first server without a host, or None.
     """
 
     hosts: int
@@ -82,13 +83,13 @@ class Outcome:
 
     @property
     def servers_per_second(self) -> float:
-        """Servers per second of decision time."""
+        """The number of requested servers per second of decision time."""
         spent = float(self.decision_s.sum())
         return float(self.asked.sum()) / spent if spent else 0.0
 
 
 class Peaks:
-    """The highest usage of each class, updated server by server, not only in samples."""
+    """The highest usage of each class. It is updated with every server, not only in samples."""
 
     def __init__(self, table: HostTable, classes: Sequence[str]) -> None:
         self._used = {name: float(table.used[name].sum()) for name in classes}
@@ -128,7 +129,7 @@ class Sampler:
 
     @property
     def due_s(self) -> float:
-        """The time of the next sample; infinity after the last one."""
+        """The time of the next sample; infinity after the last sample."""
         return float(self._moments[self._next]) if self._next < len(self._moments) else np.inf
 
     def look(self, servers: int) -> None:

@@ -1,4 +1,4 @@
-"""Replay of a workload on a host table, with the schedulers of the service.
+"""Replays a workload on a host table, with the schedulers of the service.
 
 Always true: apart from durations, the outcome is a function of workload, table, scheduler and
 seed. After the last server has left, the table is unchanged.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -15,20 +16,20 @@ from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec, Rules
 from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.simulation.fleets import NOW_S
-from innkeeper.scheduling.simulation.measures import Outcome, Peaks, Sampler
+from innkeeper.scheduling.simulation.measures import Peaks, ReplayOutcome, Sampler
 from innkeeper.scheduling.simulation.workload import ServerShape, Workload
 from innkeeper.snapshot.columns import HostTable
 
 Planner = Callable[[HostTable, RequestSpec], BuildPlan]
-"""Plans a request, and takes the plan's amounts from the table."""
+"""A function that plans a request, and takes the plan's amounts from the table."""
 Clock = Callable[[], float]
 """A monotonic clock in seconds, for durations."""
 Advance = Callable[[int], None]
-"""Receives the number of servers since the last call, for progress bars."""
+"""A callback for progress bars. Its argument is the number of servers since the last call."""
 
 SEEDS = 2**63
 SAMPLES = 600
-"""Samples of the fleet, evenly spaced over the time of a trace."""
+"""The number of samples of the fleet. They are evenly spaced over the time of a trace."""
 ADVANCE_EVERY = 512
 
 
@@ -36,8 +37,9 @@ ADVANCE_EVERY = 512
 class ReplayOptions:
     """Options of a replay.
 
-    With ``is_whole`` a request gets all of its servers or none. With ``stops_at_refusal`` the
-    replay ends at the first server without a host.
+    With ``is_whole``, a request gets all of its servers or none. With ``stops_at_refusal``, the
+    replay ends at the first server without a host. With ``has_fixed_scales``, hosts are weighed as
+    in a tree of zones.
     """
 
     seed: int = 0
@@ -46,10 +48,24 @@ class ReplayOptions:
     samples: int = SAMPLES
     is_whole: bool = False
     stops_at_refusal: bool = False
+    has_fixed_scales: bool = False
+
+
+class ReplayWatcher(Protocol):
+    """A watcher is told what happens in a replay, beside the requests that it plans."""
+
+    def come_to(self, moment_s: float) -> None:
+        """Note the time in the trace, which never decreases."""
+
+    def freed(self, spec: RequestSpec, entry: Entry) -> None:
+        """Note that a server left its host, and that the table has its amounts again."""
+
+    def look(self) -> None:
+        """Note that a sample is taken."""
 
 
 class Replay:
-    """One workload on one fleet by one scheduler."""
+    """The replay of one workload on one fleet by one scheduler."""
 
     def __init__(
         self,
@@ -58,12 +74,14 @@ class Replay:
         planner: Planner,
         options: ReplayOptions,
         clock: Clock,
+        watcher: ReplayWatcher | None = None,
     ) -> None:
         self._workload = workload
         self._table = table
         self._planner = planner
         self._options = options
         self._clock = clock
+        self._watcher = watcher
         self._placed: dict[int, tuple[RequestSpec, Entry]] = {}
         """The placed servers by number."""
         self._leavings = np.argsort(workload.leavings_s, kind="stable")
@@ -89,9 +107,10 @@ class Replay:
             count=count,
             comparisons=shape.comparisons,
             rules=self._options.rules,
+            has_fixed_scales=self._options.has_fixed_scales,
         )
 
-    def run(self, advance: Advance) -> Outcome:
+    def run(self, advance: Advance) -> ReplayOutcome:
         """Replay all arrivals, and all departures before the last arrival."""
         workload = self._workload
         starts = workload.requests()
@@ -110,7 +129,7 @@ class Replay:
             self._come_to(moment)
             count = bounds[number + 1] - first
             spec = self._spec(workload.shapes[shapes[number]], number + 1, owners[number], count)
-            decision_s[number], found = self._decide(spec, first)
+            decision_s[number], found = self._decide(spec, first, moment)
             placed[shapes[number]] += found
             done = number + 1
             if found < count and refused_at is None:
@@ -124,7 +143,7 @@ class Replay:
             # A replay that stopped early takes no samples of the remaining time.
             self._come_to(np.inf)
         advance(bounds[done] - reported)
-        return Outcome(
+        return ReplayOutcome(
             hosts=self._table.host_count,
             capacity=self._sampler.capacity,
             requested=np.bincount(
@@ -138,14 +157,19 @@ class Replay:
             first_refusal_s=refused_at,
         )
 
-    def _decide(self, spec: RequestSpec, first: int) -> tuple[float, int]:
-        """Place the servers from number ``first`` on; returns the duration and their number."""
+    def _decide(self, spec: RequestSpec, first: int, moment: float) -> tuple[float, int]:
+        """Place the servers of a request at ``moment``, numbered from ``first`` on.
+
+        Return the duration of the decision in seconds, and how many servers were placed.
+        """
+        if self._watcher is not None:
+            self._watcher.come_to(moment)
         before = self._clock()
         entries = self._planner(self._table, spec).entries
         took = self._clock() - before
         if self._options.is_whole and len(entries) < spec.count:
             for entry in reversed(entries):
-                depletion.give_back(self._table, spec, entry)
+                self._give_back(spec, entry)
             return took, 0
         for number, entry in enumerate(entries, start=first):
             self._placed[number] = (spec, entry)
@@ -161,12 +185,16 @@ class Replay:
         while self._sampler.due_s < moment:
             self._leave_until(self._sampler.due_s)
             self._sampler.look(len(self._placed))
+            if self._watcher is not None:
+                self._watcher.look()
         if moment < np.inf:
             self._leave_until(moment)
 
     def _leave_until(self, moment: float) -> None:
         leavings, order = self._workload.leavings_s, self._leavings
         while self._left < order.shape[0] and leavings[order[self._left]] <= moment:
+            if self._watcher is not None:
+                self._watcher.come_to(float(leavings[order[self._left]]))
             self._leave(int(order[self._left]))
             self._left += 1
 
@@ -175,7 +203,12 @@ class Replay:
         if held is not None:
             self._busy(held[1], 1)
             self._peaks.give_back(held[0].amounts)
-            depletion.give_back(self._table, *held)
+            self._give_back(*held)
+
+    def _give_back(self, spec: RequestSpec, entry: Entry) -> None:
+        depletion.give_back(self._table, spec, entry)
+        if self._watcher is not None:
+            self._watcher.freed(spec, entry)
 
     def _busy(self, entry: Entry, more: int) -> None:
         # A build takes no time in a simulation, so servers do not count as busy.

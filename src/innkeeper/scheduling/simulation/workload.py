@@ -1,4 +1,4 @@
-"""Workloads: servers that arrive over time, singly and in batches, and leave.
+"""Defines workloads: servers that arrive over time, singly and in batches, and leave.
 
 Always true: arrivals are sorted by time. A server leaves after its arrival, or never.
 """
@@ -24,7 +24,7 @@ VCPU, MEMORY_MB = "VCPU", "MEMORY_MB"
 
 @dataclass(frozen=True, slots=True)
 class ServerShape:
-    """The amounts and comparisons of one type of servers, like a flavor."""
+    """A type of server, like a flavor: its amounts, and its conditions on capabilities."""
 
     name: str
     amounts: Mapping[str, int]
@@ -35,18 +35,21 @@ class ServerShape:
             raise Invalid(f"The server shape {self.name!r} has no amounts.")
         for name, amount in self.amounts.items():
             if not 0 < amount <= AMOUNT_MAX:
-                raise Invalid(f"{self.name!r} needs {amount} {name}, which is not a valid amount.")
+                raise Invalid(
+                    f"The server shape {self.name!r} needs {amount} {name}. An amount must be "
+                    f"between 1 and {AMOUNT_MAX}."
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Servers in order of arrival, one row each.
+    """A workload has one row for each server, in order of arrival.
 
     Consecutive servers with the same number in ``batches`` were requested together.
-    ``shape_codes`` and ``project_codes`` are indexes into ``shapes`` and ``projects``. ``parts``
-    is the number of parts per unit of a class, for traces with fractions of units: 1000 per core,
-    for example. Amounts of shapes are in parts; those of hosts are converted. ``notes`` are
-    remarks about the trace for readers of the results.
+    ``shape_codes`` and ``project_codes`` are indexes into ``shapes`` and ``projects``. For
+    traces with fractions of units, ``parts`` has the number of parts per unit of a class, such as
+    1000 per core. Amounts of shapes are in parts, and amounts of hosts are converted to parts.
+    ``notes`` are remarks about the trace for readers of the results.
     """
 
     name: str
@@ -101,7 +104,7 @@ class Workload:
         return np.bincount(self.shape_codes, minlength=len(self.shapes))
 
     def commonest(self) -> ServerShape:
-        """Return the most frequent shape, or the first of several."""
+        """Return the most frequent shape, or the first of several equally frequent shapes."""
         return self.shapes[int(self.per_shape().argmax())]
 
 

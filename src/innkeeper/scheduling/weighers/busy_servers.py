@@ -1,4 +1,4 @@
-"""Prefer hosts that are busy with fewer servers: building, resizing, migrating, shelving."""
+"""Prefer hosts with fewer busy servers: those being built, resized, migrated or shelved."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the number of busy servers, negated."""
+    """Return the negated number of busy servers on each host."""
     return -hosts.busy_counts[rows].astype(np.float64)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """Return the limit per host."""
+    """Return the maximum number of busy servers per host."""
     return float(max(1, spec.rules.busy_servers_per_host_max))

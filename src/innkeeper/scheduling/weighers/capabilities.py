@@ -21,11 +21,11 @@ READS: Reads = ("rules",)
 AGGREGATE_KEY = "metrics_weight_multiplier"
 
 MOST = 1e15
-"""Reported numbers are clipped to this range, so that sums stay finite."""
+"""Reported numbers are clipped to at most this absolute value, so that sums stay finite."""
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the sum of all configured capabilities, each times its multiplier."""
+    """Return, for each host, the sum of all configured capabilities times their multipliers."""
     pairs = spec.rules.capability_multipliers
     given = [_numbers(hosts, name, rows) * multiplier for name, multiplier in pairs]
     if not given:

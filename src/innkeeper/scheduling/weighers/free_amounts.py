@@ -1,4 +1,7 @@
-"""Prefer hosts with more left of one class; a negative multiplier packs instead of spreading."""
+"""Prefer hosts with more free capacity of one class, to spread servers.
+
+A negative multiplier packs servers instead.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,29 @@ import numpy as np
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.pipeline import Weights
 from innkeeper.scheduling.reading import Reads
+from innkeeper.scheduling.scales import scale_of
 from innkeeper.snapshot.amounts import Rows
 from innkeeper.snapshot.columns import HostTable
 
 
 class FreeAmountWeigher:
-    """Weighs hosts by what they, or their pools, have left of one resource class."""
+    """Weighs hosts by the amount of one resource class that they, or their pools, have free."""
 
-    READS: Reads = ()
+    READS: Reads = ("has_fixed_scales",)
 
     def __init__(self, name: str, aggregate_key: str, class_name: str) -> None:
         self.NAME, self.AGGREGATE_KEY = name, aggregate_key
         self._class_name = class_name
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """Return the amount that is left, in units of the class."""
+        """Return the free amount, in units of the class."""
         if self._class_name not in hosts.free:
             return np.zeros(hosts.host_count)[rows]
         return hosts.left(self._class_name, rows)
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
-        """Return the largest capacity of one host or pool."""
-        return hosts.greatest(self._class_name)
+        """Return the largest capacity of the class on one host or pool, or the fixed scale."""
+        return scale_of(hosts, spec, self._class_name)
 
 
 FREE_MEMORY = FreeAmountWeigher("FreeMemoryWeigher", "ram_weight_multiplier", "MEMORY_MB")

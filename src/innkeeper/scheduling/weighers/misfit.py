@@ -1,7 +1,9 @@
 """Keep plain servers off special hosts.
 
-A host loses weight for each of its traits and resource classes that the request neither requires,
-prefers nor takes. The loss is the rarity of the trait or class: the share of hosts without it.
+A host loses weight for each trait that the request neither requires nor prefers. It also loses
+weight for each resource class that the request does not use. The loss is the rarity of the trait or
+class: the share of hosts without it. With fixed scales the loss is 1, because a trait that is rare
+in one zone may be common in another one.
 """
 
 from __future__ import annotations
@@ -13,21 +15,21 @@ from innkeeper.snapshot.amounts import Rows
 from innkeeper.snapshot.columns import HostTable
 
 NAME = "MisfitWeigher"
-READS: Reads = ("amounts", "required_traits", "preferred_traits")
+READS: Reads = ("amounts", "required_traits", "preferred_traits", "has_fixed_scales")
 AGGREGATE_KEY = "misfit_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the sum of the rarities of what would stay unused, negated."""
+    """Return the negated losses of all traits and classes that would stay unused."""
     requested = frozenset(spec.amounts) | spec.required_traits | spec.preferred_traits
-    return -hosts.kinds().unused(requested, rows)
+    return -hosts.kinds().unused(requested, rows, by_rarity=not spec.has_fixed_scales)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """Return 1: a trait or class that hardly any other host has weighs 1."""
+    """Return 1, the highest rarity of a trait or class: hardly any other host has it."""
     return 1.0
 
 
 def stamp(hosts: HostTable, spec: RequestSpec) -> object:
-    """Return the version of the kinds: one host's trait changes the rarity for all hosts."""
+    """Return the version of the kinds, because a change of one host can change all rarities."""
     return hosts.kinds().version

@@ -1,8 +1,9 @@
 """Pack servers into few hosts, with little stranded capacity.
 
 The class with the smallest free share limits what a host can still take. The weight is minus the
-loss in that smallest share, minus the product of all free shares afterwards. The first term
-avoids hosts where the server uses up the scarce class, the second prefers nearly full hosts.
+sum of two terms: the decrease of the smallest free share, and the product of all free shares
+afterwards. The first term avoids hosts where the server uses up the scarce class. The second term
+prefers nearly full hosts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return minus the sum of the loss in the smallest free share and the product of all."""
+    """Return the weight of each host, as defined at the beginning of this module."""
     names = [name for name in CLASSES if name in hosts.free and spec.amounts.get(name, 0)]
     if not names:
         return np.zeros(hosts.host_count)[rows]
@@ -36,10 +37,10 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def _share(hosts: HostTable, name: str, amount: int, rows: Rows) -> Weights:
-    """Return the free share of a class after ``amount`` is taken; 1 is empty."""
+    """Return the free share of a class after ``amount`` is taken; 1 means empty, 0 full."""
     free = hosts.free[name][rows]
     capacity = free + hosts.used[name][rows]
-    # A host without capacity of a class borrows it, and cannot run out of it.
+    # A host without capacity of a class borrows the class, and cannot run out of it.
     return np.where(capacity > 0.0, (free - amount) / np.maximum(capacity, 1.0), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Prefer hosts with fewer servers of the same project, to limit the effect of a failing host."""
+"""Prefer hosts with fewer servers of the same project, to limit the damage of a failing host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the number of the project's servers, negated."""
+    """Return the negated number of the project's servers on each host."""
     counted: Weights = np.zeros(hosts.host_count)
     there, counts = hosts.servers_of(spec.project_id)
     counted[there] = -counts

@@ -1,4 +1,4 @@
-"""Prefer hosts with more servers; a negative multiplier prefers those with fewer."""
+"""Prefer hosts with more servers; a negative multiplier prefers hosts with fewer servers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NEEDS_SERVERS = True
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the number of servers."""
+    """Return the number of servers on each host."""
     return hosts.server_counts[rows].astype(np.float64)
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """Return the limit per host."""
+    """Return the maximum number of servers per host."""
     return float(max(1, spec.rules.servers_per_host_max))

@@ -12,7 +12,7 @@ from innkeeper.snapshot.columns import HostTable
 
 
 class SoftAffinityWeigher:
-    """Weighs hosts by their members of the group, if the group has this policy."""
+    """Weighs hosts by the number of group members on them, if the group has the given policy."""
 
     READS: Reads = ("group",)
     HINTS = ("group",)
@@ -22,7 +22,7 @@ class SoftAffinityWeigher:
         self._policy, self._sign = policy, sign
 
     def column(self, hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-        """Return the number of members on each host; hosts that were deleted are ignored."""
+        """Return the number of members on each host, times the sign; ignore deleted hosts."""
         counts: Weights = np.zeros(hosts.host_count)
         members = {} if spec.group is None else spec.group.members
         there = [name for name in members if name in hosts.index_by_name]

@@ -1,4 +1,4 @@
-"""Prefer hosts with more of the traits that flavor and image prefer."""
+"""Prefer hosts with more of the traits that the flavor and the image prefer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGGREGATE_KEY = "trait_preference_weight_multiplier"
 
 
 def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
-    """Return the number of preferred traits that the host has."""
+    """Return the number of preferred traits that each host has."""
     there = spec.preferred_traits & hosts.traits.keys()
     columns = [hosts.traits[name][rows] for name in there]
     nothing: Weights = np.zeros(hosts.host_count)[rows]
@@ -24,5 +24,5 @@ def column(hosts: HostTable, spec: RequestSpec, rows: Rows) -> Weights:
 
 
 def scale(hosts: HostTable, spec: RequestSpec) -> float:
-    """Return the number of preferred traits."""
+    """Return the number of preferred traits in the request."""
     return float(len(spec.preferred_traits))

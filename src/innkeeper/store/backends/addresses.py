@@ -1,6 +1,6 @@
-"""URLs with several servers: ``name://user@one:3306,two:3306,three:3306/database``.
+"""Parse URLs with several servers: ``name://user@one:3306,two:3306,three:3306/database``.
 
-SQLAlchemy reads only URLs with one host, so this module splits the list off.
+SQLAlchemy reads only URLs with one host, so this module separates the list of hosts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _address(text: str, at: str) -> Address:
     port = int(found["port"]) if found is not None and found["port"] else None
     if found is None or (port is not None and not 1 <= port <= PORT_MAX):
         # Without an "@", the text may be a login whose password contains a "/".
-        named = repr(text) if at else "What follows the ://"
+        named = repr(text) if at else "The text after ://"
         raise ValueError(
             f"{named} in the database URL is not an address: use host:port, separated by commas."
         )

@@ -70,8 +70,8 @@ class Backend(Protocol):
     def begin_upgrade(self, tx: sa.Connection) -> None:
         """Lock out other upgrades, until :meth:`end_upgrade` or the end of the transaction.
 
-        Raises :class:`~innkeeper.domain.errors.Busy` while another upgrade is in progress. It does
-        not wait, since a waiting transaction could block that upgrade.
+        Raises :class:`~innkeeper.domain.errors.Busy` while another upgrade is in progress. This
+        method does not wait, since a waiting transaction could block the other upgrade.
         """
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:

@@ -1,12 +1,13 @@
 """A Galera cluster in which one node, the writer, takes all writes.
 
-Always true: the row of ``write_order`` names the writer. A write transaction begins by incrementing
-the row, provided that the row names the transaction's node. On any other node, this first statement
-fails. On a former writer that does not know of its replacement, the commit fails, since the
-replacement changed the same row. Nodes that have no quorum or are still synchronizing are not used.
+Always true: the row of ``write_order`` names the writer. A write transaction begins with a
+statement that increments the row if the row names the transaction's node. On any other node, this
+statement changes no row, and the transaction is refused. A former writer that does not know of its
+replacement yet may also change the row. Its commit then fails, since the replacement changed the
+same row. Nodes that have no quorum or are still synchronizing are not used.
 
-Not all nodes take writes, because certification orders writes, but does not validate the reads
-before them (docs/explanation/galera.md).
+Only one node takes writes, because Galera's certification detects only conflicting writes. It does
+not check whether the data that a transaction has read is still valid (docs/explanation/galera.md).
 
 May be false: that a writer exists. While the cluster waits for a dead writer, no process can write.
 The first process that finds the writer gone names another node.
@@ -36,11 +37,12 @@ else:
 LOG = structlog.get_logger("innkeeper.store")
 
 LOOK_WITHIN_S = 2
-"""A node that does not report its state within this time is skipped. It may have been stopped."""
+"""A node that does not report its state within this time is skipped. The node may be frozen."""
 LOOKED_LASTS_S = 1.0
 """How long a node's state is cached, since a check costs as much as a short transaction."""
 ATTEMPTS_MAX = 3
-"""Two processes may name a writer at the same time. The one that fails retries."""
+"""The maximum number of attempts to name a writer. If two processes name one at the same time, one
+process fails, and retries."""
 SYNCED = "Synced"
 PRIMARY = "Primary"
 READS = 1
@@ -69,7 +71,7 @@ def _unverified() -> ssl.SSLContext:
 
 
 class NodeConnection(Raw):
-    """A connection that knows its node. ``node`` is ``None`` for a server without a cluster."""
+    """A connection that knows its node. ``node`` is ``None`` for a server outside a cluster."""
 
     node: str | None = None
     looked_at_s: float = 0.0
@@ -98,7 +100,7 @@ class Node:
 
     address: Address
     name: str
-    """Its address in the cluster, which may differ from ``address``."""
+    """The node's address in the cluster, which may differ from ``address``."""
     members: tuple[str, ...]
     is_usable: bool
     state: str
@@ -207,7 +209,10 @@ class Cluster:
     def _look_at(
         self, address: Address, arguments: Mapping[str, Any]
     ) -> Node | Address | pymysql.Error:
-        """Return the node at an address, the address if it is in no cluster, or the error."""
+        """Return the node at an address, or the error of the connection.
+
+        If the server at the address belongs to no cluster, return the address.
+        """
         try:
             # Use a separate connection with short timeouts.
             with closing(_open(address, self._briefly(arguments))) as raw:
@@ -221,8 +226,8 @@ class Cluster:
         if len(self._addresses) > 1:
             LOG.error("not_a_cluster", address=str(address))
             raise Unavailable(
-                "Several addresses must be the nodes of one Galera cluster, but the server at one "
-                "of them belongs to none."
+                "The database URL lists several addresses, which must be nodes of one Galera "
+                "cluster. One of the servers belongs to no cluster."
             )
         return address
 
@@ -279,20 +284,20 @@ def _choose(raw: Raw, nodes: Sequence[Node], usable: Sequence[Node], why: Why) -
     # If the writer is a member but did not answer, other processes may still reach it.
     has_answered = any(each.name == named for each in nodes)
     if named in own.members and not has_answered:
-        raise _nothing({**why, str(named): "takes writes, and does not answer here"})
+        raise _nothing({**why, str(named): "takes writes, but does not answer this process"})
     return own if _name(raw, named, own.name) else None
 
 
 def _first(usable: Sequence[Node], why: Why) -> Node:
     """Return the node to write to until a writer is named: the same node for all processes.
 
-    The lock of an upgrade belongs to one node, so all processes must use this node.
+    The lock of an upgrade belongs to one node, so all processes must use the same node.
     """
     # An arbitrator is a member without an address.
     first = min(each for each in usable[0].members if each)
     found = next((each for each in usable if each.name == first), None)
     if found is None:
-        raise _nothing({**why, first: "must take the first writes, and cannot be used here"})
+        raise _nothing({**why, first: "must take the first writes, but this process cannot use it"})
     return found
 
 

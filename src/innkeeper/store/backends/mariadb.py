@@ -1,14 +1,15 @@
 """MariaDB, standalone or as a Galera cluster in which one node takes all writes.
 
-Always true: only one write transaction is open on a server at a time. Each begins by incrementing
-the row of ``write_order``, and keeps the row lock until the commit. So it sees what the previous
-writer committed, and ids are in commit order. If two nodes of a cluster ever write concurrently,
-both change that row, and the later commit fails its certification. Each connection checks whether
-its server is a node of a cluster; see :mod:`innkeeper.store.backends.galera`.
+Always true: only one write transaction is open on a server at a time. Each write transaction begins
+by incrementing the row of ``write_order``, and keeps the row lock until the commit. So the
+transaction sees what the previous writer committed, and ids are in commit order. If two nodes of a
+cluster ever write concurrently, both change that row, and the later commit fails its certification.
+Each connection checks whether its server is a node of a cluster; see
+:mod:`innkeeper.store.backends.galera`.
 
-READ COMMITTED is sufficient for writers, since each has waited for the previous one. Readers use
-REPEATABLE READ, which gives them a consistent snapshot. In a cluster, their first statement waits
-until the node has applied all acknowledged writes.
+READ COMMITTED is sufficient for writers, since each writer has waited for the previous one. Readers
+use REPEATABLE READ, which gives them a consistent snapshot. In a cluster, the first statement of a
+reader waits until the node has applied all acknowledged writes.
 
 Texts are compared by bytes (``utf8mb4_nopad_bin``). By default, MariaDB treats "A" and "a " as
 equal.
@@ -38,7 +39,7 @@ DRIVER = "mariadb+pymysql"
 COLLATION = "utf8mb4_nopad_bin"
 ANSWER_WITHIN_S = 10
 """How long a statement may take in addition to its wait for locks. Only this timeout detects a
-stopped node, since its connections stay open."""
+frozen node, since the connections of such a node stay open."""
 UPGRADE_LOCK = "CONCAT('innkeeper.upgrade.', MD5(DATABASE()))"
 """All databases of a server share its named locks, so the name includes the database."""
 UPGRADE_WAIT_S = 600
@@ -105,7 +106,7 @@ class QuietMysqlCursor(Cursor):
             return super().execute(query, args)
         except (err.IntegrityError, err.DataError) as error:
             # Changed in place, because a new error raised from this one would still refer to it.
-            error.args = (error.args[0], "a value was refused")
+            error.args = (error.args[0], "the database rejected a value")
             raise
         except TypeError as error:
             # Unlike others, this driver raises no DB-API error for values that it cannot write.
@@ -170,11 +171,11 @@ class Mariadb:
         return Trouble.GONE if number in GONE else TROUBLES.get(number)
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Take a named lock, since each statement that alters a table commits implicitly.
+        """Take a named lock. A row lock would not last, since altering a table commits implicitly.
 
-        The lock belongs to one server or node, which all writers use. It is released when the
-        connection is closed after the commit. If it were released earlier, another process could
-        miss the upgrade.
+        The lock belongs to one server or node, which all writers use. The lock is released when the
+        connection is closed after the commit. If the lock were released earlier, another process
+        could miss the upgrade.
         """
         # Altering a large table takes long.
         _raw(tx).wait_for(UPGRADE_WAIT_S)
@@ -190,7 +191,7 @@ class Mariadb:
             _check_collations(tx)
 
     def end_upgrade(self, tx: sa.Connection) -> None:
-        """Nothing to do: the connection is closed after the commit."""
+        """Do nothing, since the lock is released when the connection is closed after the commit."""
 
 
 class SettingsCheck:

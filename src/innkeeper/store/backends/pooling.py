@@ -1,4 +1,4 @@
-"""The parts of engines that the backends share."""
+"""Create the engines of database servers, and encode JSON columns. The backends share this code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sqlalchemy.pool import QueuePool
 from innkeeper.store.backends.backend import Engines
 
 RECYCLE_S = 1_800
-"""Older connections are replaced, which frees the server's memory and resolves its address
-again."""
+"""The age at which connections are replaced. A replacement frees the server's memory, and resolves
+the server's address again."""
 WRITERS_MAX = 2
-"""Writing connections: one for the decision thread, and one for another concurrent writer."""
+"""The number of writing connections: one for the decision thread, and one for another concurrent
+writer."""
 
 
 def encode_json(value: Any) -> str:

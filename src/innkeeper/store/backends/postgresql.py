@@ -94,7 +94,8 @@ class QuietPsycopgCursor(psycopg.Cursor[Any]):
 class PromptConnection(psycopg.Connection[Any]):
     """A connection that times out if the server hangs.
 
-    The connections of a stopped server stay open, since its kernel still acknowledges packets.
+    The connections of a frozen server stay open, since the server's kernel still acknowledges
+    packets.
     """
 
     silence_max_s: float = math.inf
@@ -132,7 +133,7 @@ def _unless_silent(gen: Generator[Any, Any, T], silence_max_s: float) -> Generat
 def _quieten(error: psycopg.Error) -> None:
     # Changed in place, because a new error raised from this one would still refer to it.
     named = error.diag.constraint_name or error.diag.column_name or ""
-    error.args = (f"a value was refused: {error.sqlstate} {named}".strip(),)
+    error.args = (f"the database rejected a value: {error.sqlstate} {named}".strip(),)
 
 
 class Postgresql:
@@ -193,7 +194,7 @@ class Postgresql:
         _raw(tx).silence_max_s = math.inf
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Nothing to do: texts are compared by bytes."""
+        """Do nothing, since PostgreSQL compares texts by bytes."""
 
     def end_upgrade(self, tx: sa.Connection) -> None:
         """Restore the timeout."""

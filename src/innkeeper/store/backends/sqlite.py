@@ -25,15 +25,15 @@ from innkeeper.store.guards import WITHOUT_TURN
 
 NAME = "sqlite"
 PAGE_CACHE_KIB = 64 * 1024
-"""Per connection. A million allocations with indexes take about 200 MB, but claims touch only the
-upper levels of the trees and the ends of the tables."""
+"""The page cache of each connection. A million allocations with indexes take about 200 MB, but
+claims touch only the upper levels of the trees and the ends of the tables."""
 CHECKPOINT_PAGES = 4_000
 """A checkpoint copies the log into the file once the log has this size (16 MB). Batches change the
 same pages repeatedly, so less frequent checkpoints copy less."""
 STATEMENTS_CACHED = 512
 WRITERS_MAX = 1
-"""Writing connections. A second one could only wait for the write lock, so threads wait for the one
-connection instead, with the same timeout."""
+"""The number of writing connections. A second connection could only wait for the write lock. So
+threads wait for the single connection instead, with the same timeout."""
 IN_MEMORY = ":memory:"
 PLAIN_CODE = 0xFF
 TROUBLES = {
@@ -81,13 +81,13 @@ class Sqlite:
         return pools
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
-        """Nothing to do: the transaction that alters the tables locks out others."""
+        """Do nothing, since the transaction that alters the tables locks out all other writers."""
 
     def prepare(self, tx: sa.Connection, *, is_empty: bool) -> None:
-        """Nothing to do."""
+        """Do nothing, since SQLite compares texts by bytes."""
 
     def end_upgrade(self, tx: sa.Connection) -> None:
-        """Nothing to do."""
+        """Do nothing, since the end of the transaction releases its lock."""
 
     def trouble(self, error: Exception) -> Trouble | None:
         """See :class:`Backend`; the last byte of an extended error code is the primary code."""
@@ -117,7 +117,7 @@ def _engine(url: str, connections_max: int, busy_timeout_s: float) -> sa.Engine:
 
 
 def _file(url: sa.URL) -> Path | None:
-    """Return the file to create, or ``None`` if the URL names none or sets another mode."""
+    """Return the file to create, or ``None`` if the URL names no file or forbids its creation."""
     name = url.database or IN_MEMORY
     if name.startswith("file:"):
         name = unquote(urlsplit(name).path)
@@ -134,7 +134,7 @@ def _make(file: Path) -> None:
 
 
 def _queue(writing: sa.Engine, turns: FileTurns) -> None:
-    """Make each writer take its turn before the write lock."""
+    """Make each writer wait for its turn before it takes the write lock."""
 
     def take(connection: sa.Connection) -> None:
         if not connection.get_execution_options().get(WITHOUT_TURN):

@@ -1,11 +1,11 @@
 """A queue for processes that write the same file, made of two kernel locks.
 
 SQLite's own lock is unfair: waiting processes back off longer each time, and the last holder
-usually gets the lock again. Here, one waiting process is next in line, and all others, including
-the last holder, wait behind it.
+usually gets the lock again. In this queue, one waiting process is next in line, and all others,
+including the last holder, wait behind it.
 
-Always true: the locks of a process are released when it ends, even by a crash. They only decide the
-order. SQLite's own lock, which is taken afterwards, isolates the writers.
+Always true: the locks of a process are released when it ends, even by a crash. These locks only
+decide the order. SQLite's own lock, which is taken afterwards, isolates the writers.
 
 May be false: that processes become next in line in order of arrival.
 """
@@ -27,7 +27,8 @@ NEXT = "-next"
 """Suffixes of the database's file name, like those of SQLite's own files."""
 FIRST_PAUSE_S = 0.0001
 LONGEST_PAUSE_S = 0.002
-"""A commit takes milliseconds, a check of the lock 2 microseconds, and a wake-up 50."""
+"""The longest pause between two checks of the lock. A commit takes milliseconds, a check 2
+microseconds, and a wake-up 50 microseconds."""
 GROWTH = 1.5
 BUSY = frozenset({errno.EAGAIN, errno.EACCES})
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from alembic import context
 
 from innkeeper.store.migrations.resuming import ResumingMariaDB
-from innkeeper.store.tables import compute, identity, leases, ordering, pclouds, placement
+from innkeeper.store.tables import (
+    compute,
+    identity,
+    leases,
+    ordering,
+    pclouds,
+    placement,
+    pods,
+    volumes,
+    zones,
+)
 from innkeeper.store.tables.metadata import METADATA
 
-TABLES = (compute, identity, leases, ordering, pclouds, placement)
+TABLES = (compute, identity, leases, ordering, pclouds, placement, pods, volumes, zones)
 """Imported so that the tables are in the metadata."""
 IMPLEMENTATIONS = (ResumingMariaDB,)
 """Imported so that Alembic registers the implementations."""

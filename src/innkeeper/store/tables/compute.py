@@ -2,7 +2,7 @@
 
 A host's row is also its compute service. The Compute API shows the same object under two names.
 
-Always true: a server with a ``provider_id`` that is not deleted has allocations under its uuid.
+Always true: a server has allocations under its uuid if it has a ``provider_id`` and is not deleted.
 ``quota_usages`` contains the sums over all servers that are not deleted.
 """
 
@@ -113,15 +113,15 @@ hosts = numbered_table(
     sa.Column("cpu_facts", sa.JSON, nullable=False),
     # Facts (numbers, strings, lists) as the agent reports them. Their names contain the units.
     sa.Column("capabilities", sa.JSON, nullable=False),
-    # The resource classes and traits of the last report. Those that the agent no longer reports
-    # are removed. Those that an operator added through Placement are kept.
+    # The resource classes and traits of the last report. If a later report lacks one of them, it is
+    # removed from the provider. Names that an operator added through Placement are kept.
     sa.Column("reported", sa.JSON, nullable=False),
     # When the agent last reported the capabilities. They expire after a configured time.
     sa.Column("reported_at", Moment, index=True),
     # When the machine was started, if its agent reports it.
     sa.Column("booted_at", Moment),
-    # Which requests may use the host (see systems/compute/grouping/dedications.py), null for all
-    # requests, and the uuid of the set of hosts that it belongs to.
+    # Which requests may use the host (see systems/compute/grouping/dedications.py). Null means all
+    # requests. The second column is the uuid of the pcloud or reservation that the host belongs to.
     sa.Column("dedication", sa.String(16)),
     sa.Column("dedicated_to", Uuid),
     # A KeptRatio by resource class: the ratio that the dedication sets, and the host's own ratio.

@@ -86,8 +86,8 @@ agent_credentials = sa.Table(
     # The name, not the id, since a credential is issued before its agent registers.
     sa.Column("agent_name", Name, nullable=False, index=True),
     sa.Column("secret_hash", sa.String(64), nullable=False),
-    # Patterns of the host names that the agent may report. If empty, it may report all hosts that
-    # have no other agent.
+    # Patterns of the host names that the agent may report. If the list is empty, the agent may
+    # report all hosts that have no other agent.
     sa.Column("hosts", sa.JSON, nullable=False),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("expires_at", Moment),

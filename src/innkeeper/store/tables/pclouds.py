@@ -1,7 +1,7 @@
 """Tables of the pclouds room: host flavors, pclouds, their users, and billing periods.
 
-Always true: a host is in at most one pool and one pcloud, since it is the key of both tables. A
-host of a pcloud has one open billing period, unless another host replaces it.
+Always true: a host is in at most one pool and one pcloud, since the host is the key of both tables.
+A host of a pcloud has one open billing period, unless another host replaces it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ pcloud_projects = sa.Table(
 
 billing_periods = numbered_table(
     "pcloud_runs",
-    # By uuid and name, since periods and the records below outlive the pcloud and the host.
+    # Refers to the pcloud and the host by uuid and name, since billing periods and actions are kept
+    # after both are deleted.
     sa.Column("pcloud_uuid", Uuid, nullable=False),
     sa.Column("project_id", Name, nullable=False),
     sa.Column("host_id", BigId, nullable=False, index=True),
@@ -103,7 +104,8 @@ billing_periods = numbered_table(
 pcloud_actions = numbered_table(
     "pcloud_actions",
     sa.Column("pcloud_uuid", Uuid, nullable=False),
-    # The owner after the action, who may read the action even if the pcloud is deleted.
+    # The project that owns the pcloud after the action. The project may read the action even if the
+    # pcloud is deleted.
     sa.Column("owner_id", Name),
     sa.Column("action", sa.String(64), nullable=False),
     sa.Column("host_name", Name),

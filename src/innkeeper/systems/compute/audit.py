@@ -1,4 +1,4 @@
-"""The invariants of the compute room, and the search for violations of them in the store."""
+"""Check the invariants of the compute room in the store."""
 
 from __future__ import annotations
 
@@ -16,102 +16,105 @@ ROOM = "compute"
 _invariant = partial(Invariant, ROOM)
 UNBACKED_SERVER = _invariant(
     "unbacked-server",
-    "a server on a host holds capacity",
+    "a server on a host has allocations there",
     "Restore its allocations with the amounts of its flavor, or delete the server.",
-    "claims the amounts of its flavor on its host, if there is room",
+    "claims the amounts of its flavor on its host, if the host has enough free capacity",
 )
 HELD_ELSEWHERE = _invariant(
     "held-elsewhere",
-    "a server holds capacity of no other host",
-    "Find out where the server runs, and replace its allocations with what it uses there.",
+    "a server has no allocations on other hosts",
+    "Find out where the server runs, and replace its allocations with the amounts that it uses "
+    "there.",
 )
 HELD_BY_HOMELESS = _invariant(
     "held-by-homeless",
-    "a server without a host holds nothing",
-    "Make sure that no host has it, and delete its allocations.",
+    "a server without a host has no allocations",
+    "Make sure that the server is on no host, and delete its allocations.",
     "releases its allocations, if the server is shelved or failed and no order or move is pending",
 )
 HELD_BY_DELETED = _invariant(
     "held-by-deleted",
-    "a deleted server holds nothing",
+    "a deleted server has no allocations",
     "Delete its allocations.",
     "releases its allocations",
 )
 HOMELESS = _invariant(
-    "homeless", "a running server has a host", "Reset its state to error, and delete it."
+    "homeless",
+    "a running server has a host",
+    "Reset the state of the server to error, and delete the server.",
 )
 WRONG_USAGE = _invariant(
     "wrong-usage",
-    "quota usage is the sum of the servers",
-    "Count the project's servers in the database.",
-    "counts the project's servers again",
+    "the quota usage of a project is the sum over its servers",
+    "Correct the project's quota usage in the database.",
+    "computes the quota usage again from the project's servers",
 )
 IDLE_BUILD = _invariant(
     "idle-build",
     "a server in BUILD has a build order",
     "Delete the server.",
-    "sets it to ERROR; it keeps its allocations until it is deleted",
+    "sets the server to ERROR, with its allocations kept until it is deleted",
 )
 IDLE_DELETE = _invariant(
     "idle-delete",
     "a server that is being deleted has a destroy order",
     "Delete the server again.",
-    "orders its host's agent again to destroy it",
+    "gives the host's agent a new destroy order, or deletes the server if it has no host",
 )
 MISNAMED_HOST = _invariant(
     "misnamed-host",
-    "a server's host is the one it holds",
+    "the row of a server names the provider of its host",
     "Find out where the server runs, and evacuate or delete it.",
 )
 POOL_HOST = _invariant(
     "pool-host",
-    "a pool holds no servers",
-    "Start the host's agent again; if it is a pool, delete the host's service.",
+    "the provider of a host can hold servers",
+    "Restart the host's agent. If the provider is a pool, delete the host's compute service.",
 )
 TWO_ZONES = _invariant(
     "two-zones",
-    "the aggregates of a host name one zone at most",
+    "the aggregates of a host name at most one availability zone",
     "Remove the host from all but one of these aggregates.",
 )
 WRONG_ZONE = _invariant(
     "wrong-zone",
-    "a host is in the zone that its aggregates or its agent name",
+    "a host is in the availability zone that its aggregates name, or else its agent",
     "Remove the host from an aggregate and add it again.",
-    "moves the host to that zone",
+    "moves the host to the right availability zone",
 )
 STRAY_MEMBER = _invariant(
     "stray-member",
     "members of a server group exist, and belong to the group's project",
-    "Delete the server, or the group.",
-    "removes the membership, if the server does not exist",
+    "Delete the server or the group.",
+    "removes the membership, if the server or the group does not exist",
 )
 UNKNOWN_SERVER = _invariant(
     "unknown-server",
-    "every server that an agent finds on its host is known",
-    "Disable the host and find out whose server it is. Destroy it on the host if it has no owner, "
-    "and start the agent again. It uses capacity that may be given to other servers.",
+    "every server that an agent finds on its host is in the database",
+    "Disable the host, because the server uses capacity that other servers may get. Find out "
+    "whose server it is. If it has no owner, destroy it on the host and restart the agent.",
 )
 LOST_SERVER = _invariant(
     "lost-server",
-    "an agent finds every known server of its host",
-    "Restore its disks and start the agent again, or delete the server.",
+    "an agent finds all servers of its host that are in the database",
+    "Restore the server's disks and restart the agent, or delete the server.",
 )
 LOST_REPORT = _invariant(
     "lost-report",
     "a host has the inventories and traits that its agent reported",
-    "Start the agent again; if they were removed on purpose, stop reporting them.",
+    "Restart the agent. If they were removed on purpose, change what the agent reports instead.",
 )
 MISDIRECTED_ORDER = _invariant(
     "misdirected-order",
-    "pending orders belong to the agent of their host",
-    "Start the host's agent again, which takes them over.",
-    "assigns them to that agent",
+    "pending orders are assigned to the agent of their host",
+    "Restart the host's agent, which then takes the orders over.",
+    "assigns the orders to that agent",
 )
 ORDER_OF_NOBODY = _invariant(
     "order-of-nobody",
-    "pending orders are about servers that exist",
+    "pending orders are for servers that exist",
     "There is no manual repair.",
-    "ends the order, so that no agent gets it any more",
+    "ends the order, so that no agent gets it",
 )
 INVARIANTS = (
     *(UNBACKED_SERVER, HELD_ELSEWHERE, HELD_BY_HOMELESS, HELD_BY_DELETED, HOMELESS),
@@ -123,7 +126,7 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Yield all violations in servers, server groups, quotas, hosts and orders."""
+    """Yield all findings about servers, server groups, quotas, hosts and orders."""
     yield from _of_holders(tx)
     yield from move_audit.findings(tx)
     yield from _of_servers(tx)
@@ -136,13 +139,13 @@ def findings(tx: Tx) -> Iterator[Finding]:
 
 def _of_holders(tx: Tx) -> Iterator[Finding]:
     for uuid, host in audit.unbacked_servers(tx):
-        yield UNBACKED_SERVER.broken(uuid, f"{uuid} holds nothing of its host {host}")
+        yield UNBACKED_SERVER.broken(uuid, f"server {uuid} has no allocations on its host {host}")
     for uuid, count in audit.held_elsewhere(tx):
-        yield HELD_ELSEWHERE.broken(uuid, f"{uuid} has {count} allocations on other hosts")
+        yield HELD_ELSEWHERE.broken(uuid, f"server {uuid} has {count} allocations on other hosts")
     for uuid, count in audit.held_without_host(tx):
-        yield HELD_BY_HOMELESS.broken(uuid, f"{uuid} has {count} allocations and no host")
+        yield HELD_BY_HOMELESS.broken(uuid, f"server {uuid} has {count} allocations but no host")
     for uuid, count in audit.held_by_deleted(tx):
-        yield HELD_BY_DELETED.broken(uuid, f"{uuid} has {count} allocations and is deleted")
+        yield HELD_BY_DELETED.broken(uuid, f"server {uuid} is deleted but has {count} allocations")
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:
@@ -150,17 +153,19 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
         project, counted, real = row[0], tuple(row[1:4]), tuple(row[4:7])
         yield WRONG_USAGE.broken(
             project,
-            f"project {project} is counted with {counted} servers, vcpus and MB; "
-            f"its servers are {real}",
+            f"the quota usage (servers, vcpus, MB) of project {project} is {counted}, "
+            f"but should be {real}",
         )
     for (uuid,) in audit.idle_builds(tx):
-        yield IDLE_BUILD.broken(uuid, f"{uuid} has no build order")
+        yield IDLE_BUILD.broken(uuid, f"server {uuid} is in BUILD but has no build order")
     for (uuid,) in audit.idle_deletes(tx):
-        yield IDLE_DELETE.broken(uuid, f"{uuid} has no destroy order")
+        yield IDLE_DELETE.broken(uuid, f"server {uuid} is being deleted but has no destroy order")
     for uuid, status in reports_audit.running_without_host(tx):
-        yield HOMELESS.broken(uuid, f"{uuid} is {status} and has no host")
+        yield HOMELESS.broken(uuid, f"server {uuid} is {status} but has no host")
     for uuid, host in audit.misnamed_hosts(tx):
-        yield MISNAMED_HOST.broken(uuid, f"{uuid} names {host}, which is not the host it holds")
+        yield MISNAMED_HOST.broken(
+            uuid, f"server {uuid} has the host {host}, but the provider of another host"
+        )
     for host, uuid in audit.hosting_pools(tx):
         yield POOL_HOST.broken(
             host, f"host {host} is on provider {uuid}, which cannot hold servers"
@@ -168,23 +173,32 @@ def _of_servers(tx: Tx) -> Iterator[Finding]:
 
 
 def zones(tx: Tx, only: Only = None) -> Iterator[Finding]:
-    """Yield hosts that are in a wrong zone or in several; ``only`` selects the hosts to check."""
+    """Yield findings about hosts in a wrong availability zone, or in several.
+
+    ``only`` selects the names of the hosts to check.
+    """
     for host, in_force, reported, decided in grouping_audit.zones(tx, only):
         if len(decided) > 1:
-            yield TWO_ZONES.broken(host, f"{host} is in {', '.join(sorted(decided))}")
-        # Rows that older versions wrote lack the reported zone.
+            yield TWO_ZONES.broken(
+                host, f"host {host} is in the availability zones {', '.join(sorted(decided))}"
+            )
+        # Rows that older versions wrote lack the zone that the agent reported.
         elif in_force not in (decided or {reported or in_force}):
             yield WRONG_ZONE.broken(
-                host, f"{host} is in {in_force}, and should be in {', '.join(decided) or reported}"
+                host,
+                f"host {host} is in availability zone {in_force}, "
+                f"but should be in {', '.join(decided) or reported}",
             )
 
 
 def _of_agents(tx: Tx) -> Iterator[Finding]:
     for host, uuid, moment in reports_audit.unknown_on_hosts(tx):
-        yield UNKNOWN_SERVER.broken(uuid, f"{host} has {uuid}, as reported at {moment:%F %T}")
+        yield UNKNOWN_SERVER.broken(
+            uuid, f"host {host} has the unknown server {uuid}, as reported at {moment:%F %T}"
+        )
     for uuid, host, fault in reports_audit.faulty_servers(tx):
         if fault is not None and fault.get("message") == LOST:
-            yield LOST_SERVER.broken(uuid, f"{host} does not have {uuid} any more")
+            yield LOST_SERVER.broken(uuid, f"host {host} no longer has server {uuid}")
     # Databases query JSON columns in different ways, so all rows are read and compared here.
     has_class, has_trait = reports_audit.kept_classes(tx), reports_audit.kept_traits(tx)
     for host, provider_id, reported in reports_audit.reported_names(tx):
@@ -193,12 +207,14 @@ def _of_agents(tx: Tx) -> Iterator[Finding]:
             *(each for each in reported.get("traits", ()) if (provider_id, each) not in has_trait),
         ]
         if lost:
-            yield LOST_REPORT.broken(host, f"{host} lacks {', '.join(lost)}")
+            yield LOST_REPORT.broken(
+                host, f"host {host} lacks {', '.join(lost)}, which its agent reported"
+            )
     for host, agent, count in reports_audit.misdirected_orders(tx):
         yield MISDIRECTED_ORDER.broken(
-            host, f"{count} orders for {host} do not belong to its agent {agent}"
+            host, f"{count} orders for host {host} are not assigned to its agent {agent}"
         )
     for number, kind, uuid in reports_audit.orphaned_orders(tx):
         yield ORDER_OF_NOBODY.broken(
-            number, f"order {number} to {kind} is about {uuid}, which does not exist"
+            number, f"order {number} ({kind}) is for server {uuid}, which does not exist"
         )

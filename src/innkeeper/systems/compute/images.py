@@ -1,7 +1,7 @@
-"""Images: a catalogue without contents. Scheduling reads their minima and properties.
+"""Manage the catalogue of images. Scheduling reads the images' minimum sizes and properties.
 
-Always true: an upload is measured and discarded, since agents have their own copies of images. A
-private image is visible only to its project and to administrators.
+Always true: the data of an upload is measured and then discarded, because agents have their own
+copies of images. A private image is visible only to its project and to administrators.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import dataclasses
 from collections.abc import Callable
 from datetime import datetime
 
-from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from innkeeper.domain.images import Image
 from innkeeper.domain.listing import ImageSelection
 from innkeeper.store.queries.compute import images
 from innkeeper.store.transactions import Tx
@@ -31,7 +31,7 @@ def may_see(image: Image, project_id: str | None) -> bool:
 
 
 def get(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """Return the image if the caller may see it, or raise :class:`NotFound`."""
+    """Return the image with this id. Raises :class:`NotFound` if the caller may not see it."""
     image = images.get_many(tx, [image_id]).get(image_id)
     if image is None or not (is_admin or may_see(image, project_id)):
         raise NotFound(f"No image found with ID {image_id}")
@@ -63,7 +63,7 @@ Edit = Callable[[Image], Image]
 def change(
     tx: Tx, image_id: str, project_id: str | None, edit: Edit, *, is_admin: bool, now: datetime
 ) -> Image:
-    """Change an image of the project, and return it."""
+    """Change an image of the project with ``edit``, and return the changed image."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     changed = dataclasses.replace(edit(image), updated_at=now)
     images.replace(tx, changed, image.updated_at)
@@ -89,7 +89,7 @@ def activate(
 
 
 def uploadable(tx: Tx, image_id: str, project_id: str | None, *, is_admin: bool) -> Image:
-    """Return the image if its data can be uploaded; raises a refusal otherwise."""
+    """Return the image if its data can be uploaded. Raises a refusal otherwise."""
     image = _owned(tx, image_id, project_id, is_admin=is_admin)
     if image.status != QUEUED:
         raise Conflict(f"Image status transition from {image.status} to saving is not allowed")

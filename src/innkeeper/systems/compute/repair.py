@@ -1,8 +1,9 @@
-"""Repairs of the compute room's audit findings.
+"""Repair what the audit of the compute room finds.
 
-Always true: each function checks its findings again in its own transaction, repairs only
-violations that still exist and are unambiguous, and returns what it did. A server's allocations
-are released only if the server is deleted, or has no host, pending order or open migration.
+Always true: each function checks its findings again in its own transaction. It repairs only the
+findings that still exist and are unambiguous, and returns a text about each repair. A server's
+allocations are released only if the server is deleted, or has no host, pending order or open
+migration.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from innkeeper.store.queries.compute import (
     orders,
     quota_usages,
     reports_audit,
+    server_groups,
 )
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
@@ -41,7 +43,10 @@ NOT_BUILT = "No agent has an order to build this server."
 
 
 def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Create missing consumers; those of servers and migrations get their project and user."""
+    """Create missing consumers of allocations.
+
+    The consumer of a server or migration gets the server's project and user.
+    """
     owners: dict[str, TransferSide] = {}
     for uuid in keys:
         server = server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
@@ -55,7 +60,10 @@ def adopt(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 
 
 def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Claim the amounts of their flavors for servers that lack them, if their hosts have room."""
+    """Claim the amounts of a server's flavor for each server that lacks some of these amounts.
+
+    Servers that move, and servers on hosts with too little free capacity, are skipped.
+    """
     moves = compute_audit.open_migrations(tx)
     lacking = [uuid for uuid, _ in compute_audit.unbacked_servers(tx, keys)]
     lacking += [
@@ -69,7 +77,7 @@ def claim_missing(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         server = server_rows.by_uuid(tx, uuid)
         # Servers in a move are skipped: their correct allocations depend on the migration.
         if server is not None and server.uuid not in moving and _claim_all(tx, server, now):
-            repaired.append(f"{uuid} holds what its flavor needs of {server.host}")
+            repaired.append(f"server {uuid} has the allocations of its flavor on {server.host}")
     return repaired
 
 
@@ -127,32 +135,38 @@ def end_migrations(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
 def _release(tx: Tx, uuids: Iterable[str], now: datetime) -> list[str]:
     consumers = [ConsumerUuid(each) for each in uuids]
     claims.release(tx, consumers, now)
-    return [f"{uuid} holds nothing now" for uuid in consumers]
+    return [f"the allocations of {uuid} are released" for uuid in consumers]
 
 
 def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Set quota usage to the sums over the servers."""
+    """Set the quota usage of projects to the sums over their servers."""
     repaired: list[str] = []
     for row in compute_audit.wrong_usages(tx, move_audit.counted_beside(tx)):
         project, counted, real = row[0], row[1:4], row[4:7]
         if project in keys:
             count, vcpus, memory_mb = (int(r) - int(c) for r, c in zip(real, counted, strict=True))
             quota_usages.add_usage(tx, project, count, vcpus, memory_mb)
-            repaired.append(f"project {project} is counted with {tuple(real)}")
+            repaired.append(f"the quota usage of project {project} is now {tuple(real)}")
     return repaired
 
 
 def fail_builds(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Set servers without a build order to ERROR; they keep allocations, since they may exist."""
+    """Set servers without a build order from BUILD to ERROR.
+
+    They keep their allocations, because they may exist on their hosts.
+    """
     found = [row[0] for row in compute_audit.idle_builds(tx, keys)]
     values = {"status": Status.ERROR, "task_state": None, "fault": servers.fault(NOT_BUILT, now)}
     for uuid in found:
         servers.change(tx, uuid, values, now)
-    return [f"{uuid} is in ERROR" for uuid in found]
+    return [f"server {uuid} is in ERROR" for uuid in found]
 
 
 def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Repeat destroy orders of servers, and delete servers without a host."""
+    """Give new destroy orders for servers that are being deleted.
+
+    Servers without a host are deleted at once.
+    """
     repaired: list[str] = []
     for (uuid,) in compute_audit.idle_deletes(tx, keys):
         server = servers.get(tx, uuid)
@@ -161,27 +175,27 @@ def delete_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             orders.add(
                 tx, [NewOrder(host.agent_id, host.name, server.uuid, OrderKind.DESTROY)], now
             )
-            repaired.append(f"{host.name} has a new order to destroy {uuid}")
+            repaired.append(f"host {host.name} has a new order to destroy server {uuid}")
         elif server.host is None:
             servers.finish_deletes(tx, [server.uuid], now)
-            repaired.append(f"{uuid}, which had no host, is deleted")
+            repaired.append(f"server {uuid}, which had no host, is deleted")
     return repaired
 
 
 def end_tasks(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Clear tasks for which no agent has an order."""
+    """Clear tasks of servers for which no agent has an order, unless the server is moving."""
     idle = {uuid: task for uuid, task in compute_audit.idle_tasks(tx, keys)}
     moving = {each.server_uuid for each in migrations.open_ones(tx, idle)}
     repaired: list[str] = []
     for uuid, task in sorted(idle.items()):
         if uuid not in moving:
             servers.change(tx, uuid, {"task_state": None}, now)
-            repaired.append(f"{uuid} is not {task} any more")
+            repaired.append(f"server {uuid} no longer has the task {task}")
     return repaired
 
 
 def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Put hosts into the zones that their aggregates or agents name."""
+    """Put hosts into the availability zones of their aggregates, or else of their agents."""
     repaired: list[str] = []
     wrong = {each.key for each in audit.zones(tx, keys) if each.invariant is audit.WRONG_ZONE}
     known = hosts.by_names(tx, sorted(wrong))
@@ -189,28 +203,28 @@ def put_into_zones(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         zone = next(iter(decided), reported)
         hosts.put_into_zone(tx, [known[name].id], zone, now)
         changes.add_always_read(tx, [known[name].provider_id], now)
-        repaired.append(f"{name} is in {zone}, not {in_force}")
+        repaired.append(f"host {name} is moved from availability zone {in_force} to {zone}")
     return repaired
 
 
 def remove_members(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
     """Remove memberships in server groups where the server or the group does not exist."""
     gone = [row[0] for row in grouping_audit.strayed_members(tx, keys) if not row[2]]
-    grouping_audit.remove_members(tx, gone)
-    return [f"{uuid} is in no group now" for uuid in gone]
+    server_groups.remove_members(tx, gone)
+    return [f"the group membership of server {uuid} is removed" for uuid in gone]
 
 
 def direct_orders(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
-    """Assign orders to the agents of their hosts."""
+    """Assign pending orders to the agents of their hosts."""
     repaired: list[str] = []
     for host, agent, count in reports_audit.misdirected_orders(tx, keys):
         orders.move(tx, [host], AgentId(agent))
-        repaired.append(f"{count} orders for {host} belong to {agent}")
+        repaired.append(f"{count} orders for host {host} are assigned to agent {agent}")
     return repaired
 
 
 def end_orders(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """End orders about servers that do not exist."""
+    """End orders for servers that do not exist."""
     found = [row[0] for row in reports_audit.orphaned_orders(tx, [int(key) for key in keys])]
     orders.end(tx, found, OrderStatus.FAILED, now)
     return [f"order {number} is ended" for number in found]

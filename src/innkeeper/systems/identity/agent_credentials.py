@@ -1,8 +1,8 @@
-"""Credentials of agents. Each belongs to one agent, and permits only what that agent does for its
-own hosts.
+"""Issue, check and revoke the credentials of agents.
 
-A credential contains a random secret of 256 bits. The store has its plain SHA-256 hash. A random
-secret cannot be guessed, and a slow hash would only delay agents, which call every few seconds.
+A credential belongs to one agent, and permits only what that agent does for its own hosts. It
+contains a random secret of 256 bits. The store has a plain SHA-256 hash of the secret. A random
+secret cannot be guessed. A slow hash would only delay the agents, which call every few seconds.
 
 Always true: unknown, revoked and expired credentials are refused with the same message. The secret
 is shown only once, when it is issued.
@@ -19,24 +19,19 @@ from datetime import datetime, timedelta
 from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Conflict, NotFound, Unauthenticated
 from innkeeper.domain.identity import AgentCredential
-from innkeeper.domain.ids import IdSource
+from innkeeper.domain.ids import IdSource, secret_bytes
 from innkeeper.store.queries.identity import agent_credentials
 from innkeeper.store.transactions import Tx
 
-SECRET_BYTES = 32
-SEED_BITS = 63
-SEEDS = 5
-"""The number of random draws. Together they have more bits than a secret needs."""
-assert SEED_BITS * SEEDS >= 8 * SECRET_BYTES
 PER_AGENT_MAX = 8
-"""The number of credentials per agent: the present one, the next one, and some old ones."""
+"""The maximum number of credentials of an agent: a current one, its successor, and old ones."""
 _TEXT = re.compile(r"agent\.([0-9a-f]{32})\.([A-Za-z0-9_-]{43})")
-"""No token has this form."""
+"""The form of a credential. No token has this form."""
 REFUSED = "The agent's credential is not valid."
 
 
 def is_one(text: str) -> bool:
-    """Return whether a text has the form of a credential, valid or not."""
+    """Return whether a text has the form of a credential. The credential may be invalid."""
     return _TEXT.fullmatch(text) is not None
 
 
@@ -50,12 +45,12 @@ def issue(
     ids: IdSource,
     now: datetime,
 ) -> tuple[AgentCredential, str]:
-    """Create a credential. Return the credential and the text for the agent.
+    """Create a credential for an agent. Return it, and the text that the agent sends.
 
-    ``is_replacing`` revokes all other credentials of the agent. Without it, raises
+    With ``is_replacing``, all other credentials of the agent are revoked. Without it, raises
     :class:`Conflict` if the agent has too many credentials.
     """
-    secret = _new_secret(ids)
+    secret = key_rings.unpadded_text_of(secret_bytes(ids))
     agent_credentials.prune(tx, now)
     others = agent_credentials.of_agent(tx, agent_name)
     if is_replacing:
@@ -81,7 +76,7 @@ def issue(
 
 
 def holder(tx: Tx, text: str, now: datetime) -> AgentCredential:
-    """Return the credential of this text. Raises :class:`Unauthenticated` if it is not valid."""
+    """Return the credential with this text. Raises :class:`Unauthenticated` if it is not valid."""
     match = _TEXT.fullmatch(text)
     found = None if match is None else agent_credentials.by_id(tx, match[1])
     if match is None or found is None:
@@ -122,14 +117,6 @@ def revoke_all(tx: Tx, agent_name: str) -> int:
     for each in revoked:
         agent_credentials.remove(tx, each.id)
     return len(revoked)
-
-
-def _new_secret(ids: IdSource) -> str:
-    number = 0
-    for _ in range(SEEDS):
-        number = number << SEED_BITS | ids.seed()
-    raw = (number % 2 ** (8 * SECRET_BYTES)).to_bytes(SECRET_BYTES, "big")
-    return key_rings.unpadded_text_of(raw)
 
 
 def _hash(secret: str) -> str:

@@ -1,11 +1,12 @@
 """Limit password guessing: after a few failures, each further attempt has to wait longer.
 
-Consecutive failures are counted by user and source. An attacker at another source does not delay
-the user. An attacker at the same source delays the user by at most the longest wait.
+Consecutive failures are counted for each pair of user and source address. An attacker at another
+address does not delay the user. An attacker at the same address delays the user by at most the
+longest wait.
 
 Always true: attempts with unknown names are counted and answered like attempts with known names.
-The number of counts is at most :data:`ROWS_MAX`. Above it, the counts whose last failure is oldest
-are deleted. An attempt during a wait does not count.
+There are at most :data:`ROWS_MAX` counts. At this limit, a new count replaces the count whose last
+failure is oldest. An attempt during a wait is refused without being counted.
 """
 
 from __future__ import annotations
@@ -21,25 +22,34 @@ from innkeeper.store.queries.identity import login_failures
 from innkeeper.store.transactions import Tx
 
 ROWS_MAX = 10_000
-"""To evict one count, an attacker has to fail that many times under other names. A password check
-takes about 25 ms, so this takes longer than the wait."""
+"""The maximum number of counts. To evict one count, an attacker has to fail this many times under
+other names. A password check takes about 25 ms, so evicting a count takes longer than the wait."""
 FORGET_S = 900.0
-"""A count expires after this time without a failure, or twice the longest wait if it is longer."""
+"""The number of seconds without a failure after which a count expires.
+
+If twice the longest wait is more than this number, the count expires after twice the longest
+wait."""
 DOUBLINGS_MAX = 30
 PREFIX_BITS = 64
-"""A client with one IPv6 address usually has the whole network with a prefix of this length."""
+"""The number of bits of an IPv6 address that identify a source.
+
+A client with one address usually has all addresses with the same prefix of this length."""
 TOO_MANY = "Too many attempts to log in have failed. Please wait before the next one."
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The number of failures without a wait, and the longest wait."""
+    """The number of failures before the first wait, and the longest wait in seconds."""
 
     free: int
     wait_max_s: float
 
     def wait_s(self, count: int) -> float:
-        """Return the wait after ``count`` failures: 0 while they are free, then 1 s, 2 s, 4 s..."""
+        """Return the wait after ``count`` failures, in seconds.
+
+        The wait is 0 for fewer than ``free`` failures. Then it is 1, 2, 4 and so on, up to
+        ``wait_max_s``.
+        """
         if count < self.free:
             return 0.0
         doubled: float = min(self.wait_max_s, 2.0 ** min(count - self.free, DOUBLINGS_MAX))
@@ -60,17 +70,20 @@ class Attempt:
 
 
 def attempt(name: str, address: str) -> Attempt:
-    """Return an attempt from an address. ``name`` is the id of a known user, or else the name."""
+    """Return an attempt from an address.
+
+    ``name`` is the user's id if the user exists, or else the name that the client sent.
+    """
     return Attempt(_hash("subject", name), _hash("source", _network(address)))
 
 
 def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
-    """Return the number of failures so far. Raises :class:`TooManyAttempts` during a wait."""
+    """Return the number of earlier failures. Raises :class:`TooManyAttempts` during a wait."""
     found = login_failures.of(tx, tried.subject, tried.source)
     if found is None:
         return 0
     count, last_at = found
-    # A clock that was set back must not extend the wait.
+    # The wait must not become longer if the clock has been set back.
     passed = max(now - last_at, timedelta())
     if passed >= limits.forgotten_after:
         return 0
@@ -81,6 +94,7 @@ def check(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> int:
 
 
 def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
+    """Count a failed attempt, and delete expired counts."""
     login_failures.prune(tx, now - limits.forgotten_after)
     found = login_failures.of(tx, tried.subject, tried.source)
     count = 0 if found is None else found[0]
@@ -90,7 +104,7 @@ def fail(tx: Tx, tried: Attempt, limits: AttemptLimits, now: datetime) -> None:
 
 
 def succeed(tx: Tx, tried: Attempt) -> None:
-    """Delete the count of failures after a successful login."""
+    """Delete the count of an attempt's failures, after a successful login."""
     login_failures.remove(tx, tried.subject, tried.source)
 
 

@@ -1,4 +1,4 @@
-"""The identity room's invariants, checked against the store."""
+"""Check the invariants of the identity room in the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFIX = "$argon2"
 UNHASHED_PASSWORD = Invariant(
     ROOM,
     "unhashed-password",
-    "passwords are kept as argon2 hashes",
+    "passwords are stored as argon2 hashes",
     "Change the user's password, and treat the old one as compromised.",
 )
 INVARIANTS = (UNHASHED_PASSWORD,)

@@ -1,4 +1,4 @@
-"""The service catalog. It is derived from the APIs that are served, and never stored.
+"""Build the service catalog. It is derived from the APIs that are served, and never stored.
 
 Always true: ids depend only on names, so they are the same in all processes.
 """

@@ -1,7 +1,8 @@
-"""The first start: roles, the administrator, and the service's own user.
+"""Create the roles, the administrator and the service's own user at the first start.
 
-Always true: all rows are written in one transaction, together with a mark. A start that is killed
-leaves nothing behind. Later starts write nothing, whatever an administrator has changed since.
+Always true: one transaction writes all rows, and a mark that they have been written. A start that
+is killed leaves nothing behind. Later starts find the mark and write nothing, even if an
+administrator has changed or deleted the rows.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ def is_done(tx: Tx) -> bool:
 
 
 def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: datetime) -> bool:
-    """Write the initial users, projects and roles. Return whether they were missing.
+    """Write the initial users, projects and roles, unless an earlier start has written them.
 
-    The hashes are of new random passwords. The agents' password is never used, because
-    :func:`innkeeper.systems.identity.tokens.mint` creates their tokens.
+    Return whether they were written. The hashes are those of new random passwords. The agents'
+    password is never used, because :func:`innkeeper.systems.identity.tokens.mint` creates their
+    tokens.
     """
     if is_done(tx):
         return False
@@ -41,7 +43,7 @@ def ensure(tx: Tx, *, admin_hash: str, agent_hash: str, ids: IdSource, now: date
 
 
 def reset_administrator(tx: Tx, *, admin_hash: str, ids: IdSource, now: datetime) -> None:
-    """Set the administrator's password, and restore the user, its project and its roles."""
+    """Set the administrator's password. Restore the user, its project and its roles if needed."""
     user = _administrator(tx, admin_hash, ids, now)
     identity.update_user(tx, user.id, {"password_hash": admin_hash, "is_enabled": True})
     identity.void_tokens(tx, [user.id], now)

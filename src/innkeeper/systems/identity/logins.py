@@ -1,4 +1,4 @@
-"""Log in: find the user and the project that a client names.
+"""Find the user and the project that a client names when it logs in.
 
 Always true: an unknown user, a wrong password, a disabled user and an unknown or forbidden project
 all lead to the same error.
@@ -34,7 +34,7 @@ class NamedEntity:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the user or project could exist: its text is valid, and its domain exists."""
+        """Whether the user or project could exist: id and name are valid, and the domain exists."""
         texts = [text for text in (self.id, self.name) if text is not None]
         in_domain = self.id is not None or (
             self.domain_id == DEFAULT_DOMAIN_ID or self.domain_name == DEFAULT_DOMAIN_NAME
@@ -44,7 +44,10 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The requested scope: a project, unscoped, or (if neither is set) the default project."""
+    """The requested scope of a token: a project, or none with ``is_unscoped``.
+
+    If neither is set, the scope is the user's default project.
+    """
 
     project: NamedEntity | None = None
     is_unscoped: bool = False
@@ -59,7 +62,7 @@ def user_named(tx: Tx, claimed: NamedEntity) -> User | None:
 
 
 def holder(tx: Tx, user: User, scope: Scope) -> TokenOwner:
-    """Return the owner of a token of this scope, after the password was checked.
+    """Return the owner of a token of this scope. The caller has checked the password.
 
     Raises :class:`Unauthenticated` if the user may not have a token of this scope.
     """

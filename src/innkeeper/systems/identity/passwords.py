@@ -1,7 +1,8 @@
-"""Passwords as argon2 hashes.
+"""Hash and check passwords with argon2.
 
-Always true: a check without a hash takes the same time, so that timing does not reveal which users
-exist. Both functions are slow on purpose. Call them neither on the event loop nor in a transaction.
+Always true: a check takes the same time if the user does not exist, so the time does not reveal
+which users exist. Both functions are slow on purpose. Do not call them on the event loop or in a
+transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def hash_of(password: str) -> str:
 def verify(password_hash: str | None, password: str) -> bool:
     """Return whether a password matches a hash.
 
-    Without a hash, the result is False, and takes the same time.
+    A hash of ``None`` matches no password, and the check takes the same time.
     """
     try:
         _HASHER.verify(password_hash or _NOBODYS_HASH, password)

@@ -1,7 +1,7 @@
 """Create, find, change and delete projects.
 
 Always true: names are unique. Tokens of a disabled or deleted project are not valid, because each
-check of a token reads its project.
+check of a token reads the token's project.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def of_user(tx: Tx, user_id: str) -> list[Project]:
 
 
 def update(tx: Tx, project_id: str, changes: Mapping[str, Any]) -> Project:
-    """Change the fields of a :class:`Project` that ``changes`` names."""
+    """Change the fields of a project that ``changes`` names. Return the changed project."""
     get(tx, project_id)
     identity.update_project(tx, project_id, changes)
     return get(tx, project_id)
 
 
 def delete(tx: Tx, project_id: str) -> None:
-    """Delete a project and the roles on it, but no resources that it owns."""
+    """Delete a project and the roles on it. Resources that the project owns are kept."""
     get(tx, project_id)
     identity.delete_project(tx, project_id)

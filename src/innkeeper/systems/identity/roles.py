@@ -1,4 +1,4 @@
-"""Roles, their assignments, and the roles that they imply.
+"""Create, change, assign and remove roles, and find the roles that a role implies.
 
 Always true: the roles of the first start cannot be renamed or deleted, because policies name them.
 Removing a role from a user revokes the user's tokens.
@@ -23,13 +23,13 @@ IMPLIED: Mapping[str, tuple[str, ...]] = {"admin": ("member", "reader"), "member
 
 
 def names_with_implied(names: Iterable[str]) -> frozenset[str]:
-    """Return these names, and the names of all roles that these roles imply."""
+    """Return the names of these roles and of all roles that they imply."""
     given = frozenset(names)
     return given.union(*(IMPLIED.get(name, ()) for name in given))
 
 
 def with_implied(tx: Tx, given: Iterable[Role]) -> tuple[Role, ...]:
-    """Return these roles and the existing roles that they imply."""
+    """Return these roles and the roles that they imply, if the implied roles exist."""
     roles = tuple(given)
     names = {role.name for role in roles}
     missing = names_with_implied(names) - names
@@ -61,7 +61,7 @@ def find(tx: Tx, *, name: str | None = None) -> list[Role]:
 
 
 def update(tx: Tx, role_id: str, changes: Mapping[str, Any]) -> Role:
-    """Change a role. Raises :class:`Forbidden` if a standard role would be renamed."""
+    """Change a role. Raises :class:`Forbidden` if ``changes`` would rename a standard role."""
     role = get(tx, role_id)
     if role.name in ROLES and changes.get("name", role.name) != role.name:
         raise Forbidden(f"The role {role.name!r} cannot be renamed: policies name it.")
@@ -80,7 +80,10 @@ def delete(tx: Tx, role_id: str, *, now: datetime) -> None:
 
 
 def of_user(tx: Tx, user_id: str, project_id: str) -> list[Role]:
-    """Return a user's roles on a project. Raises :class:`NotFound` if either is unknown."""
+    """Return a user's roles on a project.
+
+    Raises :class:`NotFound` for an unknown user or project.
+    """
     users.get(tx, user_id)
     projects.get(tx, project_id)
     return identity.roles_of(tx, user_id, project_id)
@@ -92,7 +95,7 @@ def is_granted(tx: Tx, user_id: str, project_id: str, role_id: str) -> bool:
 
 
 def grant(tx: Tx, user_id: str, project_id: str, role_id: str) -> None:
-    """Assign a role on a project to a user, unless the user has it."""
+    """Assign a role on a project to a user. This is idempotent."""
     if not is_granted(tx, user_id, project_id, role_id):
         identity.grant(tx, user_id, project_id, role_id)
 

@@ -1,11 +1,11 @@
-"""Secrets at rest, sealed with keys that are not in the database.
+"""Seal secrets at rest with keys that are not in the database.
 
-These are secrets that the service must read again, such as the key that signs tokens. Passwords are
-not among them, because only their hashes are stored.
+The service has to read these secrets again, for example the key that signs tokens. Passwords are
+not among these secrets, because only hashes of passwords are stored.
 
-Always true: a sealed text is AES-256-GCM with a random nonce, bound to the name of the secret.
-Without the key, it cannot be read or changed, or used under another name. The first key of a box
-seals, and every key opens.
+Always true: a secret is sealed with AES-256-GCM and a random nonce, and bound to its name. Without
+the key, it cannot be read or changed, or used under another name. The first key of a box seals,
+and every key opens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Draw = Callable[[int], bytes]
 
 
 class NoSuchKey(Conflict):
-    """The secret was sealed with a key that this box does not have."""
+    """A secret was sealed with a key that this box does not have."""
 
     def __init__(self, name: str, key_id: str) -> None:
         super().__init__(
@@ -40,14 +40,16 @@ class NoSuchKey(Conflict):
 
 
 class Spoilt(Conflict):
-    """A sealed text was modified, or belongs to another name."""
+    """A sealed text was modified, or was sealed under another name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The secret {name!r} was modified, or belongs to another name.")
+        super().__init__(
+            f"The sealed secret {name!r} was modified, or was sealed under another name."
+        )
 
 
 def key_id(key: bytes) -> str:
-    """Return the id of a key. The id reveals nothing about the key."""
+    """Return the id by which sealed texts name a key. The id reveals nothing about the key."""
     return key_rings.key_id(key, _NAMING)
 
 
@@ -78,7 +80,7 @@ def is_sealed(text: str) -> bool:
 
 
 def used_keys(tx: Tx) -> dict[str, list[str]]:
-    """Return the names of the sealed secrets by key id."""
+    """Return the names of the sealed secrets, by the id of the key that sealed them."""
     found: dict[str, list[str]] = {}
     for name, text in _sealed(tx).items():
         found.setdefault(text.removeprefix(FORM).partition(".")[0], []).append(name)
@@ -90,13 +92,27 @@ def _sealed(tx: Tx) -> dict[str, str]:
 
 
 def keep(tx: Tx, secret_box: SecretBox, name: str, secret: bytes, now: datetime) -> None:
-    """Seal and store a secret. A secret of the same name is replaced."""
+    """Seal and store a secret. An earlier secret with this name is replaced."""
     identity.remove_secret(tx, name)
     identity.add_secret(tx, name, secret_box.seal(name, secret), now)
 
 
+def read(tx: Tx, secret_box: SecretBox, name: str) -> bytes | None:
+    """Return a stored secret. Raises the errors of :meth:`SecretBox.open`."""
+    text = identity.secret(tx, name)
+    return None if text is None else secret_box.open(name, text)
+
+
+def forget(tx: Tx, name: str) -> None:
+    """Delete a secret, if it exists."""
+    identity.remove_secret(tx, name)
+
+
 def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
-    """Seal all secrets again with the first key. Return their number. Raises what ``open`` does."""
+    """Seal all secrets again with the first key. Return their number.
+
+    Raises the errors of :meth:`SecretBox.open`.
+    """
     sealed = _sealed(tx)
     for name, text in sealed.items():
         keep(tx, secret_box, name, secret_box.open(name, text), now)
@@ -104,7 +120,7 @@ def reseal(tx: Tx, secret_box: SecretBox, now: datetime) -> int:
 
 
 def forget_lost(tx: Tx, secret_box: SecretBox) -> list[str]:
-    """Delete the secrets that no key of this box opens. Return their names."""
+    """Delete the secrets that no key of this box can open. Return the names of these secrets."""
     lost = []
     for name, text in _sealed(tx).items():
         try:

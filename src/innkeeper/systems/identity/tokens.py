@@ -3,9 +3,10 @@
 A token consists of claims and their HMAC-SHA256. All processes of one database share the key.
 Without the key, no token can be created or altered.
 
-Always true: the claims alone grant nothing. ``holder`` compares them with the store. The user and
-the project must be enabled, and the user must have a role on the project. The token's stamp must
-be the user's present one. Neither the token nor a token that it was derived from may be revoked.
+Always true: the claims alone grant nothing, because ``holder`` compares them with the store. The
+user and the project must be enabled, and the user must have a role on the project. The token must
+have the user's current stamp. A token is not valid if it was revoked, or derived from a token that
+was revoked.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import SecretBox
 
 TOKEN_LENGTH_MAX = 1024
-"""Longer text is refused without decoding. A token has about 250 characters, and about 50 more for
-every token that it was derived from."""
+"""The maximum length of a token. Longer text is refused without decoding. A token has about 250
+characters, and about 50 more for every token that it was derived from."""
 CHAIN_MAX = 12
-"""The longest chain of tokens, each derived from the one before. The last must fit in a header."""
+"""The maximum length of a chain of tokens in which each token is derived from the one before.
+
+The last token must fit in a header."""
 SKEW_US = 300_000_000
-"""The largest difference between the clocks of two machines that does not invalidate tokens."""
+"""The largest difference between two machines' clocks at which tokens are still accepted."""
 KEY_NAME = "token_signing"
 KEY_BYTES = 32
 _PURPOSE = b"innkeeper token 1\x00"
-"""Part of the signed data, so that no other signature made with the key is a valid token."""
+"""A part of the signed data. It ensures that no other signature by this key is a valid token."""
 _MAC_BYTES = hashlib.sha256().digest_size
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
 _US = timedelta(microseconds=1)
@@ -50,8 +53,8 @@ WRONG_TOKEN = "The token is not valid."  # noqa: S105 - a message
 class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The content of a token. Times are microseconds since 1970.
 
-    ``audit_ids`` are the token's own id, then the ids of the tokens that it was derived from, back
-    to the token that was issued for a password.
+    ``audit_ids`` begin with the token's own id. The next ids are those of the tokens that it was
+    derived from, up to the token that was issued for a password.
     """
 
     audit_ids: tuple[str, ...]
@@ -122,9 +125,10 @@ class Signer:
         return key_rings.unpadded_text_of(self._sealed(payload) + payload)
 
     def issue(self, make: Callable[[], Claims]) -> tuple[Claims, str]:
-        """Issue a token to a client. ``make`` returns claims with a new id each time.
+        """Return new claims from ``make``, and the token that contains them.
 
-        No token begins with a hyphen, because commands would take it for an option.
+        ``make`` is called again until the token does not begin with a hyphen. Commands would take
+        such a token for an option. Each call must return claims with a new id.
         """
         claims = make()
         while (token := self.sign(claims)).startswith("-"):
@@ -134,8 +138,9 @@ class Signer:
     def open(self, token: str, now: datetime) -> Claims:
         """Return a token's claims. Raises :class:`Unauthenticated` unless this key signed it.
 
-        It is also raised for an expired token, and for a token that was issued further in the
-        future than its lifetime. :func:`holder` checks whether the claims are still valid.
+        Also raises it for an expired token. Also raises it if the token's time of issue is in the
+        future by more than the token's lifetime and :data:`SKEW_US`. :func:`holder` checks whether
+        the claims are still valid.
         """
         if len(token) > TOKEN_LENGTH_MAX:
             raise Unauthenticated(WRONG_TOKEN)
@@ -166,7 +171,7 @@ class Signer:
 
 
 def holder(tx: Tx, claims: Claims) -> TokenOwner:
-    """Return the present owner of a token. Raises :class:`Unauthenticated` if it is not valid."""
+    """Return the current owner of a token. Raises :class:`Unauthenticated` if it is not valid."""
     user = identity.user_of_token(tx, claims.user_id, claims.audit_ids)
     if user is None or not user.is_enabled:
         raise Unauthenticated(WRONG_TOKEN)
@@ -182,7 +187,7 @@ def holder(tx: Tx, claims: Claims) -> TokenOwner:
 
 
 def revoke(tx: Tx, claims: Claims, *, now: datetime) -> None:
-    """Revoke a token and all tokens that are derived from it. This is idempotent."""
+    """Revoke a token, and all tokens that were derived from it. This is idempotent."""
     identity.prune_revoked_tokens(tx, now)
     identity.revoke_token(tx, claims.audit_ids[0], claims.expires_at)
 
@@ -192,8 +197,8 @@ def signing_key(
 ) -> bytes:
     """Return the key that all processes of this database share. The first call creates it, sealed.
 
-    A key that an older release stored unsealed stays unsealed, because processes of that release
-    may be running. :func:`seal_signing_key` seals it later.
+    An older release may have stored the key unsealed. This function leaves it unsealed, because
+    processes of that release may be running. :func:`seal_signing_key` seals it later.
     """
     text = identity.secret(tx, KEY_NAME)
     if text is None:
@@ -206,13 +211,13 @@ def signing_key(
 
 
 def is_signing_key_open(tx: Tx) -> bool:
-    """Return whether the key is stored unsealed, as by an older release."""
+    """Return whether the key is stored unsealed, which only older releases do."""
     text = identity.secret(tx, KEY_NAME)
     return text is not None and not secret_boxes.is_sealed(text)
 
 
 def seal_signing_key(tx: Tx, secret_box: SecretBox, now: datetime) -> bool:
-    """Seal the key unless it is sealed. Return whether it was unsealed."""
+    """Seal the key if it is unsealed. Return whether it was unsealed."""
     text = identity.secret(tx, KEY_NAME)
     if text is None or secret_boxes.is_sealed(text):
         return False
@@ -229,8 +234,12 @@ def mint(tx: Tx, signer: Signer, user_name: str, project_name: str, **more: Any)
     users = identity.find_users(tx, name=user_name, is_enabled=True)
     projects = identity.find_projects(tx, name=project_name, is_enabled=True)
     if not users or not projects:
-        raise Unauthenticated(f"There is no user {user_name!r} on {project_name!r}.")
+        raise Unauthenticated(
+            f"The user {user_name!r} or the project {project_name!r} does not exist or is disabled."
+        )
     roles = tuple(identity.roles_of(tx, users[0].id, projects[0].id))
     if not roles:
-        raise Unauthenticated(f"The user {user_name!r} has no role on {project_name!r}.")
+        raise Unauthenticated(
+            f"The user {user_name!r} has no role on the project {project_name!r}."
+        )
     return signer.sign(claims_for(TokenOwner(users[0], projects[0], roles), **more))

@@ -1,8 +1,8 @@
 """Create, find, change and delete users.
 
-Always true: these functions get hashes of passwords. Callers hash before the transaction, because
-hashing is slow on purpose. A user's tokens are revoked when the password is changed, and when the
-user is disabled or deleted.
+Always true: these functions get hashes of passwords, not passwords. Callers hash before the
+transaction begins, because hashing is slow on purpose. A user's tokens are revoked when the
+password is changed, and when the user is disabled or deleted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def find(tx: Tx, *, name: str | None = None, is_enabled: bool | None = None) -> 
 
 
 def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -> User:
-    """Change fields of a :class:`User`. Changing the password or disabling revokes all tokens."""
+    """Change fields of a user.
+
+    If the password changes, or the user is disabled, all of the user's tokens are revoked.
+    """
     get(tx, user_id)
     identity.update_user(tx, user_id, changes)
     if "password_hash" in changes or changes.get("is_enabled") is False:
@@ -52,10 +55,10 @@ def update(tx: Tx, user_id: str, changes: Mapping[str, Any], *, now: datetime) -
 
 
 def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: datetime) -> None:
-    """Change the password if its hash is still ``old_hash``.
+    """Change the password of a user, if its hash is still ``old_hash``.
 
-    Otherwise raises :class:`Unauthenticated`, because the old password was checked against an
-    earlier hash.
+    The caller has checked the old password against ``old_hash``. Raises :class:`Unauthenticated`
+    if the stored hash has changed since.
     """
     if get(tx, user_id).password_hash != old_hash:
         raise Unauthenticated("The password was changed in the meantime.")
@@ -63,6 +66,6 @@ def change_password(tx: Tx, user_id: str, *, old_hash: str, new_hash: str, now: 
 
 
 def delete(tx: Tx, user_id: str) -> None:
-    """Delete a user and the user's roles, but no resources that the user created."""
+    """Delete a user and the user's roles. Resources that the user created are kept."""
     get(tx, user_id)
     identity.delete_user(tx, user_id)

@@ -6,25 +6,26 @@ the freepool are held.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.domain.hosts import OF_LEASES, Dedication
-from innkeeper.store.queries.leases import audit, holds
-from innkeeper.store.queries.leases.audit import FreepoolRow, HostHolder
+from innkeeper.domain.hosts import OF_LEASES
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.leases import HeldWindow
+from innkeeper.store.queries.leases import audit, freepool, holds, preemptions, slot_servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.leases import audit_parts
 
 ROOM = "leases"
 WRONG_LEASING = Invariant(
     ROOM,
     "wrong-leasing",
-    "a host's row has the dedication that the freepool and leases say",
-    "Run `innkeeper audit --repair`: no other way exists while a lease holds the host.",
-    "writes it into the host's row",
+    "a host's row has the dedication that follows from the freepool and the leases",
+    "Run `innkeeper audit --repair`. While a lease holds the host, there is no other way.",
+    "writes the right dedication into the host's row",
 )
 IN_BOTH = Invariant(
     ROOM,
@@ -35,16 +36,17 @@ IN_BOTH = Invariant(
 OVERLAP = Invariant(
     ROOM,
     "overlapping-holds",
-    "no two leases hold one host at the same moment",
-    "End one of the two leases.",
+    "leases never hold more of a host than it has",
+    "End one of the leases that hold the host at that time.",
 )
 FOREIGN_LODGER = Invariant(
     ROOM,
     "foreign-lodger",
-    "a server on a host of the freepool names the reservation that has the host",
+    "a server on a host of the freepool names the reservation that has the host, or is preemptible "
+    "and no reservation has anything there",
     "Move the server to another host, or delete it.",
 )
-INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER)
+INVARIANTS = (WRONG_LEASING, IN_BOTH, OVERLAP, FOREIGN_LODGER, *audit_parts.INVARIANTS)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
@@ -55,63 +57,65 @@ def findings(tx: Tx) -> Iterator[Finding]:
                 each.name, f"host {each.name} is in the freepool and in a host flavor's pool"
             )
             continue
-        present, expected = (each.dedication, each.dedicated_to), _meant(each, holders)
+        present, expected = (each.dedication, each.dedicated_to), audit_parts.meant(each, holders)
         if present != expected:
             yield WRONG_LEASING.broken(
                 each.name, f"host {each.name} is {present} in its row, and should be {expected}"
             )
     yield from _overlaps(tx)
+    in_slots, guests = slot_servers.everywhere(tx), _guests(tx)
     for uuid, host, reservation, hints in dedications.residents(tx, OF_LEASES):
         named = dedications.named_reservation(hints)
+        if reservation is None and (uuid in in_slots or uuid in guests):
+            continue
         if reservation is None or reservation != named:
             whose = "the freepool" if reservation is None else f"reservation {reservation}"
             yield FOREIGN_LODGER.broken(
                 uuid, f"server {uuid} is on host {host} of {whose}, and names {named or 'none'}"
             )
+    yield from audit_parts.findings(tx)
 
 
-def _meant(
-    each: FreepoolRow, holders: Mapping[int, Sequence[HostHolder]]
-) -> tuple[str | None, str | None]:
-    """Return the dedication that a host's row should have.
-
-    If several are possible, the present dedication is preferred.
-    """
-    if not each.is_in_freepool:
-        return (None, None)
-    host_holders = holders.get(each.host_id, ())
-    running = [one.reservation for one in host_holders if one.is_running]
-    if running:
-        is_known = each.dedicated_to in running
-        return (Dedication.LEASED, each.dedicated_to if is_known else running[0])
-    # An ended reservation may still be draining the host, or may have returned it already.
-    if any(one.is_over and one.reservation == each.dedicated_to for one in host_holders):
-        return (Dedication.ENDED, each.dedicated_to)
-    return (Dedication.FREEPOOL, None)
+def _guests(tx: Tx) -> set[ServerId]:
+    """Return the preemptible servers on hosts of which nothing was handed over."""
+    taken = preemptions.taken_hosts(tx)
+    return {uuid for uuid, host in preemptions.everywhere(tx).items() if host not in taken}
 
 
 def _overlaps(tx: Tx) -> Iterator[Finding]:
-    by_host = itertools.groupby(holds.windows(tx), key=lambda row: row[0])
-    for host_id, rows in by_host:
-        last, until = "", None
-        for _, lease, start, end in rows:
-            if until is not None and start < until:
-                yield OVERLAP.broken(
-                    host_id, f"host number {host_id} is held by leases {last} and {lease}"
-                )
-            if until is None or end > until:
-                last, until = lease, end
+    """Compare the capacity of each host with the largest amounts that leases hold at one time."""
+    by_host: dict[int, list[HeldWindow]] = {}
+    for each in holds.windows(tx, None):
+        by_host.setdefault(each.provider_id, []).append(each)
+    for host in freepool.for_calendar(tx, None):
+        reason = _overbooked(by_host.get(host.provider_id, ()), host.capacities)
+        if reason is not None:
+            name = host.facts["hypervisor_hostname"]
+            yield OVERLAP.broken(host.host_id, f"host {name} {reason}")
+
+
+def _overbooked(held: Sequence[HeldWindow], capacities: Mapping[str, int]) -> str | None:
+    """Return how the holds of one host exceed its capacity, or ``None`` if they do not."""
+    for moment in sorted({each.start_at for each in held}):
+        present = [each for each in held if each.start_at <= moment < each.end_at]
+        if len(present) > 1 and any(each.unit_amounts is None for each in present):
+            return f"is held whole by one lease, and also held by others, at {moment}"
+        for name in sorted({name for each in present for name in each.unit_amounts or {}}):
+            used = sum(each.units * (each.unit_amounts or {}).get(name, 0) for each in present)
+            if used > capacities.get(name, 0):
+                return f"has {capacities.get(name, 0)} {name}, and {used} are held at {moment}"
+    return None
 
 
 # -- repairs ---------------------------------------------------------------------------------
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the dedications that follow from the freepool and the leases to the hosts' rows."""
+    """Write the dedications that follow from the freepool and the leases into the hosts' rows."""
     holders = audit.holders(tx)
     done = []
     for each in audit.kept(tx, keys):
-        expected = _meant(each, holders)
+        expected = audit_parts.meant(each, holders)
         is_clear = not (each.is_in_freepool and each.is_in_pool)
         if is_clear and expected != (each.dedication, each.dedicated_to):
             dedications.dedicate(tx, hosts.by_name(tx, each.name), *expected, now)
@@ -119,4 +123,4 @@ def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     return done
 
 
-REPAIRS = {WRONG_LEASING.kind: dedicate_again}
+REPAIRS = {WRONG_LEASING.kind: dedicate_again, **audit_parts.REPAIRS}

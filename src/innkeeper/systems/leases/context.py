@@ -1,23 +1,38 @@
-"""What functions of this room need to know about the service and the caller."""
+"""The facts about the service and the caller that functions of this room need."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from innkeeper.domain.moves import Initiator
+from innkeeper.domain.slices import Leasing
+from innkeeper.systems.leases.resource_types.catalogue import BUILT_IN, ResourceTypes
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseContext:
-    """The time after which an agent is down, the caller, the present time, and the random seed."""
+    """The time after which an agent is down, the caller, the present time, and the random seed.
+
+    ``types`` are the resource types of the settings.
+
+    With ``knows_projects``, the database has all projects, so unknown projects are rejected.
+    """
 
     service_down_time_s: float
     initiator: Initiator
     now: datetime
     seed: int = 0
+    leasing: Leasing = field(default_factory=Leasing)
+    knows_projects: bool = False
+    types: ResourceTypes = BUILT_IN
 
     @property
     def seen_since(self) -> datetime:
         """An agent that was last seen at this time or later counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)
+
+    @property
+    def cleaning(self) -> timedelta:
+        """The time that a host is kept free before and after each lease."""
+        return timedelta(minutes=self.leasing.cleaning_time_min)

@@ -1,129 +1,215 @@
-"""Find the starts and ends of leases that are due, and carry them out.
+"""Find the events of leases that are due, and carry them out.
 
 Always true: the state of an event is changed by compare-and-update, in the same transaction as its
-effects. An event that cannot be completed yet stays ``BEGUN``, and any process retries it in every
-turn. Ends are carried out before starts, so that one lease may follow another on the same host.
+effects. An event that cannot be completed yet stays ``BEGUN``, and any process continues it. Ends
+are carried out before starts, so that a lease can take over a host at the end of another.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from innkeeper.domain.compute import Host
-from innkeeper.domain.hosts import Dedication
-from innkeeper.domain.leases import Lease, LeaseEventKind, LeaseEventState
+from innkeeper.domain.leases import (
+    Lease,
+    LeaseEvent,
+    LeaseEventKind,
+    LeaseEventState,
+    ReservationState,
+)
 from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.grouping import dedications
-from innkeeper.systems.compute.moves import deletions
-from innkeeper.systems.leases import freepool
+from innkeeper.systems.leases import end_checks, handover, notifications
 from innkeeper.systems.leases.context import LeaseContext
+from innkeeper.systems.placement import providers
 
-EVENTS_AT_ONCE = 1000
-"""The number of events of each kind in one turn. Further events are still due in the next turn."""
-DELETED_AT_ONCE = 100
-"""The number of servers that are deleted in one transaction, which blocks all other writers."""
+EVENTS_AT_ONCE = 10_000
+"""The maximum number of events of each kind in one turn. The others stay due for the next turn."""
+OPEN = (LeaseEventState.WAITING, LeaseEventState.BEGUN)
+ORDER = (LeaseEventKind.BEFORE_END, LeaseEventKind.END, LeaseEventKind.START, LeaseEventKind.USER)
+"""Warnings come before ends, and ends before starts."""
 
 
 def due(tx: Tx, now: datetime) -> list[str]:
-    """Return the leases with due events: first ending leases, then starting leases."""
-    ends = leases.due(tx, LeaseEventKind.END, now, EVENTS_AT_ONCE)
-    starts = leases.due(tx, LeaseEventKind.START, now, EVENTS_AT_ONCE)
-    return list(dict.fromkeys((*ends, *starts)))
+    """Return the leases with due events, in the order of the kinds of events."""
+    found = (uuid for kind in ORDER for uuid in leases.due(tx, kind, now, EVENTS_AT_ONCE))
+    return list(dict.fromkeys(found))
+
+
+def is_any_due(tx: Tx, now: datetime) -> bool:
+    """Return whether any event is due."""
+    return leases.is_any_due(tx, now)
+
+
+def begin(tx: Tx, uuid: str, context: LeaseContext) -> bool:
+    """Begin a lease's due events.
+
+    This step is short, even for a lease with many hosts. It completes warnings and events of users.
+    It only marks a start or an end as begun. Return whether :func:`carry_out` has more to do.
+    """
+    lease = leases.by_uuid(tx, uuid)
+    if lease is None:
+        return False
+    _tell_all(tx, lease, context)
+    event = _due_step(lease, context.now)
+    return event is not None and _moved(tx, event, LeaseEventState.BEGUN, context.now)
 
 
 def carry_out(tx: Tx, uuid: str, context: LeaseContext) -> int:
-    """Carry out as much as possible of a lease's due event. Return how much was done.
+    """Carry out as much as possible of a lease's due events. Return how much was done.
 
     A lease that is gone, or has no due event, is left alone.
     """
     lease = leases.by_uuid(tx, uuid)
     if lease is None:
         return 0
-    if _is_due(lease, LeaseEventKind.END, context):
-        return end(tx, lease, context)
-    if lease.ended_at is None and _is_due(lease, LeaseEventKind.START, context):
-        return start(tx, lease, context)
-    return 0
+    told = _tell_all(tx, lease, context)
+    event = _due_step(lease, context.now)
+    if event is None:
+        return told
+    step = end if event.kind == LeaseEventKind.END else start
+    return told + step(tx, lease, context)
 
 
-def _is_due(lease: Lease, kind: str, context: LeaseContext) -> bool:
-    event = lease.events[kind]
-    return event.state != LeaseEventState.DONE and event.due_at <= context.now
+def go_on(tx: Tx, uuid: str, context: LeaseContext) -> Lease:
+    """Begin the due events of a lease that was just changed.
+
+    An active lease also gets its new hosts.
+    """
+    lease = leases.by_uuid(tx, uuid)
+    assert lease is not None, "the lease was just changed"
+    has_begun = lease.start_event.state == LeaseEventState.DONE
+    if has_begun and any(handover.is_unfinished(tx, each) for each in lease.reservations):
+        leases.move_event(tx, lease.start_event, LeaseEventState.BEGUN, context.now)
+    carry_out(tx, uuid, context)
+    again = leases.by_uuid(tx, uuid)
+    assert again is not None, "a lease that is not deleted stays"
+    return again
 
 
-def _moved(tx: Tx, lease: Lease, kind: str, state: str, now: datetime) -> bool:
-    event = lease.events[kind]
+def record_failure(tx: Tx, uuid: str, context: LeaseContext) -> bool:
+    """Count an unexpected error of a lease's due events.
+
+    Return whether there is no further retry. After ``lease_event_retries_max`` retries, the event
+    is ``FAILED``. If the end of a deleted lease failed, the lease is shown again, so that it can be
+    deleted again.
+    """
+    lease = leases.by_uuid(tx, uuid)
+    if lease is None:
+        return False
+    due_ones = [each for each in lease.events if _is_message(each) and _is_due(each, context.now)]
+    event = due_ones[0] if due_ones else _due_step(lease, context.now)
+    if event is None:
+        return False
+    failures = event.failures + 1
+    leases.change_event(tx, event, context.now, failures=failures)
+    if failures <= context.leasing.lease_event_retries_max:
+        return False
+    leases.move_event(tx, event, LeaseEventState.FAILED, context.now)
+    if event.kind == LeaseEventKind.END:
+        _close_others(tx, lease, context.now)
+        leases.change(tx, lease.id, context.now, is_deleted=False)
+    return True
+
+
+def _tell_all(tx: Tx, lease: Lease, context: LeaseContext) -> int:
+    return sum(_tell(tx, lease, each, context) for each in lease.events if _is_message(each))
+
+
+def _due_step(lease: Lease, now: datetime) -> LeaseEvent | None:
+    """Return the start or the end of a lease that is due now. An end makes the start obsolete."""
+    if _is_due(lease.end_event, now):
+        return lease.end_event
+    if lease.ended_at is None and _is_due(lease.start_event, now):
+        return lease.start_event
+    return None
+
+
+def _is_message(event: LeaseEvent) -> bool:
+    return event.kind == LeaseEventKind.BEFORE_END or event.is_users
+
+
+def _tell(tx: Tx, lease: Lease, event: LeaseEvent, context: LeaseContext) -> int:
+    is_due = _is_due(event, context.now)
+    if not is_due or not leases.move_event(tx, event, LeaseEventState.DONE, context.now):
+        return 0
+    notifications.add(tx, notifications.of_event(event), lease, context)
+    return 1
+
+
+def _is_due(event: LeaseEvent, now: datetime) -> bool:
+    return event.state in OPEN and event.due_at <= now
+
+
+def _moved(tx: Tx, event: LeaseEvent, state: str, now: datetime) -> bool:
     return event.state == state or leases.move_event(tx, event, state, now)
 
 
 def start(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """Give a lease all of its hosts at once. Wait while any of them has servers of another lease.
+    """Hand over some of a lease's hosts. The event is done when every reservation has its hosts.
 
-    Returns the number of hosts.
+    Returns how much was done.
     """
-    held = holds.of_lease(tx, lease.id)
-    found = [(uuid, freepool.member(tx, host_id)) for uuid, host_id in held]
-    are_free = [freepool.take_back(tx, host, context.now) for _, host in found]
-    if not all(are_free):
-        _moved(tx, lease, LeaseEventKind.START, LeaseEventState.BEGUN, context.now)
+    if not _moved(tx, lease.start_event, LeaseEventState.BEGUN, context.now):
         return 0
-    if not _moved(tx, lease, LeaseEventKind.START, LeaseEventState.DONE, context.now):
-        return 0
-    for uuid, host in found:
-        dedications.dedicate(tx, host, Dedication.LEASED, uuid, context.now)
-    leases.change(tx, lease.id, context.now)
-    return len(found)
+    done = 0
+    for each in lease.reservations:
+        if each.state == ReservationState.ENDING:
+            # The reservation was removed from the lease.
+            done += handover.finish(tx, each, context)
+        elif each.state != ReservationState.DELETED:
+            done += handover.begin(tx, lease, each, context)
+        if done >= handover.HOSTS_AT_ONCE:
+            break
+    again = leases.by_uuid(tx, lease.uuid)
+    assert again is not None, "a lease that begins is not removed"
+    if not any(handover.is_unfinished(tx, each) for each in again.reservations):
+        _moved(tx, again.start_event, LeaseEventState.DONE, context.now)
+        leases.change(tx, lease.id, context.now)
+        notifications.add(tx, notifications.of_event(again.start_event), again, context)
+        done += 1
+    return done
 
 
 def end(tx: Tx, lease: Lease, context: LeaseContext) -> int:
-    """Close a lease's hosts, delete their servers, and return the empty hosts to the freepool.
+    """End a lease: delete the servers on its hosts, and return the empty hosts to the freepool.
 
-    Returns the number of deleted servers and returned hosts. The first call ends the lease. The
-    event is done when the lease holds no more hosts.
+    Returns how much was done. With the first call, users can no longer use the lease, and others
+    can reserve its hosts. The event is done when the lease holds no more hosts.
     """
-    if not _moved(tx, lease, LeaseEventKind.END, LeaseEventState.BEGUN, context.now):
+    if not _moved(tx, lease.end_event, LeaseEventState.BEGUN, context.now):
         return 0
+    done = 0
     if lease.ended_at is None:
+        end_checks.add(tx, lease, context)
         leases.change(tx, lease.id, context.now, ended_at=context.now)
-    held = holds.of_lease(tx, lease.id)
-    closed = [_closed(tx, uuid, freepool.member(tx, host_id), context) for uuid, host_id in held]
-    deleted = deletions.delete_some(
-        tx,
-        [host.name for host in closed if host is not None],
-        context.now,
-        DELETED_AT_ONCE,
-        service_down_time_s=context.service_down_time_s,
-        initiator=context.initiator,
-    )
-    given_back: list[int] = []
-    for (_, host_id), host in zip(held, closed, strict=True):
-        if host is None or freepool.take_back(tx, host, context.now):
-            given_back.append(host_id)
-    holds.remove(tx, lease.id, given_back)
-    if len(given_back) == len(held):
-        _finish(tx, lease, context.now)
-    return deleted + len(given_back)
+        _leave_calendar(tx, lease, context)
+    for each in lease.reservations:
+        done += handover.finish(tx, each, context)
+    again = leases.by_uuid(tx, lease.uuid)
+    assert again is not None, "the lease is removed here only"
+    if all(each.state == ReservationState.DELETED for each in again.reservations):
+        _finish(tx, again, context)
+        done += 1
+    return done
 
 
-def _closed(tx: Tx, reservation: str, host: Host, context: LeaseContext) -> Host | None:
-    """Close a host when its reservation ends, and return it.
-
-    Returns ``None`` if the host is not dedicated to the reservation: before the reservation's
-    start, and after the host was returned or went to the next reservation.
-    """
-    if host.dedicated_to != reservation:
-        return None
-    if host.dedication == Dedication.LEASED:
-        dedications.dedicate(tx, host, Dedication.ENDED, reservation, context.now)
-        return freepool.member(tx, host.id)
-    return host
+def _leave_calendar(tx: Tx, lease: Lease, context: LeaseContext) -> None:
+    """Let all processes read the holds of a lease's hosts again."""
+    held = holds.providers_of(tx, [each.id for each in lease.reservations])
+    providers.advance_all(tx, held, context.now)
 
 
-def _finish(tx: Tx, lease: Lease, now: datetime) -> None:
+def _finish(tx: Tx, lease: Lease, context: LeaseContext) -> None:
     if lease.is_deleted:
         leases.remove(tx, lease.id)
         return
-    again = leases.by_uuid(tx, lease.uuid)
-    assert again is not None, "only a deleted lease is removed"
-    _moved(tx, again, LeaseEventKind.END, LeaseEventState.DONE, now)
+    _moved(tx, lease.end_event, LeaseEventState.DONE, context.now)
+    _close_others(tx, lease, context.now)
+    notifications.add(tx, notifications.of_event(lease.end_event), lease, context)
+
+
+def _close_others(tx: Tx, lease: Lease, now: datetime) -> None:
+    for each in lease.events:
+        # Events that were not due by the end are never carried out.
+        if each.kind != LeaseEventKind.END and each.state in OPEN:
+            leases.move_event(tx, each, LeaseEventState.DONE, now)

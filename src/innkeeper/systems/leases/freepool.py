@@ -2,27 +2,46 @@
 
 Always true: a host joins only if it is empty and has no other dedication. It leaves only if no
 lease holds it, now or later. The host's row has its :class:`innkeeper.domain.hosts.Dedication`.
-Only servers of the running reservation are placed on the host.
+Only servers of the running reservation are placed on the host, and preemptible servers while no
+lease needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from innkeeper.domain.compute import Host
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.hosts import Dedication
 from innkeeper.domain.leases import FreepoolHost
-from innkeeper.store.queries.leases import freepool, holds
+from innkeeper.store.queries.leases import freepool, holds, host_reservations, runs
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.hosts import hosts
 from innkeeper.systems.compute.moves import cleanup
+from innkeeper.systems.leases import capabilities as capability_rules
+from innkeeper.systems.leases import pools, slots
+from innkeeper.systems.placement import ratios
 
 SHOWN_MAX = 255
 """The number of characters of an unknown name that the error message repeats."""
+SERVERS_SHOWN_MAX = 10
+"""The number of servers that an error message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostChange:
+    """Changes of a host. A capability with the value ``None`` is removed.
+
+    With ``changes_leaving``, the host leaves the freepool at ``leaves_at``; ``None`` lets it stay.
+    """
+
+    capabilities: Mapping[str, Any]
+    changes_leaving: bool = False
+    leaves_at: datetime | None = None
 
 
 def page(tx: Tx, *, after: int = 0, limit: int) -> list[FreepoolHost]:
@@ -43,45 +62,116 @@ def _with_amounts(tx: Tx, found: Sequence[FreepoolHost]) -> list[FreepoolHost]:
     return [replace(each, amounts=totals.get(each.provider_id, {})) for each in found]
 
 
-def add(tx: Tx, name: str, now: datetime) -> FreepoolHost:
-    """Add a host to the freepool.
+def add(
+    tx: Tx, name: str, capabilities: Mapping[str, Any], aggregate: str, now: datetime
+) -> FreepoolHost:
+    """Add a host to the freepool, and to its aggregate with this name.
 
-    Raises :class:`NotFound` for an unknown host. Raises :class:`Conflict` if the host has another
-    dedication, is forced down, or is not empty.
+    Raises :class:`NotFound` for an unknown host, and :class:`Invalid` for wrong capabilities.
+    Raises :class:`Conflict` if the host has another dedication, is forced down, or is not empty.
     """
+    capability_rules.check(capabilities)
+    capability_rules.check_count(capabilities)
     host = hosts.by_name_or_none(tx, name)
     if host is None:
         raise NotFound(f"Host '{name[:SHOWN_MAX]}' not found!")
-    reason = (
-        dedications.why_not_free(host)
-        or dedications.why_down(host)
-        or dedications.why_not_empty(tx, host)
-    )
+    reason = dedications.why_not_free(host) or dedications.why_down(host)
+    if reason is None:
+        _demand_no_servers(tx, host)
+        reason = dedications.why_not_empty(tx, host)
     if reason is not None:
         raise Conflict(f"Host {name} cannot be put into the freepool: {reason}.")
-    freepool.add(tx, host.id, now)
+    freepool.add(tx, host.id, slots.child_of(host), capabilities, now)
+    runs.join(tx, host.id, host.name, now)
+    capability_rules.register(tx, capabilities, now)
     dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
+    pools.enter_freepool(tx, [host], aggregate, now)
     return get(tx, host.id)
 
 
-def remove(tx: Tx, host_id: int, now: datetime) -> None:
-    """Remove a host from the freepool. It is for general use from now on.
+def _demand_no_servers(tx: Tx, host: Host) -> None:
+    uuids = [uuid for uuid, _ in hosts.servers_on(tx, [host.name]).get(host.name, ())]
+    if uuids:
+        more = ", ..." if len(uuids) > SERVERS_SHOWN_MAX else ""
+        shown = ", ".join(uuids[:SERVERS_SHOWN_MAX])
+        raise Conflict(f"Servers [{shown}{more}] found for host {host.name}")
 
-    Raises :class:`NotFound` if the host is not in the freepool, and :class:`Conflict` while a lease
-    holds the host, now or later. The hold of an ended lease is ignored if the host is forced down
-    and has no servers. Its agent may never report that the host is empty.
+
+def change(tx: Tx, host_id: int, wanted: HostChange, now: datetime) -> FreepoolHost:
+    """Change a host's capabilities, and when it leaves the freepool.
+
+    Raises :class:`NotFound`, and :class:`Invalid` for wrong capabilities. Raises :class:`Conflict`
+    for a capability that a lease on the host requires. Also raises it if a lease holds the host
+    until after the date on which the host should leave.
+    """
+    found = get(tx, host_id)
+    given = {name: value for name, value in wanted.capabilities.items() if value is not None}
+    capability_rules.check(given)
+    present = found.capabilities
+    after = {
+        name: value
+        for name, value in {**present, **wanted.capabilities}.items()
+        if value is not None
+    }
+    capability_rules.check_count(after)
+    leaves_at = wanted.leaves_at if wanted.changes_leaving else found.leaves_at
+    if (after, leaves_at) == (present, found.leaves_at):
+        return found
+    # This comes first. A lease that is created at the same time is then seen here, or sees this.
+    ratios.advance(tx, member(tx, host_id).provider_uuid, now)
+    changed = {name for name in {*present, *after} if present.get(name) != after.get(name)}
+    if changed:
+        capability_rules.demand_unused(tx, host_id, changed)
+        capability_rules.register(tx, given, now)
+    if leaves_at is not None and leaves_at != found.leaves_at:
+        _demand_unheld_after(tx, host_id, leaves_at)
+    freepool.change(tx, host_id, capabilities=after, leaves_at=leaves_at, updated_at=now)
+    return get(tx, host_id)
+
+
+def _demand_unheld_after(tx: Tx, host_id: int, leaves_at: datetime) -> None:
+    latest = host_reservations.latest_end(tx, host_id)
+    if latest is not None and latest > leaves_at:
+        until = latest.isoformat(sep=" ", timespec="minutes")
+        raise Conflict(
+            f"Host {host_id} cannot leave the freepool before {until}, when the last lease that "
+            "holds it ends."
+        )
+
+
+def remove(tx: Tx, host_id: int, now: datetime) -> None:
+    """Remove a host from the freepool, so that it is for general use again.
+
+    Raises :class:`NotFound` if the host is not in the freepool, and :class:`Conflict` if a lease
+    holds the host now or later, or if it has preemptible servers. The hold of an ended lease is
+    ignored if the host is forced down and has no servers, because its agent may never report that
+    the host is empty.
     """
     get(tx, host_id)
     host = member(tx, host_id)
-    is_free = host.dedication == Dedication.FREEPOOL or (
-        host.is_forced_down and cleanup.why_not_empty(tx, host) is None
-    )
-    if not is_free or holds.is_held(tx, host_id):
+    if is_reserved(tx, host):
         raise Conflict(f"Can't delete host {host_id}. The host is reserved.")
-    # The holds of ended leases that have not released the host yet.
+    if host.dedication == Dedication.FREEPOOL:
+        _demand_no_servers(tx, host)
+    # Ended leases may not have released the host yet.
     holds.remove_all(tx, host_id)
+    slots.remove_child(tx, host, now)
+    if host.dedicated_to is not None:
+        pools.leave(tx, host.dedicated_to, [host], now)
+    pools.leave_freepool(tx, [host], now)
     freepool.remove(tx, host_id)
+    runs.leave(tx, host_id, now)
     dedications.dedicate(tx, host, None, None, now)
+
+
+def is_reserved(tx: Tx, host: Host) -> bool:
+    """Return whether a lease holds a host, or has not returned it yet."""
+    if holds.is_held(tx, host.id):
+        return True
+    is_kept = host.dedication == Dedication.FREEPOOL
+    if is_kept and not host_reservations.is_handed_over(tx, host.id):
+        return False
+    return not host.is_forced_down or cleanup.why_not_empty(tx, host) is not None
 
 
 def member(tx: Tx, host_id: int) -> Host:
@@ -91,12 +181,36 @@ def member(tx: Tx, host_id: int) -> Host:
     return host
 
 
-def take_back(tx: Tx, host: Host, now: datetime) -> bool:
-    """Move an ended reservation's host back to the freepool if it is empty.
+def members(tx: Tx, host_ids: Collection[int]) -> dict[int, Host]:
+    """Return hosts that are in the freepool, by row id."""
+    found = hosts.by_rows(tx, host_ids)
+    assert len(found) == len(set(host_ids)), "a host in the freepool is not forgotten"
+    return found
 
-    Returns whether the host is now free.
+
+def take_back(
+    tx: Tx, some: Collection[Host], aggregate: str, now: datetime, most: int
+) -> list[Host]:
+    """Move hosts of ended reservations back to the freepool and its aggregate, if they are empty.
+
+    At most ``most`` hosts are moved. Returns those that are in the freepool now, in the given
+    order, with their new dedication.
     """
-    if host.dedication == Dedication.ENDED and dedications.why_not_empty(tx, host) is None:
-        dedications.dedicate(tx, host, Dedication.FREEPOOL, None, now)
-        return True
-    return host.dedication == Dedication.FREEPOOL
+    ended = [each for each in some if each.dedication == Dedication.ENDED]
+    empty = dedications.empty_among(tx, ended)
+    back = [each for each in ended if each.id in empty][:most]
+    by_owner: dict[str, list[Host]] = {}
+    for each in back:
+        assert each.dedicated_to is not None, "a host of an ended reservation names it"
+        by_owner.setdefault(each.dedicated_to, []).append(each)
+    for owner, hosts_of in by_owner.items():
+        pools.leave(tx, owner, hosts_of, now)
+    if back:
+        dedications.dedicate_all(tx, back, Dedication.FREEPOOL, None, now)
+        pools.enter_freepool(tx, back, aggregate, now)
+    moved = {each.id for each in back}
+    return [
+        replace(each, dedication=Dedication.FREEPOOL, dedicated_to=None)
+        for each in some
+        if each.id in moved or each.dedication == Dedication.FREEPOOL
+    ]

@@ -1,31 +1,50 @@
-"""Create, rename and end leases.
+"""Create, list and end leases.
 
-Source: the seed about reservations. Only reservations of whole hosts are implemented.
+Source: the seed about reservations; ADR 0028 and ADR 0035.
 
-Always true: a lease, its reservations, holds and events are written in one transaction. No two
-leases hold the same host at the same time. To ensure this, writers take turns, and each hold
-advances the generation of its host's provider before the check for other holds. A lease that is due
-at once is started before the client gets the response.
+Always true: a lease, its reservations, holds and events are written in one transaction. A lease
+that is due at once begins before the client gets the response.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from innkeeper.domain.errors import Conflict, Invalid, NotFound, Overtaken
-from innkeeper.domain.leases import AvailableHost, Lease, LeaseEventKind, LeaseRequest, Window
-from innkeeper.store.queries.leases import freepool, holds, leases
+from innkeeper.domain.errors import Invalid, NotFound, Refusal
+from innkeeper.domain.lease_searches import EVERY_LEASE, LeaseSearch
+from innkeeper.domain.leases import ChosenHost, Demand, Lease, LeaseRequest, Window
+from innkeeper.scheduling.leases.lacks import Lack
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store.queries.leases import holds, leases
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.leases import calendar, events
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.leases import (
+    booking,
+    events,
+    limits,
+    nearest,
+    notifications,
+    refusals,
+    resource_properties,
+)
 from innkeeper.systems.leases.context import LeaseContext
-from innkeeper.systems.placement import ratios
-
-NOT_ENOUGH = "Not enough hosts available"
-"""Clients recognize the error by these words."""
-NO_FREE_HOST = "no_free_host"
 
 
-def page(tx: Tx, *, project_id: str | None, after: str | None = None, limit: int) -> list[Lease]:
+class DryRun(Refusal):
+    """The end of a dry run, which rolls everything back."""
+
+    def __init__(self) -> None:
+        super().__init__("Nothing was changed, because this was a dry run.")
+
+
+def page(
+    tx: Tx,
+    *,
+    project_id: str | None,
+    after: str | None = None,
+    limit: int,
+    wanted: LeaseSearch = EVERY_LEASE,
+) -> list[Lease]:
     """Return a page of leases of one project or of all, newest first, after the lease ``after``.
 
     Raises :class:`Invalid` if ``after`` is not the id of one of these leases.
@@ -33,10 +52,10 @@ def page(tx: Tx, *, project_id: str | None, after: str | None = None, limit: int
     before = None
     if after is not None:
         found = leases.by_uuid(tx, after)
-        if found is None or project_id not in (None, found.project_id):
+        if found is None or project_id not in (None, *found.viewers):
             raise Invalid(f"The marker {after[:36]} is not a lease.")
         before = found.id
-    return leases.page(tx, project_id=project_id, before=before, limit=limit)
+    return leases.page(tx, project_id=project_id, before=before, limit=limit, wanted=wanted)
 
 
 def get(tx: Tx, uuid: str) -> Lease:
@@ -52,55 +71,62 @@ def unknown(uuid: str) -> NotFound:
     return NotFound(f"Object with {{'lease_id': '{uuid[:36]}'}} not found")
 
 
-def create(tx: Tx, request: LeaseRequest, context: LeaseContext) -> Lease:
+def create(
+    tx: Tx,
+    decision: DecisionContext,
+    request: LeaseRequest,
+    context: LeaseContext,
+    *,
+    with_nearest: bool = True,
+) -> Lease:
     """Create a lease with its holds, and start it if it is due.
 
-    Raises what :func:`chosen` and :func:`take` raise.
+    ``with_nearest`` lets the error for a lease that does not fit name the nearest window.
+
+    Raises :class:`NotEnough` if the lease does not fit, and :class:`Forbidden` if it is longer than
+    allowed or exceeds a quota.
     """
-    found = chosen(tx, request, context)
-    take(tx, [each for hosts in found for each in hosts], request.window, context)
+    limits.demand_duration(request.window, request.project_id, context)
+    demands = [each.demand for each in request.reservations]
+    resource_properties.demand_visible(tx, demands, context)
+    chosen = _book(
+        tx, decision.follower.table, demands, request.window, context, with_nearest=with_nearest
+    )
     made = leases.add(tx, request, context.now)
-    for reservation, hosts in zip(made.reservations, found, strict=True):
-        holds.add(tx, reservation.id, [each.host_id for each in hosts])
-    if made.start_at <= context.now:
-        events.start(tx, made, context)
+    for reservation, some in zip(made.reservations, chosen, strict=True):
+        holds.add(tx, reservation.id, {each.host_id: each.units for each in some})
+    limits.demand(tx, made, context)
+    notifications.add(tx, notifications.CREATED, made, context)
+    if made.start_at > context.now:
+        return made
+    events.start(tx, made, context)
     return get(tx, made.uuid)
 
 
-def chosen(tx: Tx, request: LeaseRequest, context: LeaseContext) -> list[list[AvailableHost]]:
-    """Choose distinct hosts for each reservation. Raises :class:`Conflict` if too few are free."""
-    present = freepool.available(tx, context.seen_since)
-    held = holds.held_in(tx, request.window)
-    found = calendar.deal(present, held, request.reservations, context.seed)
-    if found is None:
-        raise Conflict(NOT_ENOUGH, code=NO_FREE_HOST)
-    return found
-
-
-def take(tx: Tx, hosts: Sequence[AvailableHost], window: Window, context: LeaseContext) -> None:
-    """Advance the generations of chosen hosts, and check that no other lease holds them.
-
-    Raises :class:`Overtaken` if another lease holds a host. This stops a writer that wrongly
-    assumes that it is its turn. Both writers advance the generation before they check, so the
-    second writer waits for the first and then sees its hold.
-    """
-    for each in sorted(hosts, key=lambda one: one.host_id):
-        ratios.advance(tx, each.provider_uuid, context.now)
-    if not holds.held_in(tx, window).isdisjoint(each.host_id for each in hosts):
-        raise Overtaken("Another lease took the chosen hosts at the same moment.")
-
-
-def rename(tx: Tx, lease: Lease, name: str, context: LeaseContext) -> Lease:
-    """Rename a lease in any state."""
-    if name != lease.name:
-        leases.change(tx, lease.id, context.now, name=name)
-    return get(tx, lease.uuid)
+def _book(
+    tx: Tx,
+    table: HostTable,
+    demands: Sequence[Demand],
+    window: Window,
+    context: LeaseContext,
+    *,
+    with_nearest: bool,
+) -> list[list[ChosenHost]]:
+    """Choose and claim units for all demands."""
+    found = booking.look(table, demands, window, context)
+    if isinstance(found, Lack):
+        other = nearest.window(table, demands, window, context) if with_nearest else None
+        raise refusals.of(found, demands, other)
+    chosen = booking.choices(table.calendar, found)
+    booking.claim(tx, demands, chosen, window, context)
+    return chosen
 
 
 def delete(tx: Tx, lease: Lease, context: LeaseContext) -> None:
     """End a lease now and hide it. Hosts with servers become free once the servers are gone."""
+    notifications.add(tx, notifications.DELETED, lease, context)
     leases.change(tx, lease.id, context.now, is_deleted=True)
-    leases.bring_forward(tx, lease.events[LeaseEventKind.END], context.now)
+    leases.bring_forward(tx, lease.end_event, context.now)
     again = leases.by_uuid(tx, lease.uuid)
     assert again is not None, "the lease is hidden, not removed"
     events.end(tx, again, context)

@@ -1,6 +1,7 @@
-"""Names of this room's aggregates, and the project ids that their metadata can contain.
+"""Define the names and metadata keys of this room's aggregates, and check project ids.
 
-Source: the tables of keys in the seed *Whole Host Allocation*. The API translates the keys.
+An aggregate's metadata has a key for each project that may use the pcloud. Source: the tables of
+keys in the seed *Whole Host Allocation*. The API translates the keys.
 
 Always true: a pcloud accepts only valid project ids whose key has no other meaning. With ``auth =
 "builtin"``, it accepts only existing projects.
@@ -20,7 +21,7 @@ DESCRIPTION, UNITS = "pcloud:description", "pcloud:units"
 ID, NAME, OWNER = "pcloud:id", "pcloud:name", "pcloud:owner"
 HOST, HOST_STATE = "pcloud:host:", "pcloud:host_state:"
 KEY_MAX = 255
-"""The largest number of characters of a key, and of a value."""
+"""The maximum number of characters of a metadata key, and of a value."""
 NAMES = frozenset({TYPE, FLAVOR_ID, DESCRIPTION, UNITS, ID, NAME, OWNER})
 
 
@@ -33,7 +34,7 @@ def pcloud_name(uuid: str) -> str:
 
 
 def project_of(key: str) -> str | None:
-    """Return the project that a key admits, or ``None`` for a key with another meaning."""
+    """Return the id of the project that a key allows, or ``None`` for a key of another meaning."""
     is_other = key in NAMES or key.startswith((HOST, HOST_STATE)) or key == PREFIX
     return None if is_other or not key.startswith(PREFIX) else key.removeprefix(PREFIX)
 
@@ -48,18 +49,21 @@ def demand_project(project_id: str) -> None:
         or {"/", "\N{REPLACEMENT CHARACTER}"} & {*project_id}
     ):
         raise Invalid(
-            "A project's id consists of printable characters other than a slash. It neither "
-            "begins nor ends with a space, and does not consist of dots alone."
+            "A project id must consist of printable characters other than a slash. It must not "
+            "begin or end with a space, or consist of dots alone."
         )
     key = f"{PREFIX}{project_id}"
     if project_of(key) != project_id or len(key) > KEY_MAX:
-        raise Invalid(f"The project id {project_id[:60]} is reserved: its key has another meaning.")
+        raise Invalid(
+            f"The project id {project_id[:60]} is reserved: its metadata key has another meaning."
+        )
 
 
 def demand_known(tx: Tx, project_id: str, context: PcloudContext) -> None:
-    """Raise :class:`Invalid` for an unknown project, if this database has all projects.
+    """Raise :class:`Invalid` for an unknown project.
 
-    With an external Keystone, or without authentication, any id is accepted.
+    With an external Keystone, or without authentication, this database does not know the projects.
+    Any id is then accepted.
     """
     if not context.knows_projects:
         return

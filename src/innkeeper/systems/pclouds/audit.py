@@ -1,8 +1,8 @@
-"""The pclouds room's invariants, checked against the store.
+"""Check and repair the invariants of the pclouds room in the store.
 
 Unique and foreign keys ensure that a host is in at most one pool and one pcloud. They also ensure
 that a host of a pcloud is in a pool. Quotas and units are not checked, because a quota may be
-lowered below its usage, and a flavor's units may change.
+lowered below its usage, and a host flavor's units may change.
 """
 
 from __future__ import annotations
@@ -26,58 +26,60 @@ ROOM = "pclouds"
 WRONG_DEDICATION = Invariant(
     ROOM,
     "wrong-dedication",
-    "a host's row has the dedication that pools and pclouds say",
-    "Run `innkeeper audit --repair`: no other way exists while a pcloud has the host.",
-    "writes it into the host's row",
+    "a host's row has the dedication that follows from its pool and pcloud",
+    "Run `innkeeper audit --repair`. While the host is in a pcloud, there is no other way.",
+    "writes the right dedication into the host's row",
 )
 STRAY_HOST = Invariant(
     ROOM,
     "stray-host",
-    "aggregates of host flavors and pclouds have exactly their hosts, at Placement too",
-    "Compare the aggregate with what the host flavor or pcloud says.",
-    "puts the host in, or takes it out",
+    "the aggregate of a host flavor or pcloud has exactly its hosts, also in Placement",
+    "Compare the aggregate with the hosts of the host flavor or pcloud.",
+    "adds the host to the aggregate, or removes it",
 )
 ORPHAN = Invariant(
     ROOM,
     "orphaned-aggregate",
-    "an aggregate of this room belongs to a host flavor or a pcloud",
+    "an aggregate of this kind belongs to an existing host flavor or pcloud",
     "Restore the database from a backup, or remove the aggregate's row.",
 )
 FOREIGN_SERVER = Invariant(
     ROOM,
     "foreign-server",
-    "a server on a dedicated host names the pcloud that the host is in",
+    "the hints of a server on a dedicated host name the host's pcloud",
     "Move the server to another host, or delete it.",
 )
 WRONG_RATIO = Invariant(
     ROOM,
     "wrong-ratio",
-    "hosts have the ratios of their pcloud, or their own outside of pclouds",
+    "a host has the allocation ratios of its pcloud, or its own ratios if it is in no pcloud",
     "Write the inventory again.",
-    "applies the ratios",
+    "applies the right ratios",
 )
 WRONG_RUN = Invariant(
     ROOM,
     "wrong-run",
-    "each host of a pcloud has one billing period with its facts, and no other host has any",
+    "each host of a pcloud has exactly one correct open billing period, and other hosts have none",
     "Correct the billing period in the database.",
-    "ends wrong and duplicate billing periods, and begins a right one now",
+    "ends wrong and duplicate billing periods, and begins a correct one now",
 )
 INVARIANTS = (WRONG_DEDICATION, STRAY_HOST, ORPHAN, FOREIGN_SERVER, WRONG_RATIO, WRONG_RUN)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
+    """Yield all findings about hosts of pools and pclouds, and about their aggregates."""
     for each in audit.dedicated(tx):
         expected = _meant(each)
         if expected != (each.dedication, each.dedicated_to):
             present_dedication = (each.dedication, each.dedicated_to)
             yield WRONG_DEDICATION.broken(
                 each.name,
-                f"host {each.name} is {present_dedication} in its row, and should be {expected}",
+                f"host {each.name} has the dedication {present_dedication} in its row, "
+                f"but should have {expected}",
             )
     yield from _of_memberships(tx)
     for name, kind in audit.orphans(tx):
-        yield ORPHAN.broken(name, f"aggregate {name} belongs to no {kind}")
+        yield ORPHAN.broken(name, f"aggregate {name} belongs to no existing {kind}")
     yield from _of_servers(tx)
     yield from _of_ratios(tx)
     yield from _of_runs(tx)
@@ -99,22 +101,22 @@ def _meant(each: Dedicated) -> tuple[str | None, str | None]:
 def _of_memberships(tx: Tx) -> Iterator[Finding]:
     expected, present, mirrored = audit.memberships(tx)
     for name, row in sorted(expected - present):
-        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is not in aggregate {row}")
+        yield STRAY_HOST.broken(f"+{row} {name}", f"host {name} is missing from aggregate {row}")
     for name, row in sorted(present - expected):
-        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is in aggregate {row}")
+        yield STRAY_HOST.broken(f"-{row} {name}", f"host {name} is wrongly in aggregate {row}")
     for name, row in sorted(expected ^ mirrored):
-        how = "not in" if (name, row) in expected else "in"
+        how = "missing from" if (name, row) in expected else "wrongly in"
         yield STRAY_HOST.broken(
-            f"~{row} {name}", f"host {name} is {how} aggregate {row} at Placement"
+            f"~{row} {name}", f"host {name} is {how} aggregate {row} in Placement"
         )
 
 
 def _of_servers(tx: Tx) -> Iterator[Finding]:
     for uuid, host, pcloud, hints in dedications.residents(tx, OF_PCLOUDS):
         if pcloud not in dedications.named(hints):
-            where = "a pool" if pcloud is None else f"pcloud {pcloud}"
+            where = "a host flavor's pool" if pcloud is None else f"pcloud {pcloud}"
             yield FOREIGN_SERVER.broken(
-                uuid, f"server {uuid} is on host {host}, which is in {where}, and does not name it"
+                uuid, f"server {uuid} is on host {host} of {where}, but its hints do not name it"
             )
 
 
@@ -124,17 +126,20 @@ def _of_ratios(tx: Tx, only: Sequence[str] | None = None) -> Iterator[Finding]:
         if expected is not None and (ratio != expected or most > max(1, total)):
             yield WRONG_RATIO.broken(
                 name,
-                f"host {name} gives out {class_name} {ratio:g} times and at most {most:g} at "
-                f"once, and should {expected:g} times",
+                f"host {name} has an allocation ratio of {ratio:g} and a max_unit of {most:g} for "
+                f"{class_name}, but should have a ratio of {expected:g} and a max_unit of at most "
+                f"{max(1, total):g}",
             )
     for name, in_force, uuid, cpu, ram in audit.in_force(tx, only):
         pairs = {"VCPU": cpu, "MEMORY_MB": ram}
         should = {key: ratio for key, ratio in pairs.items() if ratio is not None}
         if uuid is None and in_force:
-            yield WRONG_RATIO.broken(name, f"host {name} is in no pcloud, and has ratios of one")
+            yield WRONG_RATIO.broken(
+                name, f"host {name} is in no pcloud, but has the ratios of a pcloud"
+            )
         elif in_force != should:
             yield WRONG_RATIO.broken(
-                name, f"host {name} has the ratios {in_force}, and should have {should}"
+                name, f"host {name} has the ratios {in_force}, but should have {should}"
             )
 
 
@@ -143,19 +148,24 @@ def _of_runs(tx: Tx) -> Iterator[Finding]:
     for host_id, (machine, meant) in sorted(due.items()):
         found = periods.get(host_id, [])
         if len(found) != 1:
-            yield WRONG_RUN.broken(host_id, f"host {machine} is paid for {len(found)} times")
+            yield WRONG_RUN.broken(
+                host_id,
+                f"host {machine} has {len(found)} open billing periods, but should have one",
+            )
         elif found != [meant]:
             is_, should = _described(found[0]), _described(meant)
             yield WRONG_RUN.broken(
-                host_id, f"host {machine} is paid for as {is_}, and should be as {should}"
+                host_id, f"host {machine} is billed as {is_}, but should be billed as {should}"
             )
     for host_id in sorted(periods.keys() - due.keys()):
-        yield WRONG_RUN.broken(host_id, f"host number {host_id} is paid for, and should not be")
+        yield WRONG_RUN.broken(
+            host_id, f"the host with row id {host_id} is billed, but should not be"
+        )
 
 
 def _described(paid: Paid) -> str:
     return (
-        f"host {paid.name} of pcloud {paid.pcloud}, with {paid.units} unit(s) of project "
+        f"host {paid.name} of pcloud {paid.pcloud}, with {paid.units} unit(s) for project "
         f"{paid.project_id}"
     )
 
@@ -164,32 +174,30 @@ def _described(paid: Paid) -> str:
 
 
 def dedicate_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the dedications that follow from pools and pclouds to the hosts' rows."""
+    """Write the dedications that follow from pools and pclouds into the hosts' rows."""
     done = []
     for each in audit.dedicated(tx, keys):
         expected = _meant(each)
         if expected != (each.dedication, each.dedicated_to):
             dedications.dedicate(tx, hosts.by_name(tx, each.name), *expected, now)
-            done.append(f"host {each.name} is {expected[0] or 'for everybody'}")
+            done.append(f"host {each.name} has the dedication {expected[0] or 'none'}")
     return done
 
 
 def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Add hosts to the aggregates of their pools and pclouds, and remove them from this room's
-    other aggregates.
-    """
+    """Make the hosts in this room's aggregates agree with the pools and pclouds."""
     expected, present, mirrored = audit.memberships(tx)
     done = []
     for name, row in sorted(expected - present):
         if f"+{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.add_host(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            done.append(f"host {name} is in aggregate {row}")
+            done.append(f"host {name} is added to aggregate {row}")
     for name, row in sorted(present - expected):
         if f"-{row} {name}" in keys:
             host = hosts.by_name(tx, name)
             owned_aggregates.remove_host(tx, row, owned_aggregates.uuid_of(tx, row), host, now)
-            done.append(f"host {name} is no longer in aggregate {row}")
+            done.append(f"host {name} is removed from aggregate {row}")
     for name, row in sorted(expected ^ mirrored):
         if f"~{row} {name}" in keys:
             mirror = (
@@ -198,7 +206,7 @@ def put_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
                 else owned_aggregates.leave_placement
             )
             mirror(tx, owned_aggregates.uuid_of(tx, row), hosts.by_name(tx, name), now)
-            done.append(f"Placement has the membership of host {name} in aggregate {row}")
+            done.append(f"the membership of host {name} in aggregate {row} is right in Placement")
     return done
 
 
@@ -211,13 +219,13 @@ def set_ratios(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         member = pcloud_hosts.by_host(tx, host.id)
         expected = {} if member is None else members.pcloud_of(tx, member).ratios
         dedications.set_ratios(tx, host, expected, now)
-    return [f"host {name} has the ratios that it should" for name in names]
+    return [f"host {name} has the right ratios" for name in names]
 
 
 def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """End wrong billing periods of hosts, and begin right ones for hosts of pclouds.
+    """End wrong billing periods of hosts, and begin correct ones for hosts of pclouds.
 
-    Past periods are not changed, because their right values are unknown.
+    Past periods are not changed, because their correct values are unknown.
     """
     periods, due = audit.open_periods(tx)
     done = []
@@ -229,8 +237,8 @@ def pay_right(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
         member = pcloud_hosts.by_host(tx, host_id) if expected else None
         if member is not None:
             members.begin_billing(tx, members.pcloud_of(tx, member), [member], now)
-        how = "has one right" if expected else "no longer has a"
-        done.append(f"host number {host_id} {how} billing period")
+        how = "has one correct" if expected else "no longer has an"
+        done.append(f"the host with row id {host_id} {how} open billing period")
     return done
 
 
@@ -241,4 +249,4 @@ REPAIRS = {
     WRONG_RUN.kind: pay_right,
 }
 AT_ONCE = {WRONG_RATIO.kind: ROLLED_OUT_AT_ONCE}
-"""The number of findings that are repaired in one transaction, for repairs that take long."""
+"""The number of findings that one transaction repairs, for the kinds whose repair takes long."""

@@ -1,7 +1,7 @@
-"""Billing periods: projects pay for the time of whole hosts, used or not.
+"""List and add up billing periods: projects pay for the time of whole hosts, used or unused.
 
-Always true: the owner of a pcloud pays for a host from its allocation to its release, in the units
-that it was allocated with, whatever servers it has.
+Always true: the owner of a pcloud pays for a host from the host's allocation to its release. The
+price is the number of units at the allocation. It does not depend on the servers on the host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PcloudUsage:
 def page(
     tx: Tx, start: datetime, stop: datetime, *, project_id: str | None, after: int = 0, limit: int
 ) -> list[BillingPeriod]:
-    """Return a page of billing periods between two times, of one project or of all."""
+    """Return a page of the billing periods between two times, of one project or of all projects."""
     return pcloud_hosts.periods(tx, start, stop, project_id=project_id, after=after, limit=limit)
 
 

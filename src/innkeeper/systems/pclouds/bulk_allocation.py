@@ -1,11 +1,11 @@
 """Allocate several hosts in one request, some in each transaction.
 
 Always true: a step allocates each of its hosts entirely or not at all. With a client token, every
-step stores what has been allocated so far. A client that repeats the request continues with the
-remaining hosts, and two clients with one token take turns. Failures are not stored, because a
-repeated request may find room.
+step stores which hosts have been allocated so far. If a client repeats the request, it continues
+with the remaining hosts. Two clients with the same token take turns. Failures are not stored,
+because a repeated request may find free hosts.
 
-May be false: that an aborted request without a token allocated nothing.
+May be false: that an aborted request without a token allocated no hosts.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ TAKEN_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for hosts with distinct names, and functions that show results to the client.
+    """A request for hosts with distinct names, with functions that format the results.
 
-    ``digest`` is the same for equal requests. ``token`` is the client's name for the request.
+    ``digest`` is the same for equal requests. ``token`` is the client token, which makes the
+    request idempotent.
     """
 
     host_requests: Sequence[HostRequest]
@@ -41,8 +42,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The allocated hosts and the failures so far, by host name, as shown to the client.
+class AllocationProgress:
+    """The allocated hosts and the failures so far, by host name, in the format of the response.
 
     ``refusal`` is the first failure.
     """
@@ -57,7 +58,7 @@ class Progress:
         return [each for each in request.host_requests if each.name not in tried]
 
     def as_answer(self, request: Request) -> dict[str, Any]:
-        """Return the response, in the order of the request."""
+        """Return the body of the response, with the hosts in the order of the request."""
         names = [each.name for each in request.host_requests]
         return {
             "hosts": [self.allocated[name] for name in names if name in self.allocated],
@@ -65,12 +66,12 @@ class Progress:
         }
 
 
-BEGINNING = Progress()
+BEGINNING = AllocationProgress()
 
 
 def go_on(
-    tx: Tx, pcloud: Pcloud, request: Request, so_far: Progress, context: PcloudContext
-) -> Progress:
+    tx: Tx, pcloud: Pcloud, request: Request, so_far: AllocationProgress, context: PcloudContext
+) -> AllocationProgress:
     """Try to allocate some of the remaining hosts, and return the progress.
 
     ``so_far`` is the result of the previous step. Raises :class:`Conflict` if the token was used
@@ -85,13 +86,13 @@ def go_on(
     made, failures = hosts.allocate_many(tx, pcloud, some, context, turn)
     shown = dict(zip([each.name for each in made], request.show_hosts(tx, made), strict=True))
     failed = {each.name: request.show_failure(each, refusal) for each, refusal in failures}
-    after = Progress(
+    after = AllocationProgress(
         {**before.allocated, **shown},
         {**before.failed, **failed},
         before.refusal or (failures[0][1] if failures else None),
     )
     if request.token is not None and shown:
-        # Processes of an older release expect the key "failures", although none are stored.
+        # Failures are not stored, but processes of an older release expect the key "failures".
         done = after.allocated
         answer = {"names": [*done], "hosts": [*done.values()], "failures": []}
         if kept is None:
@@ -101,17 +102,17 @@ def go_on(
     return after
 
 
-def give_up(request: Request, so_far: Progress, refusal: Refusal) -> Progress:
-    """Report all remaining hosts as failed, because no more steps are possible.
+def give_up(request: Request, so_far: AllocationProgress, refusal: Refusal) -> AllocationProgress:
+    """Return the progress with all remaining hosts as failed, because no more steps are possible.
 
-    ``refusal`` is the reason: the pcloud has a new owner or is gone, or the database does not
-    answer.
+    ``refusal`` is the reason: the pcloud has a new owner, the pcloud was deleted, or the database
+    does not respond.
     """
     failed = {each.name: request.show_failure(each, refusal) for each in so_far.remaining(request)}
     return replace(so_far, failed={**so_far.failed, **failed})
 
 
-def _with(so_far: Progress, kept: Mapping[str, Any]) -> Progress:
+def _with(so_far: AllocationProgress, kept: Mapping[str, Any]) -> AllocationProgress:
     """Add the hosts that another request with the same token has allocated in the meantime."""
     failed = {name: shown for name, shown in so_far.failed.items() if name not in kept}
     return replace(so_far, allocated={**so_far.allocated, **kept}, failed=failed)
@@ -123,6 +124,6 @@ def _kept(tx: Tx, pcloud: Pcloud, request: Request) -> Mapping[str, Any] | None:
     answer = requests.answered(tx, pcloud, request.token, request.digest)
     if answer is None:
         return None
-    # An older release stored only the hosts, which contain the names.
+    # An older release stored no "names". It stored only the hosts, which contain their names.
     names = answer.get("names") or [each["name"] for each in answer["hosts"]]
     return dict(zip(names, answer["hosts"], strict=True))

@@ -1,4 +1,4 @@
-"""What functions of this room need to know about the service and the caller."""
+"""The data about the service and the caller that functions of this room need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.domain.slices import Dedicating
 class PcloudContext:
     """The settings, the caller, the present time, and the seed of random choices.
 
-    ``knows_projects`` tells whether this database has all projects.
+    ``knows_projects`` means that this database contains all projects.
     """
 
     settings: Dedicating
@@ -25,5 +25,5 @@ class PcloudContext:
 
     @property
     def seen_since(self) -> datetime:
-        """An agent that was last seen at this time or later counts as up."""
+        """The earliest time of an agent's last heartbeat at which the agent still counts as up."""
         return self.now - timedelta(seconds=self.service_down_time_s)

@@ -1,10 +1,10 @@
-"""Host flavors and their pools of whole hosts.
+"""Manage host flavors and their pools of whole hosts.
 
 Source: the seed *Whole Host Allocation*, "Host Flavors".
 
-Always true: a host joins a pool only while it is empty and disabled, and is then enabled. Servers
-are placed on it only through a pcloud. It leaves the pool only while no pcloud has it, and is then
-disabled again.
+Always true: only an empty, disabled host can join a pool. The host is then enabled, and servers are
+placed on it only while it is in a pcloud. Only a host that is in no pcloud can leave its pool. The
+host is then disabled again.
 """
 
 from __future__ import annotations
@@ -43,14 +43,17 @@ def get(tx: Tx, flavor_id: str) -> HostFlavor:
 
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, HostFlavor]:
-    """Return host flavors by the row ids of their aggregates."""
+    """Return the host flavors of these aggregates, by the aggregates' row ids."""
     return host_flavors.by_aggregates(tx, rows)
 
 
 def free_counts(
     tx: Tx, flavors: Sequence[HostFlavor], context: PcloudContext
 ) -> dict[int, dict[str, int]]:
-    """Return the number of hosts that can be allocated now, by flavor and availability zone."""
+    """Return the number of hosts that can be allocated now.
+
+    The result has the numbers by the flavor's row id and by availability zone.
+    """
     return host_flavors.free_counts(tx, [each.id for each in flavors], context.seen_since)
 
 
@@ -101,7 +104,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
 def pool(
     tx: Tx, flavor: HostFlavor, *, after: str | None = None, limit: int | None = None
 ) -> list[PoolHost]:
-    """Return a page of the hosts in a pool, free or not, after the host ``after``."""
+    """Return a page of the hosts in a pool, free or allocated, after the host ``after``."""
     row = 0
     if after is not None:
         row = paging.marked(after, lambda: pooled(tx, flavor, after)).host_id
@@ -114,7 +117,7 @@ def counts(tx: Tx, flavor: HostFlavor) -> tuple[int, int]:
 
 
 def pooled(tx: Tx, flavor: HostFlavor, hostname: str) -> PoolHost:
-    """Return a host of a pool. Raises :class:`NotFound`."""
+    """Return the host with this name in a pool. Raises :class:`NotFound`."""
     host = hosts.by_name_or_none(tx, hostname)
     found = None if host is None else host_flavors.pooled(tx, [host.id]).get(host.id)
     if found is None or found.flavor_id != flavor.flavor_id:

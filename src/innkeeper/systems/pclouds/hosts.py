@@ -1,12 +1,13 @@
 """Allocate, enable, disable, replace and release hosts of pclouds.
 
-Source: the seed *Whole Host Allocation*, "Host Operations". In the seed, a host is added, then
-checked for another owner, and removed again if it has one. In this module, a constraint lets a host
-be in only one pcloud, and everything is one transaction.
+Source: the seed *Whole Host Allocation*, "Host Operations". The seed adds a host, checks whether it
+has another owner, and then removes it again. In this module, a constraint ensures that a host is in
+only one pcloud, and each operation is one transaction.
 
-Always true: a refusal has written nothing, except :class:`Overtaken`, after which the caller rolls
-back. A host joins disabled unless its owner requests otherwise. It is disabled and empty when it
-leaves. No function of this module shows the name of a machine to a user.
+Always true: a function that raises a refusal other than :class:`Overtaken` has written nothing.
+After :class:`Overtaken`, the caller must roll back. A new host of a pcloud is disabled unless its
+owner requests otherwise. A host must be disabled and empty to leave its pcloud. No function of this
+module shows the name of a machine to a user.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ RETIRED_MARK = "~"
 NAME_KEPT = 230
 """The number of characters of a name that are kept when a number is appended."""
 SHOWN_CLASSES = ("DISK_GB", "MEMORY_MB", "VCPU")
-"""The classes that flavors request. Other inventories of a machine are shown only to operators."""
+"""The resource classes that owners of pclouds see. Flavors of servers request these classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """A requested host: its name, its flavor, and its availability zone (``None`` for any)."""
+    """A requested host: its name, host flavor, and availability zone (``None`` for any zone)."""
 
     name: str
     host_flavor: str
@@ -104,7 +105,7 @@ def of_pclouds(tx: Tx, found: Sequence[Pcloud]) -> dict[int, list[PcloudHost]]:
 
 
 def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
-    """Return the servers on these hosts, by the names of the machines."""
+    """Return the servers on these hosts, by the name of the machine."""
     return {
         hostname: [Resident(uuid, project_id) for uuid, project_id in there]
         for hostname, there in compute_hosts.residents(tx, [e.hostname for e in found]).items()
@@ -112,7 +113,7 @@ def residents(tx: Tx, found: Sequence[PcloudHost]) -> dict[str, list[Resident]]:
 
 
 def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figures]]:
-    """Return the capacity and usage of these hosts, by row id and class."""
+    """Return the capacity and usage of these hosts, by the host's row id and the class."""
     has = free_capacity.of_classes(tx, [each.provider_id for each in found], SHOWN_CLASSES)
     return {each.host_id: has.get(each.provider_id, {}) for each in found}
 
@@ -123,11 +124,11 @@ def resources(tx: Tx, found: Sequence[PcloudHost]) -> dict[int, dict[str, Figure
 def allocate(
     tx: Tx, pcloud: Pcloud, host_request: HostRequest, context: PcloudContext, turn: int = 0
 ) -> PcloudHost:
-    """Allocate any free host of a flavor to a pcloud. ``turn`` varies the random choice.
+    """Allocate a random free host of a flavor to a pcloud. ``turn`` varies the random choice.
 
     Raises :class:`NotFound` for an unknown flavor, :class:`AlreadyExists` for a name in use, and
-    :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is free, and
-    :class:`Unavailable` if none of the hosts that were tried is empty.
+    :class:`QuotaExceeded`. Raises :class:`Conflict` (``no_free_host``) if no host is free. Raises
+    :class:`Unavailable` if some free hosts were tried, but none of them is empty.
     """
     _demand_name(tx, pcloud, host_request.name)
     flavor = host_flavors.get(tx, host_request.host_flavor)
@@ -150,8 +151,8 @@ def allocate_many(
 ) -> tuple[list[PcloudHost], list[tuple[HostRequest, Refusal]]]:
     """Allocate as many of these hosts as possible. Return the hosts and the failures.
 
-    Once a flavor has no free host left in a zone, all further requests for this flavor and zone
-    fail without another search.
+    If a flavor has no free host in a zone, later requests for this flavor and zone fail without
+    another search.
     """
     allocated: list[PcloudHost] = []
     failures: list[tuple[HostRequest, Refusal]] = []
@@ -206,7 +207,11 @@ def _demand_name(tx: Tx, pcloud: Pcloud, name: str) -> None:
 def _free_one(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int = 0
 ) -> Host:
-    """Try free hosts in a random order until one is empty, and return it."""
+    """Try the free hosts of a flavor in a random order, and return the first empty host.
+
+    Raises :class:`Conflict` if no host is free, and :class:`Unavailable` if no host is empty among
+    those that were tried.
+    """
     was_any_tried = False
     for each in _drawn(tx, flavor, zone, context, turn):
         host = compute_hosts.by_row(tx, each.host_id)
@@ -218,10 +223,10 @@ def _free_one(
         # A free host should be empty, but administrators can place servers on it.
         LOG.warning("free_host_not_empty", host=host.name, reason=reason)
     if was_any_tried:
-        # The message does not say how many, because that could reveal the size of a small pool.
+        # The message has no number of hosts, because it could reveal the size of a small pool.
         raise Unavailable(
             f"None of the hosts of host flavor {flavor.flavor_id} that were tried could be "
-            "taken; others may be free."
+            "allocated. Try again, because other hosts may be free."
         )
     where = "" if zone is None else f" in availability zone {zone}"
     raise Conflict(
@@ -232,10 +237,11 @@ def _free_one(
 def _drawn(
     tx: Tx, flavor: HostFlavor, zone: str | None, context: PcloudContext, turn: int
 ) -> Iterator[PoolHost]:
-    """Yield free hosts from a random row on, then from the first row, up to the allowed number.
+    """Yield free hosts in the order of their rows, beginning at a random row.
 
-    The choice of the row costs the same in any pool. The query skips all hosts that are not free,
-    so it scans a nearly full pool.
+    After the last row, the first row follows. The setting ``host_allocation_attempts`` limits the
+    number of hosts. Choosing the row takes the same time in any pool. But the query skips hosts
+    that are not free. So it may scan most of a pool that has few free hosts.
     """
     bounds = host_flavor_rows.bounds(tx, flavor.id)
     if bounds is None:
@@ -260,7 +266,7 @@ def _drawn(
 def set_state(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext, *, is_enabled: bool
 ) -> PcloudHost:
-    """Enable or disable a host for new servers. Present servers stay."""
+    """Enable or disable a host for new servers. Servers that are on the host stay."""
     if member.is_replaced and is_enabled:
         raise Conflict(f"Host {member.name} was replaced, and is released when it is empty.")
     if member.is_enabled != is_enabled:
@@ -274,7 +280,7 @@ def set_state(
 def rename(
     tx: Tx, pcloud: Pcloud, member: PcloudHost, name: str, context: PcloudContext
 ) -> PcloudHost:
-    """Rename a host. Raises :class:`AlreadyExists` for a name in use in its pcloud."""
+    """Rename a host. Raises :class:`AlreadyExists` if a host of its pcloud has the name."""
     if name == member.name:
         return member
     _demand_name(tx, pcloud, name)
@@ -292,12 +298,12 @@ def _reloaded(tx: Tx, member: PcloudHost) -> PcloudHost:
 
 
 def replace(tx: Tx, pcloud: Pcloud, name: str, context: PcloudContext) -> PcloudHost:
-    """Replace a broken host with a free host of the same flavor and zone, under the same name.
+    """Replace a broken host with a free host of the same flavor and zone. The name is kept.
 
-    The old host is closed, and is not billed until it works again (see
+    The old host takes no new servers. It is not billed until it works again (see
     :mod:`innkeeper.systems.pclouds.replaced`). It returns to its pool as soon as it is empty.
-    Raises :class:`Conflict` for a host that works, unless it is disabled and empty. Raises also
-    what :func:`allocate` raises.
+    Raises :class:`Conflict` for a host that works, unless it is disabled and empty. Also raises the
+    errors of :func:`allocate`.
     """
     old = get(tx, pcloud, name)
     if old.is_replaced:
@@ -321,7 +327,7 @@ def _demand_broken(tx: Tx, old: PcloudHost, context: PcloudContext) -> None:
         raise Conflict(f"Host {old.name} works and is enabled. Disable it first.")
     reason = members.why_not_empty(tx, members.host_of(tx, old.host_id))
     if reason is not None:
-        # Its servers would go on running on a host that nobody pays for.
+        # The servers would keep running on a host that no project pays for.
         raise Conflict(f"Host {old.name} works, and is not empty: {reason}.")
 
 
@@ -342,7 +348,7 @@ def _free_name(tx: Tx, pcloud: Pcloud, begin: str, mark: str) -> str:
 
 
 def free_name(tx: Tx, pcloud: Pcloud) -> str:
-    """Generate a host name that neither a host of the pcloud nor a machine has."""
+    """Generate a name for a host. No host of the pcloud and no machine has this name."""
     return _free_name(tx, pcloud, beginning_of_host_names(pcloud.name), AUTO_MARK)
 
 
@@ -352,8 +358,8 @@ def free_name(tx: Tx, pcloud: Pcloud) -> str:
 def release(tx: Tx, pcloud: Pcloud, member: PcloudHost, context: PcloudContext) -> None:
     """Return a host to its pool.
 
-    Raises :class:`Conflict` unless the host is disabled and empty. Its provider's generation
-    advances, so claims from earlier decisions are refused.
+    Raises :class:`Conflict` unless the host is disabled and empty. The generation of the host's
+    provider advances, so claims from earlier decisions are refused.
     """
     if member.is_enabled:
         raise Conflict(f"Host {member.name} is enabled. Disable it first.")

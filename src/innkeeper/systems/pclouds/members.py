@@ -1,7 +1,7 @@
-"""The parts that are common to all ways of adding a host to a pcloud, or removing it.
+"""Functions that are shared by all operations that add a host to a pcloud or remove it.
 
-Always true: the dedication and the ratios in the host's own row change in the same transaction as
-its pcloud. Decisions read the host's own row.
+Always true: when a host joins or leaves a pcloud, the dedication and ratios in the host's row
+change in the same transaction. Decisions read only the host's row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def host_of(tx: Tx, host_id: int) -> Host:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """Return why a host does not count as empty, see :func:`cleanup.why_not_empty`."""
+    """Return why a host is not empty, or ``None``. See :func:`cleanup.why_not_empty`."""
     return cleanup.why_not_empty(tx, host)
 
 
@@ -39,7 +39,7 @@ def pcloud_of(tx: Tx, member: PcloudHost) -> Pcloud:
 
 
 def dedicate(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Write the present dedication of a pcloud's host to the machine's row."""
+    """Write the current dedication of a pcloud's host into the machine's row."""
     present = pcloud_hosts.by_host(tx, member.host_id)
     assert present is not None, "it is in the pcloud"
     state = Dedication.OPEN if present.is_open else Dedication.CLOSED
@@ -56,7 +56,7 @@ def join(
     *,
     is_enabled: bool,
 ) -> PcloudHost:
-    """Add a free host to a pcloud, which pays for it from now on."""
+    """Add a free host to a pcloud. The pcloud's owner pays for the host from now on."""
     pcloud_hosts.add(
         tx,
         {
@@ -79,7 +79,7 @@ def join(
 
 
 def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: datetime) -> None:
-    """Begin billing periods for some hosts of a pcloud. Its owner pays for them."""
+    """Begin billing periods for some hosts of a pcloud. The pcloud's owner pays for them."""
     rows = [
         {
             "pcloud_uuid": pcloud.uuid,
@@ -96,7 +96,7 @@ def begin_billing(tx: Tx, pcloud: Pcloud, found: Sequence[PcloudHost], now: date
 
 
 def leave(tx: Tx, pcloud: Pcloud, member: PcloudHost, now: datetime) -> None:
-    """Remove an empty host from a pcloud. The host is free again, and has its own ratios."""
+    """Remove an empty host from a pcloud. The host is free again, and gets its own ratios back."""
     host = host_of(tx, member.host_id)
     pcloud_hosts.end_billing(tx, [host.id], now)
     pcloud_hosts.remove(tx, host.id)
@@ -114,7 +114,7 @@ def record(
     host_name: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Record an action on a pcloud, for its owner to read."""
+    """Record an action on a pcloud. The pcloud's owner can read the record."""
     owner, initiator, now = pcloud.project_id, context.initiator, context.now
     pcloud_actions.add(
         tx, pcloud.uuid, owner, action, initiator, now, host_name=host_name, detail=detail

@@ -1,7 +1,7 @@
-"""Markers of pages.
+"""Resolve the markers of pages.
 
-Always true: the error is the same for a marker that does not exist and for a marker that the caller
-may not see. Its text is that of the Compute API.
+Always true: a marker that does not exist, and a marker that the caller may not see, have the same
+error. The error's text is that of the Compute API.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def marked(marker: str, find: Callable[[], T]) -> T:
-    """Return the object that a marker names. Raises :class:`Invalid` if it is not found."""
+    """Return what ``find`` returns for a marker. Raises :class:`Invalid` if it finds nothing."""
     try:
         return find()
     except NotFound as error:

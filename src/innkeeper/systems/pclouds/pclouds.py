@@ -1,12 +1,13 @@
-"""Pclouds, and the projects that may use them.
+"""Manage pclouds, and the projects that may use them.
 
 Source: the seed *Whole Host Allocation*, from "Pclouds" on.
 
-Always true: another project's pcloud looks as if it did not exist. The owner may use a new pcloud.
-An owner that gives up this right still owns the pcloud. The host table contains the projects that
-may use a pcloud and the requests that it accepts. Changing either adds change rows for its hosts. A
-project's consent to automatic placement ends when the pcloud gets another owner, and when the
-project may no longer use the pcloud.
+Always true: to a project that may not see a pcloud, the pcloud seems not to exist. The owner of a
+new pcloud may use it. An owner that gives up this right still owns the pcloud. The host table
+contains the projects that may use a pcloud, and the requests that it accepts. A change of these
+projects or requests adds change rows for the pcloud's hosts. A project's consent to automatic
+placement ends when the pcloud gets another owner, and when the project may no longer use the
+pcloud.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ FACTS = frozenset({"name", "cpu_ratio", "ram_ratio", "is_automatic", "size"})
 LISTED_MAX = 5
 """The number of servers of the caller's own project that an error message lists."""
 OWN_CHOICES: Mapping[str, Any] = MappingProxyType({"is_automatic": False, "size": None})
-"""The values after a change of owner. Other values would admit servers or add hosts without the new
-owner's consent, and at its expense."""
+"""The values of these fields after a change of owner. Any other value would let servers in or add
+hosts at the new owner's expense, without the new owner's consent."""
 
 
 def unknown(uuid: str) -> NotFound:
-    """Return the error for a pcloud that does not exist, or that the caller may not see."""
+    """Return the error for a pcloud that does not exist or that the caller may not see."""
     return NotFound(f"Pcloud {uuid} could not be found.")
 
 
@@ -97,7 +98,7 @@ def _seen(tx: Tx, uuid: str, viewer: str | None) -> Pcloud:
 
 
 def by_aggregates(tx: Tx, rows: Collection[int]) -> dict[int, Pcloud]:
-    """Return pclouds by the row ids of their aggregates."""
+    """Return the pclouds of these aggregates, by the aggregates' row ids."""
     return pclouds.by_aggregates(tx, rows)
 
 
@@ -109,7 +110,7 @@ def host_counts(tx: Tx, found: list[Pcloud]) -> dict[int, int]:
 def create(
     tx: Tx, uuid: str, project_id: str, facts: Mapping[str, Any], context: PcloudContext
 ) -> Pcloud:
-    """Create a pcloud without hosts, which its owner may use.
+    """Create a pcloud without hosts. Its owner may use it.
 
     Raises :class:`Invalid` for an invalid project, :class:`NotFound` for an unknown host flavor in
     its size policy, and :class:`QuotaExceeded`.
@@ -152,9 +153,9 @@ def update(
 ) -> Pcloud:
     """Change fields of a pcloud.
 
-    New ratios apply to ``at_once`` hosts in this transaction. :func:`ratio_rollout.go_on` applies
-    them to the other hosts, some in each transaction. A lower ratio may leave a host over capacity.
-    Its servers stay, and it takes no new ones.
+    New ratios are applied to ``at_once`` hosts in this transaction. :func:`ratio_rollout.go_on`
+    applies them to the other hosts later, some in each transaction. With a lower ratio, a host may
+    be over capacity. Its servers then stay, but it takes no new servers.
     """
     assert facts.keys() <= FACTS, "an owner sets no other fields"
     changed = {key: value for key, value in facts.items() if getattr(pcloud, key) != value}
@@ -173,19 +174,20 @@ def update(
 
 
 def _add_changes(tx: Tx, pcloud: Pcloud, now: datetime) -> None:
-    # For all hosts, because a single host might leave before other processes read the change.
+    # A change row for one host is not enough: it might leave before other processes read the row.
     changes.add_always_read(tx, pcloud_hosts.provider_ids(tx, pcloud.id), now)
 
 
 def delete(tx: Tx, pcloud: Pcloud, context: PcloudContext, *, is_forced: bool = False) -> None:
-    """Delete a pcloud. Its actions and billing periods remain on record.
+    """Delete a pcloud. Its actions and billing periods are kept.
 
-    Raises :class:`InUse` while the pcloud has hosts. Raises it also while there are shelved servers
-    that could not be unshelved without the pcloud. With ``is_forced`` the pcloud is deleted anyway:
-    the servers keep their hint, and cannot be unshelved until their project changes the hint.
+    Raises :class:`InUse` while the pcloud has hosts. Also raises it while some shelved servers
+    could not be unshelved without the pcloud. With ``is_forced``, the pcloud is deleted in spite of
+    these servers. The servers keep their hints, and cannot be unshelved until their project changes
+    the hints.
 
-    Writers take turns. If a server is about to name the pcloud, either this function counts the
-    server, or the server's transaction finds that the pcloud is gone. See
+    Writers take turns. Suppose that another transaction shelves a server of the pcloud at the same
+    time. Then either this function counts the server, or the other transaction finds no pcloud. See
     :func:`dedicated_hosts.stranded_by` for the exceptions.
     """
     count = pcloud_hosts.counts(tx, [pcloud.id]).get(pcloud.id, 0)
@@ -208,20 +210,21 @@ def _why_kept(pcloud: Pcloud, stranded: Sequence[Stranded], project_id: str | No
     )
     own = f"{len(own_servers)} of your project" + (f" ({listed})" if own_servers else "")
     return (
-        f"Pcloud {pcloud.uuid} is the only one that shelved servers can come back to: {own}, "
-        f"and {len(stranded) - len(own_servers)} of other projects. Their projects can change that "
-        "with the action setDedicatedHosts (openstack server dedicated hosts set, or unset). "
-        "With force=true (openstack pcloud delete --force) the pcloud is deleted all the same; "
-        "the servers cannot be unshelved then before their projects have changed that."
+        f"Some shelved servers can be unshelved only on hosts of pcloud {pcloud.uuid}: {own}, "
+        f"and {len(stranded) - len(own_servers)} of other projects. Their projects can select "
+        "other hosts with the action setDedicatedHosts (openstack server dedicated hosts set, or "
+        "unset). To delete the pcloud now, use force=true (openstack pcloud delete --force). The "
+        "servers then cannot be unshelved until their projects have selected other hosts."
     )
 
 
 def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> Pcloud:
     """Transfer a pcloud to another project, which pays for its hosts from now on.
 
-    Raises :class:`QuotaExceeded` if that project's quota has no room for the pcloud or its hosts.
-    The projects that may use the pcloud stay, but must accept automatic placement again. The
-    settings in :data:`OWN_CHOICES` are reset, and stored responses of idempotent requests deleted.
+    Raises :class:`QuotaExceeded` if the pcloud or its hosts exceed that project's quota. The
+    projects that may use the pcloud stay the same, but must accept automatic placement again. The
+    fields in :data:`OWN_CHOICES` are reset. The stored responses of idempotent requests are
+    deleted.
     """
     if project_id == pcloud.project_id:
         return pcloud
@@ -247,9 +250,10 @@ def transfer(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) ->
 
 
 def projects(tx: Tx, found: list[Pcloud]) -> dict[int, dict[str, bool]]:
-    """Return the projects that may use these pclouds, by row id.
+    """Return the projects that may use these pclouds, by the pclouds' row ids.
 
-    The value of a project is true if the project accepts automatic placement.
+    For each pcloud, the result maps the ids of its projects to their consent: true if the project
+    accepts automatic placement.
     """
     return pclouds.projects(tx, [each.id for each in found])
 
@@ -278,17 +282,18 @@ def authorize(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -
 
 
 def drop(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Withdraw a project's right to use a pcloud. Its present servers stay."""
+    """Withdraw a project's right to use a pcloud. The project's servers on its hosts stay."""
     if pclouds.remove_project(tx, pcloud.id, project_id):
         _add_changes(tx, pcloud, context.now)
         members.record(tx, pcloud, "drop", context, detail=project_id)
 
 
 def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Let a project's requests that name no pcloud use this pcloud while it is automatic.
+    """Record that a project accepts automatic placement on a pcloud.
 
-    Raises :class:`NotFound` for a project that may not use the pcloud. The owner consents by making
-    the pcloud automatic.
+    From then on, the project's requests that name no pcloud may use the pcloud's hosts, as long as
+    the pcloud is automatic. The owner consents by making the pcloud automatic. Raises
+    :class:`NotFound` for a project that may not use the pcloud.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id not in consenting(pcloud.project_id, there):
@@ -296,16 +301,16 @@ def accept(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> N
 
 
 def decline(tx: Tx, pcloud: Pcloud, project_id: str, context: PcloudContext) -> None:
-    """Withdraw a project's consent to automatic placement. Its present servers stay.
+    """Withdraw a project's consent to automatic placement. The project's present servers stay.
 
     Raises :class:`NotFound` for a project that may not use the pcloud. Raises :class:`Conflict` for
-    the owner, whose consent does not depend on this.
+    the owner, which consents as long as the pcloud is automatic.
     """
     there = _demand_user(tx, pcloud, project_id)
     if project_id == pcloud.project_id:
         raise Conflict(
-            f"Pcloud {pcloud.uuid} belongs to the project. To accept no requests that name no "
-            "pcloud, switch its automatic placement off."
+            f"The project owns pcloud {pcloud.uuid}, so it cannot decline automatic placement. "
+            "Switch off the automatic placement of the pcloud instead."
         )
     if there[project_id]:
         _set_accepted(tx, pcloud, project_id, context, has_accepted=False)
@@ -329,19 +334,22 @@ def _set_accepted(
 def actions(
     tx: Tx, uuid: str, *, before: int | None = None, limit: int, owner_id: str | None = None
 ) -> list[PcloudAction]:
-    """Return the actions on a pcloud, newest first. ``owner_id`` selects actions of one owner."""
+    """Return the actions on a pcloud, newest first.
+
+    ``owner_id`` selects the actions after which the project with this id owned the pcloud.
+    """
     return pcloud_actions.page(tx, uuid, before=before, limit=limit, owner_id=owner_id)
 
 
 def last_action(tx: Tx, uuid: str) -> PcloudAction | None:
-    """Return the last action on a pcloud. For a deleted pcloud, this is its deletion."""
+    """Return the last action on a pcloud. For a deleted pcloud, this is the deletion."""
     canonical = canonical_uuid(uuid)
     found = [] if canonical is None else actions(tx, canonical, limit=1)
     return found[0] if found else None
 
 
 def forget_old_actions(tx: Tx, context: PcloudContext) -> int:
-    """Delete some of the expired actions. Return their number. Billing periods are kept forever."""
+    """Delete some expired actions, but no billing periods. Return the number of deleted actions."""
     days = context.settings.pcloud_actions_kept_days
     if not days:
         return 0

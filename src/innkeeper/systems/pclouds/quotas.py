@@ -1,7 +1,7 @@
-"""The quota of units of whole hosts.
+"""Read, set and check the quota of pcloud units, which whole hosts consume.
 
 Always true: the usage is counted in the transaction that increases it, and includes all earlier
-commits. If a limit is below a project's usage, the project keeps its units but gets no more.
+commits. If a project's limit is below its usage, the project keeps its units but gets no more.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def set_limit(tx: Tx, project_id: str, limit: int, context: PcloudContext) -> No
 
 
 def reset(tx: Tx, project_id: str) -> None:
-    """Restore the default limit."""
+    """Reset a project's limit to the default limit."""
     quotas.reset(tx, project_id, [RESOURCE])
 
 
 def demand_room(tx: Tx, project_id: str, more: int, context: PcloudContext) -> None:
-    """Raise :class:`QuotaExceeded` unless a project may use this many more units."""
+    """Raise :class:`QuotaExceeded` if the usage plus ``more`` units would exceed the quota."""
     units = of_project(tx, project_id, context.settings)
     if more > 0 and units.limit != UNLIMITED and units.in_use + more > units.limit:
         raise QuotaExceeded(

@@ -1,8 +1,10 @@
 """Apply a pcloud's ratios to its hosts in steps, because each transaction blocks other writers.
 
-Always true: during a rollout, the hosts up to the row that it has reached have the pcloud's ratios.
-Otherwise, all hosts have them. A host gets them when it joins, and loses them when it leaves. The
-ratios are stored before the first step. Each step applies the stored ratios, even after a crash.
+Always true: a rollout changes hosts in the order of their rows, and stores the row that it has
+reached. The hosts up to this row have the pcloud's new ratios. Without a rollout, all hosts of the
+pcloud have its ratios. A host gets these ratios when it joins the pcloud, and loses them when it
+leaves. The ratios are stored before the first step. Each step applies the stored ratios, also after
+a crash.
 """
 
 from __future__ import annotations
@@ -20,19 +22,22 @@ from innkeeper.systems.pclouds.context import PcloudContext
 ROLLED_OUT_AT_ONCE = 20
 """The number of hosts whose ratios one transaction changes, which blocks all other writers."""
 BEGINNING = 0
-"""A position before all rows."""
+"""The position of a rollout that has not changed any host."""
 
 
 def begin(
     tx: Tx, pcloud: Pcloud, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE
 ) -> None:
-    """Take the first step towards new ratios. A rollout in progress is restarted."""
+    """Begin a rollout, and apply the new ratios to the first hosts.
+
+    A rollout that is in progress begins again.
+    """
     pclouds.roll_out(tx, pcloud.id, BEGINNING)
     go_on(tx, pcloud.uuid, context, at_once)
 
 
 def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_AT_ONCE) -> int:
-    """Apply the ratios to some more hosts of a pcloud. Return the number of remaining hosts."""
+    """Apply the ratios to the next hosts of a pcloud. Return the number of remaining hosts."""
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.rolled_out_to is None:
         return 0
@@ -46,9 +51,9 @@ def go_on(tx: Tx, uuid: str, context: PcloudContext, at_once: int = ROLLED_OUT_A
 
 
 def left(tx: Tx, found: Sequence[Pcloud]) -> dict[int, int]:
-    """Return the number of hosts that still have previous ratios, by pcloud row id.
+    """Return the number of hosts that still have the previous ratios, by the pcloud's row id.
 
-    Pclouds that have none of these hosts are omitted.
+    Pclouds without such hosts are omitted.
     """
     return pcloud_hosts.counts_behind(tx, [each.id for each in found if each.is_rolling_out])
 

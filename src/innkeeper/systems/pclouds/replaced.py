@@ -1,11 +1,11 @@
 """Release replaced hosts once they are empty, and bill them again if they return to service.
 
-A project that replaces a broken host pays only for the new one. If old hosts were never billed
-again, a project could replace hosts during maintenance, and keep the old hosts and their servers
-for nothing.
+A project that replaces a broken host pays only for the new host. Suppose that the old host were
+never billed again. A project could then replace hosts during maintenance, and keep the old hosts
+and their servers without paying.
 
 May be false: that a project uses no more units than its quota. A host that returns to service is
-billed regardless, and new allocations fail until the quota has room.
+billed even if this exceeds the quota. New allocations then fail until the usage is low enough.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ from innkeeper.systems.pclouds import host_flavors, members
 from innkeeper.systems.pclouds.context import PcloudContext
 
 LOOKED_AT_ONCE = 20
-"""The number of hosts of each kind that one transaction checks, which blocks all other writers."""
+"""The maximum number of hosts that one transaction releases, and the maximum number that it bills.
+
+The limit is low because the transaction blocks all other writers."""
 
 
 def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) -> int:
-    """Release some empty hosts, and bill some hosts that work again. Return their total number."""
+    """Release some replaced hosts that are empty, and bill some that work again.
+
+    Return the number of hosts that were released or billed.
+    """
     found = pcloud_hosts.replaced(tx)
     bare = dedications.without_servers(tx, [each.hostname for each in found])
     left = [each for each in found if each.hostname in bare]
@@ -40,7 +45,11 @@ def look_after(tx: Tx, context: PcloudContext, at_once: int = LOOKED_AT_ONCE) ->
 
 
 def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    """Release some hosts from a random start, so that hosts waiting for agents block no others."""
+    """Release some hosts that have no servers. Return their number.
+
+    The check begins at a random host. So hosts that must wait for their agents do not keep other
+    hosts from being checked.
+    """
     done = 0
     first = draw(context.seed, 0, len(bare)) if bare else 0
     for member in [*bare[first:], *bare[:first]][:at_once]:
@@ -53,7 +62,8 @@ def _release(tx: Tx, bare: Sequence[PcloudHost], context: PcloudContext, at_once
 
 
 def _charge(tx: Tx, back: Sequence[PcloudHost], context: PcloudContext, at_once: int) -> int:
-    # The flavor's present units, because the units of the allocation went to the replacement.
+    # The units of the old host's allocation now count for the replacement. So the old host gets
+    # the current units of its flavor.
     units = {name: host_flavors.get(tx, name).units for name in {e.flavor_id for e in back}}
     some = [each for each in back if units[each.flavor_id]][:at_once]
     for member in some:

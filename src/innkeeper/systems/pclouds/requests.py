@@ -1,8 +1,8 @@
-"""Idempotent requests: a repetition with the same client token changes nothing.
+"""Make requests idempotent: a repetition with the same client token changes nothing.
 
 Always true: the response is stored in the same transaction as the changes of the request. For a
-day, the same request with the same token gets this response. Another request with the same token is
-refused.
+day, a repetition with the same token gets the stored response. A different request with the same
+token is refused.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from innkeeper.store.queries.pclouds import pclouds
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(days=1)
-"""Clients retry within minutes, so a day is enough."""
+"""How long a response is stored. Clients retry within minutes, so a day is enough."""
 
 
 def once(
     tx: Tx, pcloud: Pcloud, token: str, digest: str, act: Callable[[], Any], now: datetime
 ) -> Any:
-    """Carry out a request, or return its stored response.
+    """Return the stored response of a request, or call ``act`` and store its response.
 
     ``digest`` is the same for equal requests. Raises :class:`Conflict` if the token was used for
-    another request. A refusal is not stored, so the request may be retried.
+    a different request. A refusal of ``act`` is not stored, so the request may be retried.
     """
     answer = answered(tx, pcloud, token, digest)
     if answer is None:
@@ -36,7 +36,10 @@ def once(
 
 
 def answered(tx: Tx, pcloud: Pcloud, token: str, digest: str) -> Any:
-    """Return the stored response for a token, if any. Raises :class:`Conflict` as ``once`` does."""
+    """Return the stored response for a token, or ``None``.
+
+    Raises :class:`Conflict` if the token was used for a different request.
+    """
     found = pclouds.answered(tx, pcloud.id, token)
     if found is None:
         return None

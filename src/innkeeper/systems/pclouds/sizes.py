@@ -1,12 +1,13 @@
-"""Automatic sizes of pclouds: they grow when full and shrink when idle.
+"""Apply the size policies of pclouds: a pcloud grows when it is full and shrinks when it is idle.
 
-Always true: each change adds or releases one host of one pcloud in its own transaction, so a pcloud
-that cannot grow delays no other. A released host is empty, and has been empty for as long as the
-policy says. Growing and shrinking do not undo each other, because both use the same test for full
-hosts: a new host is empty, so it is not full, and a host is released only if another is not full.
+Always true: each transaction adds or releases one host of one pcloud. So a pcloud that cannot grow
+does not delay other pclouds. A released host has been empty for the time that the policy requires.
+Growing and shrinking do not undo each other, because both use the same test for full hosts. A new
+host is empty, and thus not full. A host is released only if another host is not full.
 
-May be false: that a pcloud has as many hosts as its policy says. There may be no more free hosts or
-units. This failure is recorded once, and growing is retried.
+May be false: that a pcloud has as many hosts as its policy requires. There may be no more free
+hosts, or the quota may be used up. If a pcloud cannot grow, this is recorded once, and growing is
+retried.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ CANNOT_GROW = "cannot-grow"
 
 
 def due(tx: Tx) -> list[str]:
-    """Return the ids of the pclouds with a policy."""
+    """Return the ids of the pclouds with a size policy."""
     return [each.uuid for each in pclouds.with_size(tx)]
 
 
 def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
-    """Add or release a host if the policy requires it. Return the number of changed hosts."""
+    """Add or release a host of a pcloud if its policy requires it.
+
+    Return the number of hosts that were added or released: 0 or 1.
+    """
     pcloud = pclouds.by_uuid(tx, uuid)
     if pcloud is None or pcloud.size is None:
         return 0
@@ -54,13 +58,19 @@ def keep(tx: Tx, uuid: str, context: PcloudContext) -> int:
 
 
 def _is_usable(member: PcloudHost, context: PcloudContext, patience_s: float) -> bool:
-    """Return whether a host takes servers, if its agent was last seen within ``patience_s``."""
+    """Return whether a host takes servers. Its agent is up if its last heartbeat is recent.
+
+    ``patience_s`` is the maximum age of the heartbeat in seconds.
+    """
     is_up = member.is_up(context.now, patience_s)
     return member.is_open and is_up and not member.is_disabled
 
 
 def _full(tx: Tx, current: list[PcloudHost], there: list[PcloudHost], size: SizePolicy) -> set[int]:
-    """Return the row ids of full hosts in ``current``. ``there`` also has the replaced hosts."""
+    """Return the row ids of the full hosts in ``current``.
+
+    ``there`` has all hosts of the pcloud, including replaced hosts.
+    """
     tight = free_capacity.without_room(
         tx,
         [each.provider_id for each in current],
@@ -101,7 +111,7 @@ def _shrink(
     roomy = {each.host_id for each in current if _is_usable(each, context, patience_s)} - full
     for member in _idle(tx, current, before):
         if not roomy - {member.host_id}:
-            # All others are full, so the release would add another host at once.
+            # All other hosts are full. If this host were released, the pcloud would grow at once.
             continue
         machine = members.host_of(tx, member.host_id)
         if dedications.why_not_empty(tx, machine) is not None:
@@ -113,7 +123,7 @@ def _shrink(
 
 
 def _idle(tx: Tx, current: list[PcloudHost], before: datetime) -> list[PcloudHost]:
-    """Return the hosts without servers since ``before``, sorted by allocation, newest first.
+    """Return the hosts that have had no servers since ``before``, newest allocation first.
 
     The number of queries does not depend on the number of hosts.
     """

@@ -1,4 +1,7 @@
-"""The aggregates of providers. The Placement API knows an aggregate only by its uuid."""
+"""Read and change the aggregates of providers.
+
+The Placement API knows an aggregate only by its uuid.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from innkeeper.domain.ids import Generation, canonical_uuid
+from innkeeper.domain.ids import Generation, ProviderId, canonical_uuid
 from innkeeper.store import changes
 from innkeeper.store.queries.placement import provider_details
 from innkeeper.store.transactions import Tx
@@ -34,9 +37,9 @@ def replace(
 ) -> ProviderAggregates:
     """Replace the aggregates of a provider with ``requested``, and return them in that order.
 
-    The provider keeps its position in aggregates that it does not leave. The generation advances
-    even if nothing changes. It does not advance if ``seen`` is ``None``, because older clients send
-    no generation.
+    The provider keeps its position in aggregates that it does not leave. ``seen`` is the generation
+    that the client knows. The provider's generation advances even if nothing changes. Older clients
+    send no generation: ``seen`` is then ``None``, and the provider's generation does not advance.
     """
     provider = providers.get(tx, uuid)
     after = dict.fromkeys(canonical_uuid(each) or each for each in requested)
@@ -55,7 +58,10 @@ def replace(
 
 
 def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
-    """Add a provider to an aggregate and advance its generation, unless it is a member."""
+    """Add a provider to an aggregate, and advance the provider's generation.
+
+    Do nothing if the provider is a member already.
+    """
     provider = providers.get(tx, uuid)
     before = provider_details.aggregates_of(tx, provider.id)
     if aggregate not in before:
@@ -65,14 +71,34 @@ def join(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
 
 
 def leave(tx: Tx, uuid: str, aggregate: str, now: datetime) -> None:
-    """Remove a provider from an aggregate and advance its generation, if it is a member."""
+    """Remove a provider from an aggregate, and advance the provider's generation.
+
+    Do nothing if the provider is not a member.
+    """
     provider = providers.get(tx, uuid)
     if aggregate in provider_details.aggregates_of(tx, provider.id):
         providers.advance(tx, provider, now)
         provider_details.change_aggregates(tx, provider.id, add={}, remove=[aggregate])
 
 
+def join_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime) -> None:
+    """Add providers to an aggregate, with as many statements as for one. See :func:`join`."""
+    before = provider_details.aggregates_of_all(tx, ids)
+    new = {each: _after(has, [aggregate]) for each, has in before.items() if aggregate not in has}
+    providers.advance_all(tx, new, now)
+    positions = {each: after[aggregate] for each, after in new.items()}
+    provider_details.join_aggregate(tx, aggregate, positions)
+
+
+def leave_all(tx: Tx, ids: Collection[ProviderId], aggregate: str, now: datetime) -> None:
+    """Remove providers from an aggregate, with as many statements as for one. See :func:`leave`."""
+    before = provider_details.aggregates_of_all(tx, ids)
+    members = [each for each, has in before.items() if aggregate in has]
+    providers.advance_all(tx, members, now)
+    provider_details.leave_aggregate(tx, aggregate, members)
+
+
 def _after(before: Mapping[str, int], joined: Collection[str]) -> dict[str, int]:
-    """Return positions for new aggregates, after the positions of the present aggregates."""
+    """Return the positions of the aggregates ``joined``, which follow those in ``before``."""
     first = max(before.values(), default=0) + 1
     return {uuid: position for position, uuid in enumerate(joined, first)}

@@ -28,17 +28,17 @@ from innkeeper.systems.placement import claims
 from innkeeper.systems.placement import providers as provider_rules
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-"""The project and user of a consumer whose client uses a microversion without projects."""
+"""The project and user of a consumer whose client uses a microversion without project and user."""
 CONSUMER_TYPE = re.compile(r"[A-Z0-9_]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationUpdate:
-    """All requested allocations of a consumer: amounts by provider and class.
+    """The allocations that a client sets for one consumer: amounts by provider and class.
 
     ``seen`` is the generation of the consumer that the client knows, or ``None`` for a new
     consumer. With ``asks_no_generation``, any generation is accepted. A project, user or type of
-    ``None`` is left unchanged.
+    ``None`` leaves the stored value unchanged.
     """
 
     consumer: str
@@ -51,7 +51,7 @@ class AllocationUpdate:
 
 
 class ConsumerAllocations(NamedTuple):
-    """A consumer and its allocations. The consumer is ``None`` if it has no allocations."""
+    """A consumer and its allocations. ``consumer`` is ``None`` if there are no allocations."""
 
     consumer: Consumer | None
     allocations: list[Allocation]
@@ -86,7 +86,7 @@ def of_provider(tx: Tx, uuid: str) -> ProviderAllocations:
 
 
 class AllocationUpdates(NamedTuple):
-    """The updates that one client requests at one time. All of them are written, or none."""
+    """The updates of one request. All of them are written, or none."""
 
     all: Sequence[AllocationUpdate]
     now: datetime
@@ -95,8 +95,8 @@ class AllocationUpdates(NamedTuple):
 def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
     """Write all updates, or none.
 
-    Raises :class:`Invalid` for an unknown provider or class, :class:`ConcurrentUpdate` for a
-    consumer at another generation, and what :func:`claims.replace` raises.
+    Raises :class:`Invalid` for an unknown provider or class, and :class:`ConcurrentUpdate` for a
+    consumer at another generation. Also raises the errors of :func:`claims.replace`.
     """
     (refusal,) = write_together(tx, [AllocationUpdates(updates, now)])
     if refusal is not None:
@@ -104,10 +104,10 @@ def write(tx: Tx, updates: Sequence[AllocationUpdate], now: datetime) -> None:
 
 
 def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusal | None]:
-    """Write the updates of many clients. All updates of one client are written, or none.
+    """Write the updates of many requests. All updates of one request are written, or none.
 
-    The result has one item per client: ``None``, or the error that :func:`write` would raise after
-    the earlier clients' updates.
+    The result has one item per request: ``None``, or its error. The result is the same as if
+    :func:`write` were called for one request after the other.
     """
     outcomes: list[Refusal | None] = [None] * len(requests)
     start = 0
@@ -119,10 +119,11 @@ def write_together(tx: Tx, requests: Sequence[AllocationUpdates]) -> list[Refusa
 
 
 def _end_of_turn(requests: Sequence[AllocationUpdates], start: int) -> int:
-    """Return the end of a turn: the first request that names a consumer of an earlier request.
+    """Return the index of the first request that must wait until earlier requests are written.
 
-    The allocations and generation of that consumer depend on whether the earlier request succeeds.
-    Later requests must wait as well, because the capacity left for them depends on both requests.
+    This is the first request that names a consumer of an earlier request. The consumer's
+    allocations and generation depend on whether the earlier request succeeds. Later requests must
+    wait as well, because their free capacity depends on both requests.
     """
     named: set[str | None] = set()
     for index in range(start, len(requests)):

@@ -1,4 +1,4 @@
-"""The placement room's invariants, checked against the store."""
+"""Check the invariants of the placement room in the store."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ ROOM = "placement"
 OVER_CAPACITY = Invariant(
     ROOM,
     "over-capacity",
-    "allocations are within the capacity",
-    "Move or delete consumers, or give the provider the inventory that it really has.",
+    "the allocations of a provider do not exceed its capacity",
+    "Move or delete consumers, or correct the inventory of the provider.",
 )
 NO_INVENTORY = Invariant(
     ROOM,
     "no-inventory",
-    "the provider of an allocation has an inventory of its class",
-    "Write the inventory again, or delete the consumer's allocations if it is gone.",
+    "every allocation is of a class that its provider has",
+    "Restore the inventory, or delete the allocations if the consumer no longer exists.",
 )
 NO_CONSUMER = Invariant(
     ROOM,
     "no-consumer",
-    "allocations belong to a consumer",
+    "every allocation belongs to an existing consumer",
     "Delete the allocations if their owner is unknown.",
-    "creates the consumer, in the project of its server or migration, or else in none",
+    "creates the consumer, in the project of its server or migration if there is one",
 )
 IDLE_CONSUMER = Invariant(
     ROOM,
     "idle-consumer",
     "every consumer has allocations",
-    "Delete the consumer's allocations, although there are none.",
+    "Replace the consumer's allocations with an empty set, through the Placement API.",
     "removes the consumer",
 )
 EMPTY_ALLOCATION = Invariant(
     ROOM,
     "empty-allocation",
     "an allocation is at least one unit",
-    "Replace the consumer's allocations with what it really uses.",
+    "Replace the consumer's allocations with the amounts that it really uses.",
 )
 STRANGE_INVENTORY = Invariant(
     ROOM,
     "strange-inventory",
-    "an inventory is within its bounds",
-    "Write the inventory again; the agent of a host does so when it is restarted.",
+    "the fields of an inventory are within their bounds",
+    "Write the inventory again. For a host, restart its agent.",
 )
 WRONG_ROOT = Invariant(
     ROOM,
     "wrong-root",
-    "a child has its parent's root",
+    "a provider has the same root as its parent",
     "Set the provider's parent again.",
-    "writes the root that its parents lead to",
+    "sets the root to the provider's topmost ancestor",
 )
 CIRCLE = Invariant(
     ROOM,
     "circle",
     "parents do not form a cycle",
-    "Remove the parent of one of them in the database.",
+    "Remove the parent of one provider in the cycle, in the database.",
 )
 UNTOLD = Invariant(
     ROOM,
     "untold-change",
-    "the change feed has every generation",
-    "Restart all processes: what they know of the provider may be stale.",
+    "the change feed has the latest generation of each provider",
+    "Restart all processes, because their data about the provider may be stale.",
     "makes every process read the provider again",
 )
 INVARIANTS = (
@@ -81,7 +81,7 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Return all findings about providers, consumers and allocations."""
+    """Yield all findings about providers, consumers and allocations."""
     yield from _of_allocations(tx)
     yield from _of_providers(tx)
 
@@ -89,34 +89,40 @@ def findings(tx: Tx) -> Iterator[Finding]:
 def _of_allocations(tx: Tx) -> Iterator[Finding]:
     for uuid, name, used, capacity in audit.over_capacity(tx):
         yield OVER_CAPACITY.broken(
-            uuid, f"{used} of {name} are held of provider {uuid}, with a capacity of {capacity:g}"
+            uuid,
+            f"{used} units of {name} are allocated on provider {uuid}, "
+            f"but its capacity is {capacity:g}",
         )
     for consumer, uuid, name in audit.without_inventory(tx):
         yield NO_INVENTORY.broken(
-            consumer, f"consumer {consumer} holds {name} of provider {uuid}, which has none"
+            consumer,
+            f"consumer {consumer} has an allocation of {name} on provider {uuid}, "
+            "which has no inventory of that class",
         )
     for consumer, count in audit.without_consumer(tx):
         yield NO_CONSUMER.broken(
-            consumer, f"{count} allocations belong to {consumer}, which does not exist"
+            consumer, f"{count} allocations belong to consumer {consumer}, which does not exist"
         )
     for (consumer,) in audit.idle_consumers(tx):
-        yield IDLE_CONSUMER.broken(consumer, f"{consumer} holds nothing")
+        yield IDLE_CONSUMER.broken(consumer, f"consumer {consumer} has no allocations")
     for consumer, uuid, used in audit.empty_allocations(tx):
         yield EMPTY_ALLOCATION.broken(
-            consumer, f"consumer {consumer} holds {used} units of provider {uuid}"
+            consumer, f"consumer {consumer} has an allocation of {used} units on provider {uuid}"
         )
 
 
 def _of_providers(tx: Tx) -> Iterator[Finding]:
     for uuid, name in audit.invalid_inventories(tx):
         yield STRANGE_INVENTORY.broken(
-            uuid, f"the inventory of {name} of provider {uuid} is out of bounds"
+            uuid, f"provider {uuid} has an inventory of {name} with invalid values"
         )
     for (uuid,) in audit.wrong_roots(tx):
-        yield WRONG_ROOT.broken(uuid, f"provider {uuid} names another root")
+        yield WRONG_ROOT.broken(uuid, f"provider {uuid} has a different root than its parent")
     for (uuid,) in audit.parent_cycles(tx):
         yield CIRCLE.broken(uuid, f"provider {uuid} is in or below a cycle of parents")
     for uuid, _, generation, known in audit.missing_changes(tx):
         yield UNTOLD.broken(
-            uuid, f"provider {uuid} is at generation {generation}, and the feed ends at {known}"
+            uuid,
+            f"provider {uuid} is at generation {generation}, but its latest generation in the "
+            f"change feed is {known}",
         )

@@ -1,8 +1,8 @@
 """Search for allocation candidates in a table of all providers.
 
-Always true: a search sees every write that was acknowledged before it began.
+Always true: a search sees every write that was acknowledged before the search began.
 
-May be false: that a candidate can still be claimed. Only the claim proves that.
+May be false: that a candidate can still be claimed. Only the claim checks this.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class CandidateSearcher:
     def follow(self, tx: Tx, query: CandidateQuery) -> ProviderTable:
         """Return the provider table as ``tx`` sees it. The table is valid until the next call.
 
-        Raises :class:`Invalid` for an unknown class or trait. An unknown aggregate or tree is not
-        an error, and contains no provider.
+        Raises :class:`Invalid` if ``query`` names an unknown class or trait. An unknown aggregate
+        or tree is not an error: no provider is in it.
         """
         _must_be_known(tx, query)
         return self._follower.catch_up(tx)
@@ -42,10 +42,10 @@ class CandidateSearcher:
     def find(
         self, table: ProviderTable, query: CandidateQuery, seed: int, goes_on: GoesOn
     ) -> FoundCandidates:
-        """Search the table while ``goes_on`` allows it.
+        """Return the candidates that are found before ``goes_on`` stops the search.
 
-        If the settings enable it, ``seed`` shuffles the result. No transaction is needed, because
-        the table does not change during the search.
+        If the settings say so, the result is shuffled with ``seed``. No transaction is needed,
+        because the table does not change during the search.
         """
         shuffle = Shuffler(seed) if self._placing.randomize_allocation_candidates else None
         return finding.find(table, query, self._placing, shuffle, goes_on)

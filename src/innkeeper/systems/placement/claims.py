@@ -1,10 +1,12 @@
 """Check and commit claims. No other module changes allocations.
 
-A caller that has a :class:`ProviderView` (a row of the host table) checks the capacity itself and
-passes finished claims to :func:`commit_together`. Any other caller uses :func:`replace`, or
-:func:`replace_together` for many clients at once. These read, check and commit. Generations protect
-the check: if a provider has advanced since, the claim is refused. The caller then retries. A caller
-with a host table retries in the same transaction, any other caller in a new one.
+A caller with a host table checks the capacity itself, and passes the claims to
+:func:`commit_together`. Any other caller uses :func:`replace`, or :func:`replace_together` for many
+clients at once. These two functions read, check and commit.
+
+Generations protect the check: if a provider has advanced since the check, the claim is refused. A
+caller with a host table then retries in the same transaction. Any other caller retries in a new
+transaction.
 
 Always true after every commit: the allocations of each provider and class add up to at most its
 capacity, unless an operator shrank the inventory below the existing allocations.
@@ -29,22 +31,26 @@ from innkeeper.store.transactions import Tx
 def commit_together(
     tx: Tx, ready: Sequence[Claim], now: datetime, given_back: Sequence[Freed] = ()
 ) -> list[Refusal | None]:
-    """Commit claims whose capacity was checked at the generations that the claims contain."""
+    """Commit claims. The caller has checked their capacity at the generations in the claims.
+
+    ``given_back`` are allocations that the caller released earlier in this transaction. The result
+    has one item per claim: ``None``, or the error.
+    """
     return claims.commit_together(tx, ready, now, given_back=given_back)
 
 
 def release(tx: Tx, consumers: Sequence[ConsumerUuid], now: datetime) -> list[Freed]:
-    """Delete all allocations of these consumers. Consumers without allocations are skipped."""
+    """Delete these consumers and their allocations, and return the deleted allocations."""
     return claims.release(tx, consumers, now)
 
 
 def replace(tx: Tx, requested: Sequence[ConsumerClaim], now: datetime) -> None:
     """Replace the allocations of all these consumers, or of none.
 
-    Sums are checked without the present allocations of these consumers, so amounts can move between
-    them. Raises :class:`CapacityExceeded` for amounts that do not fit, and
-    :class:`ConcurrentUpdate` for a consumer at another generation. Raises :class:`Overtaken` if
-    another writer was faster. The caller then rolls back and retries in a new transaction.
+    The check ignores the present allocations of these consumers, so amounts can move between them.
+    Raises :class:`CapacityExceeded` for amounts that do not fit, and :class:`ConcurrentUpdate` for
+    a consumer at another generation. Raises :class:`Overtaken` if another writer was faster. The
+    caller must then roll back and retry in a new transaction.
     """
     (refusal,) = _replace_together(tx, [requested], now, are_read_here=False)
     if refusal is not None:
@@ -56,9 +62,9 @@ def replace_together(
 ) -> list[Refusal | None]:
     """Replace the allocations of many groups of consumers. Each group succeeds or fails on its own.
 
-    The result has one item per group: ``None``, or the error that :func:`replace` would raise after
-    the earlier accepted groups. A consumer must not be in two groups. The caller must have read all
-    consumers' generations in this transaction.
+    The result has one item per group: ``None``, or its error. The result is the same as if
+    :func:`replace` were called for one group after the other. A consumer must not be in two groups.
+    The caller must have read the generations of all consumers in this transaction.
     """
     return _replace_together(tx, groups, now, are_read_here=True)
 
@@ -81,8 +87,8 @@ def _replace_together(
         ready[index] = Claim(tuple(group), state.generations(touched[index]))
         state.take(group, released, touched[index])
     refusals = claims.commit_together(tx, list(ready.values()), now, are_read_here=are_read_here)
-    # Retrying in this transaction is useless: writers take turns, so it would read the same values.
-    # After a failover, a provider may have changed anyway. The caller retries in a new transaction.
+    # Do not retry here: writers take turns, so this transaction would read the same values again.
+    # After a failover, a provider may have changed. The caller then retries in a new transaction.
     for index, refusal in zip(ready, refusals, strict=True):
         outcomes[index] = refusal
     return outcomes
@@ -112,7 +118,7 @@ def _touched(group: Sequence[ConsumerClaim], held: Mapping[ConsumerUuid, Sums]) 
 
 
 class _ProviderState:
-    """The state of providers after all accepted groups are written."""
+    """The usage and generations of providers after the groups that were accepted so far."""
 
     def __init__(self, views: Mapping[ProviderId, ProviderView]) -> None:
         self._used = {pid: dict(view.used) for pid, view in views.items()}
@@ -123,7 +129,10 @@ class _ProviderState:
         }
 
     def generations(self, ids: Iterable[ProviderId]) -> dict[ProviderId, Generation]:
-        """Return the providers' generations for the next claim. Each group advances them by one."""
+        """Return the generations that the next claim must contain.
+
+        Each accepted group advances the providers that it changes by one.
+        """
         return {
             pid: Generation(self.views[pid].generation + self._moves.get(pid, 0)) for pid in ids
         }
@@ -131,6 +140,7 @@ class _ProviderState:
     def take(
         self, group: Sequence[ConsumerClaim], released: Sums, touched: Iterable[ProviderId]
     ) -> None:
+        """Add an accepted group: the amounts ``released``, and then the amounts claimed."""
         for provider_id in touched:
             self._moves[provider_id] = self._moves.get(provider_id, 0) + 1
         for (provider_id, class_id), freed in released.items():
@@ -157,10 +167,11 @@ class Misfit:
 def find_misfit(
     views: Mapping[ProviderId, ProviderView], requested: Sequence[ConsumerClaim], held: Sums
 ) -> Misfit | None:
-    """Find the first amount that does not fit, if any. All amounts must fit together.
+    """Return the first amount that does not fit, or ``None``. All amounts must fit together.
 
-    ``held`` are the amounts that the same consumers release in the same write. A provider whose
-    inventory shrank may be over capacity. It still accepts writes that do not increase its usage.
+    ``held`` are the amounts that the consumers release in the same write. A provider may be over
+    capacity because its inventory shrank. Such a provider still accepts writes that do not increase
+    its usage.
     """
     sums: dict[tuple[ProviderId, ClassId], int] = {}
     for each in requested:

@@ -1,4 +1,4 @@
-"""Standard and custom resource classes.
+"""Find, create, rename and delete resource classes.
 
 Always true: the name of a custom class is ``CUSTOM_`` followed by capital letters, digits or
 underscores. Standard classes come from OpenStack's library and cannot be changed.
@@ -18,10 +18,12 @@ from innkeeper.systems.placement.registration import CUSTOM_NAME
 
 
 def listing(tx: Tx) -> list[NamedThing]:
+    """Return all classes, standard and custom."""
     return names.listing(tx, NameKind.CLASS)
 
 
 def get(tx: Tx, name: str) -> NamedThing:
+    """Return the class with this name. Raises :class:`NotFound`."""
     found = names.by_name(tx, NameKind.CLASS, name)
     if found is None:
         raise NotFound(f"No such resource class {name}.")
@@ -29,7 +31,7 @@ def get(tx: Tx, name: str) -> NamedThing:
 
 
 def create(tx: Tx, name: str, now: datetime) -> None:
-    """Create a custom class. Raises :class:`Conflict` if it exists."""
+    """Create a custom class. Raises :class:`Conflict` if the name is in use."""
     if not ensure(tx, name, now):
         raise Conflict(f"Conflicting resource class already exists: {name}")
 
@@ -44,7 +46,7 @@ def ensure(tx: Tx, name: str, now: datetime) -> bool:
 
 
 def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
-    """Rename a custom class. Raises :class:`Invalid` for a standard one."""
+    """Rename a custom class. Raises :class:`Invalid` for a standard class."""
     found = get(tx, name)
     if not found.is_custom:
         raise Invalid(f"Cannot update standard resource class {name}")
@@ -52,7 +54,7 @@ def rename(tx: Tx, name: str, new_name: str, now: datetime) -> NamedThing:
     if new_name != name and names.by_name(tx, NameKind.CLASS, new_name) is not None:
         raise Conflict(f"Resource class already exists: {new_name}")
     names.rename(tx, NameKind.CLASS, found.id, new_name, now)
-    # Processes know the classes of a provider by name, so they must read the new name.
+    # The tables of processes contain the names of classes, so they must read the providers again.
     changes.add_always_read(tx, names.users(tx, NameKind.CLASS, found.id), now)
     return get(tx, new_name)
 

@@ -1,4 +1,4 @@
-"""Pruning of the change feed."""
+"""Prune the change feed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from innkeeper.store import changes
 from innkeeper.store.transactions import Tx
 
 KEPT = timedelta(hours=1)
-"""How long a change is kept. A process that is further behind reloads everything within seconds."""
+"""How long a change is kept. A process that is further behind reloads its whole table.
+
+That takes a few seconds."""
 KEPT_MAX = 1_000_000
-"""How many changes are kept. Reloading everything takes less time than applying that many."""
+"""How many changes are kept. Reloading a whole table is faster than applying more changes."""
 
 
 def prune(tx: Tx, now: datetime) -> int:
-    """Delete changes that no process needs any more. Return their number."""
+    """Delete changes that are too old, or too many. Return the number of deleted changes."""
     return changes.prune(tx, now - KEPT, KEPT_MAX)

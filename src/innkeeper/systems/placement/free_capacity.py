@@ -1,4 +1,4 @@
-"""The capacity, usage and free capacity of providers."""
+"""Compute the capacity, the usage and the free capacity of providers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.store.transactions import Tx
 
 
 class Figures(NamedTuple):
-    """The unreserved total, the capacity and the usage of one class of a provider."""
+    """The total without the reserved amount, the capacity, and the usage of one class."""
 
     total: int
     capacity: int
@@ -20,14 +20,14 @@ class Figures(NamedTuple):
 
     @property
     def left(self) -> int:
-        """Free capacity; negative while the provider is over capacity."""
+        """The free capacity. It is negative while the provider is over capacity."""
         return self.capacity - self.used
 
 
 def of_classes(
     tx: Tx, providers: Collection[ProviderId], class_names: Collection[str]
 ) -> dict[ProviderId, dict[str, Figures]]:
-    """Return the figures of each provider by class. Classes that a provider lacks are omitted.
+    """Return the figures of each provider by class name. Classes that a provider lacks are omitted.
 
     The number of queries does not depend on the number of providers.
     """
@@ -52,11 +52,12 @@ def without_room(
     least: Mapping[str, int],
     neighbours: Collection[ProviderId] = (),
 ) -> set[ProviderId]:
-    """Return the subset of ``providers`` without room for another server.
+    """Return the subset of ``providers`` that are too full for another server.
 
-    A provider has no room if it has less left of some class than the largest server on
-    ``providers`` or ``neighbours`` uses, or less than ``least`` demands. Only classes in its own
-    inventory count, not loans from pools. A provider without allocations always has room.
+    For each class, the assumed need of another server is the maximum of two amounts: the amount in
+    ``least``, and the largest amount that a server on ``providers`` or ``neighbours`` uses. A
+    provider is too full if its free capacity of a class is smaller than this need. Classes that it
+    borrows from pools do not count. A provider without allocations is never too full.
 
     The number of queries does not depend on the number of providers or servers.
     """

@@ -1,8 +1,8 @@
-"""The inventories of providers, by resource class.
+"""Read and write the inventories of providers, by resource class.
 
-Always true: every write advances the provider's generation, even if it changes nothing. A class
-with allocations is never removed, but its inventory may shrink below its usage. A write that would
-break a ratio that a pcloud set on a host raises :class:`Conflict`.
+Always true: every write advances the provider's generation, even a write that changes nothing. A
+class with allocations is never removed, but its inventory may shrink below its usage. A pcloud may
+set allocation ratios on its hosts. A write that would change such a ratio raises :class:`Conflict`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class ProviderInventories(NamedTuple):
 
 
 def listing(tx: Tx, uuid: str) -> ProviderInventories:
+    """Return all inventories of a provider. Raises :class:`NotFound`."""
     provider = providers.get(tx, uuid)
     return ProviderInventories(
         provider.generation, provider_details.inventory_lines(tx, provider.id)
@@ -41,7 +42,10 @@ def listing(tx: Tx, uuid: str) -> ProviderInventories:
 
 
 def get(tx: Tx, uuid: str, class_name: str) -> ProviderInventories:
-    """Return the inventory of one class, as the only line. Raises :class:`NotFound`."""
+    """Return a provider's inventories, reduced to the inventory of one class.
+
+    Raises :class:`NotFound`.
+    """
     whole = listing(tx, uuid)
     for line in whole.lines:
         if line.class_name == class_name:
@@ -58,10 +62,11 @@ def add(
     *,
     leaves_some: bool = False,
 ) -> ProviderInventories:
-    """Add a class that the provider does not have, whatever its generation.
+    """Add an inventory of a class that the provider lacks. The generation is not checked.
 
     With ``leaves_some``, an inventory with a capacity of less than one unit is rejected. This also
-    applies to :func:`change` and :func:`replace`.
+    applies to :func:`change` and :func:`replace`. Raises :class:`Conflict` if the provider has an
+    inventory of the class.
     """
     provider = providers.get(tx, uuid)
     prefix = f"Unable to create inventory for resource provider {provider.uuid}"
@@ -92,8 +97,9 @@ def change(
 ) -> ProviderInventories:
     """Replace a provider's inventory of a class.
 
-    Raises :class:`Invalid` if the provider has no inventory of the class, and :class:`NotFound` for
-    an unknown class.
+    Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation. Raises
+    :class:`Invalid` if the provider has no inventory of the class, and :class:`NotFound` for an
+    unknown class.
     """
     provider = providers.get(tx, uuid)
     providers.demand_generation(provider, seen)
@@ -125,8 +131,9 @@ def replace(
 ) -> ProviderInventories:
     """Replace all inventories of a provider with ``requested``.
 
-    Raises :class:`ConcurrentUpdate` for another generation, :class:`Invalid` for an unknown class
-    or a negative capacity, and :class:`InUse` if a class with allocations would be removed.
+    Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation, and
+    :class:`Invalid` for an unknown class or a negative capacity. Raises :class:`InUse` if a class
+    with allocations would be removed.
     """
     provider = providers.get(tx, uuid)
     providers.demand_generation(provider, seen)
@@ -154,7 +161,7 @@ def replace(
 
 
 def remove(tx: Tx, uuid: str, class_name: str, now: datetime) -> None:
-    """Remove a class from a provider. Raises :class:`InUse` while it has allocations."""
+    """Remove a provider's inventory of a class. Raises :class:`InUse` while it has allocations."""
     provider = providers.get(tx, uuid)
     found = [line for line in _lines(tx, provider) if line.class_name == class_name]
     if not found:
@@ -187,8 +194,8 @@ def _without(lines: Iterable[InventoryLine]) -> Edit:
 
 
 def _keep_ratios(tx: Tx, provider: Provider, edit: Edit) -> None:
-    # The ratios are read after the generation. If a pcloud sets a ratio in between, the
-    # generation advances and this write fails.
+    # The ratios are read after the generation. If a pcloud sets a ratio between the two reads,
+    # the generation advances and this write fails.
     if provider.can_host:
         kept = provider_rows.kept_ratios(tx, [provider.id]).get(provider.id, {})
         ratios.demand_kept(provider.uuid, kept, edit)
@@ -209,9 +216,10 @@ def must_have_capacity(
     *,
     leaves_some: bool = False,
 ) -> None:
-    """Raise :class:`Invalid` for a negative capacity.
+    """Raise :class:`Invalid` for an inventory with a negative capacity.
 
-    With ``leaves_some``, raise it for less than one unit.
+    With ``leaves_some``, also raise it for a capacity of less than one unit. ``prefix`` begins the
+    message.
     """
     least = 1 if leaves_some else 0
     than = "than or equal to" if leaves_some else "than"
@@ -239,7 +247,7 @@ def held(
     code: str = IN_USE,
     prefix: str = UPDATE_CONFLICT,
 ) -> InUse:
-    """Return the error for removing classes that have allocations."""
+    """Return the error for the removal of inventories that have allocations."""
     return InUse(
         f"{prefix}Inventory for '{', '.join(class_names)}' on resource provider '{uuid}' in use.",
         code=code,

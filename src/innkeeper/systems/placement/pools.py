@@ -34,6 +34,11 @@ def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[Prov
     return found
 
 
+def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
+    """Return at most ``limit`` of the hosts that a pool serves."""
+    return pools.hosts_served(tx, pool, limit)
+
+
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """Return the pools that serve any host which has no capacity of this class itself."""
+    """Return the pools that serve at least one host that has no capacity of this class itself."""
     return pools.depended_on(tx, class_id)

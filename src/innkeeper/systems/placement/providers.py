@@ -1,12 +1,13 @@
 """Find, create, rename, move and delete resource providers.
 
-Always true: providers form trees without cycles, and each knows its root. Changing a provider's
-name or parent does not affect its capacity. It advances no generation, but adds a change to the
-feed.
+Always true: providers form trees without cycles, and each provider's row names its root. A new name
+or parent does not affect a provider's capacity. So such a write advances no generation, but adds a
+change to the feed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from innkeeper.domain.errors import (
@@ -21,7 +22,7 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import Generation, ProviderId, ProviderUuid, canonical_uuid
 from innkeeper.domain.placement import Provider, ProviderQuery
 from innkeeper.store import changes, claims
-from innkeeper.store.queries.placement import names, providers
+from innkeeper.store.queries.placement import capacity, names, providers
 from innkeeper.store.transactions import Tx
 
 
@@ -45,7 +46,7 @@ def demand_generation(provider: Provider, seen: int, message: str | None = None)
 
 
 def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
-    """Advance the generation that was read in this transaction, and return the new one.
+    """Advance a provider's generation, which was read in this transaction. Return the new one.
 
     Raises :class:`Overtaken` if another writer has advanced the generation since. The caller must
     then roll back everything that this transaction wrote.
@@ -60,10 +61,25 @@ def advance(tx: Tx, provider: Provider, now: datetime) -> Generation:
     return moved[provider.id]
 
 
+def advance_all(tx: Tx, ids: Collection[ProviderId], now: datetime) -> None:
+    """Advance the generations of these providers, without comparing them with expected ones.
+
+    Raises :class:`Overtaken` if another writer advances one of them at the same time.
+    """
+    seen = {
+        ProviderId(provider_id): Generation(generation)
+        for provider_id, generation in capacity.generation_rows(tx, ids)
+    }
+    try:
+        claims.advance(tx, seen, now)
+    except ProviderChanged as error:
+        raise Overtaken("Another writer changed one of the hosts at the same time.") from error
+
+
 def listing(tx: Tx, query: ProviderQuery) -> list[Provider]:
     """Return all providers that match. Raises :class:`Invalid` for an unknown class or trait.
 
-    An unknown aggregate or tree is not an error, and contains no provider.
+    An unknown aggregate or tree is not an error: no provider is in it.
     """
     class_ids = names.class_ids(tx, query.resources.keys())
     for name in query.resources:
@@ -145,10 +161,10 @@ def rename(tx: Tx, uuid: str, name: str, now: datetime) -> Provider:
 def hang(
     tx: Tx, uuid: str, parent_uuid: str | None, now: datetime, *, only_roots: bool = False
 ) -> Provider:
-    """Move a provider and its subtree below another parent, or make it a root.
+    """Move a provider and its subtree below another parent. Without a parent, make it a root.
 
     Raises :class:`Invalid` for an unknown parent, and for a parent within the subtree. With
-    ``only_roots``, raises it also for a provider that has a parent.
+    ``only_roots``, also raises it for a provider that already has a parent.
     """
     provider = get(tx, uuid)
     prefix = f"Unable to save resource provider {provider.uuid}"
@@ -164,7 +180,7 @@ def hang(
     if parent is not None and parent.id in subtree:
         raise Invalid(f"{refusal}: creating loop in the provider tree is not allowed.")
     parent_id, root_id = (None, None) if parent is None else (parent.id, _root_id(tx, parent))
-    # The former tree changes as well, because the providers of a tree share their aggregates.
+    # The tree that the provider leaves changes too, because providers of a tree share aggregates.
     changed = {*subtree, _root_id(tx, provider)}
     providers.move(tx, subtree, parent_id, root_id, now)
     changes.add_always_read(tx, sorted(changed), now)
@@ -185,8 +201,8 @@ def _below(top: ProviderId, family: dict[ProviderId, ProviderId | None]) -> list
 def delete(tx: Tx, uuid: str, now: datetime) -> None:
     """Delete a provider with its inventories, its traits and its memberships in aggregates.
 
-    Raises :class:`InUse` while the provider has children or allocations, or a host or a server is
-    bound to it.
+    Raises :class:`InUse` while the provider has children or allocations, and while a host or a
+    server is on it.
     """
     canonical = canonical_uuid(uuid)
     provider = None if canonical is None else providers.by_uuid(tx, ProviderUuid(canonical))

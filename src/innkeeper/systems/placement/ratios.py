@@ -1,4 +1,4 @@
-"""Allocation ratios that a pcloud sets on its hosts.
+"""Set and protect the allocation ratios that a pcloud sets on its hosts.
 
 Always true: a write that changes something advances the provider's generation. Clients of the
 Placement API cannot change a ratio that a pcloud has set on a host.
@@ -28,11 +28,12 @@ class Ratio(NamedTuple):
 
 
 def advance(tx: Tx, uuid: str, now: datetime) -> None:
-    """Advance a provider's generation, to invalidate what other writers have read."""
+    """Advance a provider's generation, so that claims from earlier reads are refused."""
     providers.advance(tx, providers.get(tx, uuid), now)
 
 
 def inventories(tx: Tx, provider_id: ProviderId) -> dict[str, Inventory]:
+    """Return the inventories of a provider by class name."""
     lines = provider_details.inventory_lines(tx, provider_id)
     return {line.class_name: line.inventory for line in lines}
 
@@ -57,9 +58,10 @@ Edit = Mapping[str, Inventory | None]
 
 
 def demand_kept(uuid: ProviderUuid, kept_by_class: Mapping[str, KeptRatio], edit: Edit) -> None:
-    """Raise :class:`Conflict` for an edit that breaks one of the ratios set on a provider.
+    """Raise :class:`Conflict` for an edit of a class whose ratio a pcloud has set.
 
-    An edit must not change the ratio, set ``max_unit`` above the total, or remove the class.
+    Such an edit must not change the ratio, set ``max_unit`` above the total, or remove the class.
+    ``kept_by_class`` has the ratios that the pcloud has set.
     """
     for name in sorted(kept_by_class.keys() & edit.keys()):
         reason = _broken(kept_by_class[name].in_force, edit[name])
@@ -77,6 +79,11 @@ def _broken(ratio: float, after: Inventory | None) -> str | None:
         return f"allocation_ratio must stay {ratio}"
     most = max(1, after.total)
     return None if after.max_unit <= most else f"max_unit must be at most {most}"
+
+
+def held_among(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
+    """Return those of these providers in whose trees any consumer has allocations."""
+    return allocations.held_trees(tx, ids)
 
 
 def is_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:

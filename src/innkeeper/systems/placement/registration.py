@@ -22,7 +22,7 @@ from innkeeper.store.queries.placement.registration import ProviderInventory
 from innkeeper.store.transactions import Tx
 
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-"""Names that operators and agents may define. The column has room for 255 characters in all."""
+"""Names of classes and traits that operators and agents may define, of at most 255 characters."""
 
 
 def register(
@@ -33,11 +33,11 @@ def register(
     ids: IdSource,
     now: datetime,
 ) -> dict[str, Registered]:
-    """Create and change providers so that they match the reports. Return the providers by name.
+    """Create and change providers so that they match the reports. Return them by host name.
 
     Custom classes and traits are created when they are first reported. Raises :class:`Invalid` for
-    an unknown standard name, and :class:`Conflict` if a reported name and uuid belong to different
-    providers.
+    any other unknown class or trait. Raises :class:`Conflict` if a reported name and uuid belong to
+    different providers.
     """
     classes, traits = _names(tx, reports, now)
     found = _find_or_create(tx, reports, ids, now)
@@ -124,36 +124,42 @@ def _find_or_create(
 
 
 def _adopt(tx: Tx, ids: Sequence[ProviderId]) -> None:
-    """Let servers be placed on providers that operators created before the agents reported them."""
+    """Allow servers on these providers, which existed before an agent reported them as hosts.
+
+    Raises :class:`Conflict` for a pool.
+    """
     sharing = pools.uuids(tx, ids)
     if sharing:
         raise Conflict(
-            f"Resource provider {min(sharing.values())} is a pool: it shares what it has with "
-            "hosts, and cannot be one."
+            f"Resource provider {min(sharing.values())} is a pool, which shares its inventory with "
+            "hosts. A pool cannot be a host itself."
         )
     registration.set_hosting(tx, ids, can_host=True)
 
 
 def retire(tx: Tx, provider_id: ProviderId) -> None:
-    """Let no more servers be placed on a provider whose host is deleted."""
+    """Allow no more servers on a provider, because its host is deleted."""
     registration.set_hosting(tx, [provider_id], can_host=False)
 
 
 def _demand_same(report: ProviderReport, row: Any, same_uuid: Any) -> None:
-    """Raise :class:`Conflict` if the report's name or id and its uuid name different providers."""
+    """Raise :class:`Conflict` if the report's uuid belongs to another provider than its name or id.
+
+    ``row`` is the provider with the name or id, and ``same_uuid`` the provider with the uuid.
+    """
     uuid = report.provider_uuid
     if uuid is None:
         return
     if (row is not None and row[1] != uuid) or (same_uuid is not None and same_uuid is not row):
         raise Conflict(
             f"Host {report.name} cannot have the resource provider {uuid}: the name or the uuid "
-            "belongs to another one."
+            "belongs to another provider."
         )
 
 
 @dataclass(slots=True)
 class _Changing:
-    """The rows to write for a list of reports."""
+    """The rows that must be written for a list of reports."""
 
     moved: dict[ProviderId, Generation] = field(default_factory=dict)
     added: list[ProviderInventory] = field(default_factory=list)
@@ -190,6 +196,6 @@ def _compare_inventories(
         if not view.used.get(class_id):
             changing.removed.append((view.id, class_id))
         elif gone.reserved != gone.total:
-            # The present allocations are kept, and no new ones fit.
+            # The present allocations are kept, but no new allocations fit.
             closed = replace(gone, reserved=gone.total)
             changing.changed.append((view.id, class_id, closed))

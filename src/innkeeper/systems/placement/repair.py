@@ -1,8 +1,8 @@
-"""Repairs for the findings of this room's audit.
+"""Repair what the audit of the placement room finds.
 
-Always true: each function gets the keys of findings, checks them again in its own transaction,
-repairs what is still broken, and reports what it did. It leaves doubtful cases alone, and deletes
-no allocations.
+Always true: each function gets the keys of findings and checks these findings again in its own
+transaction. It repairs the findings that still exist, and returns a text about each repair. It
+skips doubtful cases, and deletes no allocations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from innkeeper.systems.placement.transfers import TransferSide
 def adopt(
     tx: Tx, keys: Sequence[str], owners: Mapping[str, TransferSide], now: datetime
 ) -> list[str]:
-    """Create the missing consumers of allocations, from ``owners`` or else without a project."""
+    """Create the missing consumers of allocations.
+
+    ``owners`` has the project, user and type of consumers by uuid. Other consumers get no project.
+    """
     done = []
     for uuid, count in audit.without_consumer(tx, keys):
         side = owners.get(uuid, TransferSide(ConsumerUuid(uuid), NOBODY, NOBODY, "UNKNOWN"))
@@ -35,7 +38,9 @@ def adopt(
         except Refusal:
             # Another writer was faster, or the inventory has shrunk below its usage.
             continue
-        done.append(f"{uuid} has its {count} allocations, of project {side.project_id}")
+        done.append(
+            f"consumer {uuid} of project {side.project_id} is created for its {count} allocations"
+        )
     return done
 
 
@@ -56,11 +61,11 @@ def remove_idle(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     """Remove consumers that have no allocations."""
     idle = [ConsumerUuid(uuid) for (uuid,) in audit.idle_consumers(tx, keys)]
     claims.release(tx, idle, now)
-    return [f"{uuid} is removed" for uuid in idle]
+    return [f"consumer {uuid} is removed" for uuid in idle]
 
 
 def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Write the root that follows from a provider's parents, unless they form a cycle."""
+    """Set the roots of providers to their topmost ancestors, unless the parents form a cycle."""
     done = []
     wrong = [uuid for (uuid,) in audit.wrong_roots(tx, keys)]
     for uuid, provider_id in sorted(providers.ids_by_uuid(tx, wrong).items()):
@@ -69,7 +74,7 @@ def write_roots(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
             continue
         providers.write_root(tx, provider_id, None if root_id == provider_id else root_id, now)
         changes.add_always_read(tx, sorted({provider_id, root_id}), now)
-        done.append(f"provider {uuid} has the root of its parents")
+        done.append(f"the root of provider {uuid} is its topmost ancestor")
     return done
 
 
@@ -87,13 +92,14 @@ def _root_of(tx: Tx, provider_id: ProviderId) -> ProviderId | None:
 
 
 def tell_again(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
-    """Add the present generations of providers to the change feed."""
+    """Add the current generations of providers to the change feed."""
     found = audit.missing_changes(tx, keys)
-    # Both are needed: the generation was missing, and even a process that knows it must read again.
+    # The first call adds the missing generation. The second makes every process read the provider
+    # again, even a process that knows the generation.
     changes.add(tx, [(ProviderId(row[1]), row[2]) for row in found], now)
     changes.add_always_read(tx, [ProviderId(row[1]) for row in found], now)
     return [f"provider {row[0]} is in the feed at generation {row[2]}" for row in found]
 
 
 REPAIRS = {IDLE_CONSUMER.kind: remove_idle, WRONG_ROOT.kind: write_roots, UNTOLD.kind: tell_again}
-"""All repairs except :func:`adopt`, whose caller has to know the consumers' owners."""
+"""The repairs by kind of finding, except :func:`adopt`, which needs the owners of the consumers."""

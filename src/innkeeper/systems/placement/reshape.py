@@ -1,12 +1,12 @@
 """Change inventories and allocations together.
 
-With it, inventory that is in use can move from a parent to its children. No sequence of single
-writes can do this, because a class with allocations cannot be removed, and a missing class cannot
-be claimed.
+A reshape can move inventory that is in use from a parent to its children. No sequence of single
+writes can do this. The parent's class cannot be removed while it has allocations, and a child's
+class cannot be claimed before the child has it.
 
 Always true: all changes are written, or none (the caller rolls back on a refusal). Allocations are
-checked against the new inventories. A provider advances by one generation for new inventories, one
-for allocations and one for removals, as in OpenStack's Placement, because clients may rely on it.
+checked against the new inventories. As in OpenStack's Placement, a provider advances by one
+generation for new inventories, by one for allocations, and by one for removals.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def replace(
     ``shapes`` are keyed by provider uuid. Other providers keep their inventories. Raises
     :class:`Invalid` for an unknown provider or class, and :class:`ConcurrentUpdate` for a provider
     or consumer at another generation. Raises :class:`InUse` if a removed class has allocations, and
-    :class:`Conflict` for a change to a ratio that a pcloud has set. Raises also what
-    :func:`allocations.write` raises.
+    :class:`Conflict` for a change to a ratio that a pcloud has set. Also raises the errors of
+    :func:`allocations.write`.
     """
     ids = _provider_ids(tx, shapes)
     before = capacity.views(tx, ids.values())
@@ -107,7 +107,7 @@ def _keep_ratios(
     before: Mapping[ProviderId, ProviderView],
 ) -> None:
     kept = providers.kept_ratios(tx, requested.keys())
-    # This looks up no names if no provider is a host of a pcloud.
+    # If no provider is a host of a pcloud, no names are looked up.
     class_ids = names.class_ids(
         tx, {name for kept_by_class in kept.values() for name in kept_by_class}
     )
@@ -127,8 +127,8 @@ Shapes = Mapping[ProviderId, Mapping[ClassId, Inventory]]
 def _give(
     tx: Tx, before: Mapping[ProviderId, ProviderView], requested: Shapes, now: datetime
 ) -> None:
-    """Write the new inventories, before the others are removed."""
-    # A provider whose inventories are all removed does not advance at this step.
+    """Write the new inventories. The caller removes the other inventories afterwards."""
+    # A provider that loses all of its inventories does not advance at this step.
     seen = {pid: before[pid].generation for pid, shape in requested.items() if shape}
     claims.advance(tx, seen, now)
     rows = [
@@ -142,7 +142,7 @@ def _give(
 
 
 def _take(tx: Tx, requested: Shapes, now: datetime) -> None:
-    """Remove inventories that are not in the shapes. Raises :class:`InUse` if any is in use."""
+    """Remove the inventories that are not in ``requested``, or raise :class:`InUse`."""
     # Usage is read again, because this transaction has just changed allocations.
     present = capacity.views(tx, requested.keys())
     gone: list[tuple[ProviderId, ClassId]] = []

@@ -1,6 +1,6 @@
-"""Traits, and the providers that have them.
+"""Find, create and delete traits, and set the traits of providers.
 
-Always true: a provider's generation advances when its set of traits changes, and only then.
+Always true: setting traits advances a provider's generation only if its traits change.
 """
 
 from __future__ import annotations
@@ -37,11 +37,16 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """Return traits, filtered by names, by a prefix, or by whether a provider has them."""
+    """Return all traits, or the traits that match all given filters.
+
+    ``among`` selects traits by name, and ``prefix`` by the beginning of the name. ``is_used``
+    selects traits that some provider has, or that no provider has.
+    """
     return names.listing(tx, NameKind.TRAIT, among=among, prefix=prefix, is_used=is_used)
 
 
 def get(tx: Tx, name: str) -> NamedThing:
+    """Return the trait with this name. Raises :class:`NotFound`."""
     found = names.by_name(tx, NameKind.TRAIT, name)
     if found is None:
         raise NotFound(f"No such trait(s): {name}.")
@@ -73,6 +78,7 @@ def delete(tx: Tx, name: str) -> None:
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderTraits:
+    """Return the traits of a provider. Raises :class:`NotFound`."""
     provider = providers.get(tx, uuid)
     return ProviderTraits(provider.generation, provider_details.traits_of(tx, provider.id))
 
@@ -82,8 +88,8 @@ def replace(
 ) -> ProviderTraits:
     """Replace the traits of a provider with ``requested``.
 
-    A ``seen`` of ``None`` skips the check of the generation. Raises :class:`Invalid` for an unknown
-    trait.
+    Raises :class:`ConcurrentUpdate` if ``seen`` is not the provider's generation. If ``seen`` is
+    ``None``, this is not checked. Raises :class:`Invalid` for an unknown trait.
     """
     provider = providers.get(tx, uuid)
     if seen is not None:

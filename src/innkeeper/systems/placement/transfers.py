@@ -1,8 +1,8 @@
 """Move allocations from one consumer to another, or from one provider to another.
 
-Always true: a transfer between consumers never increases the usage of a provider. For this reason,
-capacity is not checked: allocations move even if a host has since become too small, or its unit
-rules have changed. A relocation is checked like any claim.
+Always true: a move between consumers never increases the usage of a provider. So the provider's
+capacity is not checked. The move succeeds even if the provider's inventory has shrunk, or if the
+unit rules have changed. A move between providers is checked like any claim.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ class TransferSide:
     consumer_type: str | None
 
     def claim(self, amounts: Amounts, seen: Generation | None) -> ConsumerClaim:
-        """Claim ``amounts`` for this consumer, whose generation the caller has ``seen``."""
+        """Return a claim of ``amounts`` for this consumer.
+
+        ``seen`` is the consumer's generation, or ``None`` if it has no allocations.
+        """
         return ConsumerClaim(
             uuid=self.uuid,
             project_id=self.project_id,
@@ -50,39 +53,45 @@ class Relocation:
 
 
 def held(tx: Tx, uuid: ConsumerUuid) -> Amounts:
-    """Return the allocations of a consumer."""
+    """Return the allocations of a consumer, by provider and class."""
     return _look(tx, [uuid]).amounts[uuid]
 
 
 def transfer(tx: Tx, giver: TransferSide, taker: TransferSide, now: datetime) -> None:
-    """Move all of the giver's allocations to the taker, in place of the taker's own.
+    """Replace the taker's allocations with the giver's. The giver then has none.
 
-    Raises :class:`Overtaken` if another writer was faster. So does :func:`swap`.
+    Raises :class:`Overtaken` if another writer was faster.
     """
     seen = _look(tx, [giver.uuid, taker.uuid])
     _write(tx, seen, {giver: {}, taker: seen.amounts[giver.uuid]}, now)
 
 
 def swap(tx: Tx, one: TransferSide, other: TransferSide, now: datetime) -> None:
-    """Exchange the allocations of two consumers."""
+    """Exchange the allocations of two consumers.
+
+    Raises :class:`Overtaken` if another writer was faster.
+    """
     seen = _look(tx, [one.uuid, other.uuid])
     amounts_by_side = {one: seen.amounts[other.uuid], other: seen.amounts[one.uuid]}
     _write(tx, seen, amounts_by_side, now)
 
 
 def claim_beside(tx: Tx, side: TransferSide, amounts: Amounts, now: datetime) -> None:
-    """Claim for a consumer without allocations. Raises what :func:`claims.replace` raises."""
+    """Claim amounts for a consumer without allocations.
+
+    Raises the errors of :func:`claims.replace`.
+    """
     claims.replace(tx, [side.claim(amounts, None)], now)
 
 
 def relocate_together(
     tx: Tx, relocations: Sequence[Relocation], now: datetime
 ) -> list[Refusal | None]:
-    """Move allocations of consumers from their sources to their destinations.
+    """Move allocations of consumers from one provider to another.
 
-    Each relocation is checked like any claim, and succeeds or fails on its own. The result has
-    ``None`` or the error for each. A consumer that also has allocations of other providers is
-    refused. For example, a pool that lends to the source may not serve the destination.
+    Each relocation is checked like any claim, and succeeds or fails on its own. The result has one
+    item per relocation: ``None``, or the error. A consumer that also has allocations on other
+    providers is refused, because a pool of the source may not serve the destination.
     """
     seen = _look(tx, [each.uuid for each in relocations])
     outcomes: list[Refusal | None] = [None] * len(relocations)
@@ -91,7 +100,7 @@ def relocate_together(
         consumer, amounts = seen.consumers.get(each.uuid), seen.amounts[each.uuid]
         if consumer is None or amounts.keys() != {each.source}:
             outcomes[index] = CapacityExceeded(
-                "It has allocations on other providers than its host."
+                "The consumer has allocations on other providers than its host."
             )
             continue
         side = TransferSide(

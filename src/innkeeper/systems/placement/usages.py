@@ -1,4 +1,4 @@
-"""Usages of providers and of projects."""
+"""Compute the usage of providers and of projects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProviderUsage(NamedTuple):
 
 
 def of_provider(tx: Tx, uuid: str) -> ProviderUsage:
-    """Return the usage of every class that a provider has."""
+    """Return the usage of each class that a provider has, by class name."""
     provider = providers.get(tx, uuid)
     return ProviderUsage(provider.generation, usages.of_provider(tx, provider.id))
 
@@ -36,7 +36,8 @@ def of_project(
 ) -> dict[str, TypeUsage]:
     """Return a project's usage by consumer type. Types without consumers are omitted.
 
-    ``consumer_type`` selects one type or :data:`UNTYPED`. :data:`ALL` adds up all types.
+    ``user_id`` selects the consumers of one user. ``consumer_type`` selects one type, or
+    :data:`UNTYPED` for consumers without a type. :data:`ALL` adds up all types.
     """
     found = {
         UNTYPED if kind is None else kind: usage

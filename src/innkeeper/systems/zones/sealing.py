@@ -1,8 +1,8 @@
 """Seal the entries of build plans. Clients pass entries on, and only this zone can read them.
 
 Always true: an entry opens only with the key that sealed it, in the zone with the same name, for
-the same project and request. A modified entry does not open. No two entries are the same. The first
-key seals, and every key opens.
+the same project and request. A modified entry does not open. No two entries are equal. The first
+key in the settings seals, and every key opens. All entries of an answer have the same length.
 
 May be false: that an opened entry has not expired, and that its host still has room. An entry
 reserves no capacity, so a boot checks everything again.
@@ -10,6 +10,7 @@ reserves no capacity, so a boot checks everything again.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -20,24 +21,46 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from innkeeper.domain import key_rings
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.key_rings import KEY_BYTES, KEY_ID_BYTES, KeyRing, NotOpened
+from innkeeper.domain.key_rings import (
+    KEY_BYTES,
+    KEY_ID_BYTES,
+    NONCE_BYTES,
+    TAG_BYTES,
+    KeyRing,
+    NotOpened,
+)
 from innkeeper.domain.slices import Zoning
-from innkeeper.domain.zones import Destination, EntryScope, Offer, Opened, Planned, plan_key
+from innkeeper.domain.zones import (
+    ChildEntry,
+    Destination,
+    EntryScope,
+    Offer,
+    Opened,
+    PlacedOffer,
+    Planned,
+    plan_key,
+)
 
-FORM = b"\x01"
-"""The first byte of a sealed entry: the version of its format."""
+FIRST_FORM, FORM = b"\x01", b"\x02"
+"""The first byte of a sealed entry: the version of its format. The first form had only hosts."""
 HEAD_BYTES = len(FORM) + KEY_ID_BYTES
-PADDED_TO_BYTES = 256
-"""Entries are padded to a multiple of this, which hides the length of host names. Only with the
-longest names is an entry longer than this."""
+LENGTH_BYTES = 2
+CONTENT_BYTES = 384
+"""The length of the content of an entry without hops left. The longest host name fits."""
+LAYER_BYTES = 128
+"""What each hop adds: more than a child's id, its key id, its nonce and its tag together."""
+BOX_BYTES = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
+"""What a box has beside the padded content."""
+ITEM_BYTES = 16
+_ITEMS = b"innkeeper build plan item 1"
 _SEALING = b"innkeeper build plan entry 1"
 _NAMING = b"innkeeper build plan key id"
 
 
 class NotOurs(Invalid):
-    """The text does not open in this zone, or not for this project and this request.
+    """A build plan entry cannot be opened in this zone for this project and this request.
 
-    The message does not tell which, so that a client with another project's entry learns nothing.
+    The message does not say why, so that a client with another project's entry learns nothing.
     """
 
     def __init__(self) -> None:
@@ -46,10 +69,16 @@ class NotOurs(Invalid):
         )
 
 
-class _Content(msgspec.Struct, frozen=True, array_like=True):
+class _HostContent(msgspec.Struct, frozen=True, array_like=True, tag="h"):
     server_id: str
     host: str
     provider_uuid: str
+    expires_at: datetime
+
+
+class _ChildContent(msgspec.Struct, frozen=True, array_like=True, tag="c"):
+    child_uuid: str
+    sealed: bytes
     expires_at: datetime
 
 
@@ -62,41 +91,96 @@ class Sealer:
         self._ring = KeyRing({key_id(key).hex(): _derived(key) for key in keys})
         self._head = FORM + bytes.fromhex(self._ring.first_id)
         self._lifetime = timedelta(seconds=lifetime_s)
+        self._item_key = hmac.digest(keys[0], _ITEMS, "sha256")
+        self._decoder = msgspec.msgpack.Decoder(_HostContent | _ChildContent)
 
-    def seal(self, destination: Destination, scope: EntryScope, nonce: bytes, now: datetime) -> str:
-        """Seal one entry. ``nonce`` must be random and used only once."""
-        expires_at = now + self._lifetime
-        content = msgspec.json.encode(
-            _Content(destination.server_id, destination.host, destination.provider_uuid, expires_at)
-        )
-        # JSON decoders ignore trailing spaces.
-        content += b" " * (-len(content) % PADDED_TO_BYTES)
+    def seal(
+        self,
+        place: Destination | ChildEntry,
+        scope: EntryScope,
+        nonce: bytes,
+        now: datetime,
+        hops_left: int = 0,
+    ) -> str:
+        """Seal one entry. ``nonce`` must be random and used only once.
+
+        Raises :class:`Invalid` for an entry of a child that is no entry, or is too long.
+        """
+        content = msgspec.msgpack.encode(_content_of(place, now + self._lifetime))
+        spare = CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0) - len(content)
+        if spare < 0:
+            raise Invalid("The entry of the child zone is too long.")
+        # The length of an entry depends on nothing but the hops that are left.
+        content = len(content).to_bytes(LENGTH_BYTES, "big") + content + b"\0" * spare
         box = self._ring.seal(content, nonce, self._bound(self._head, scope))
         return key_rings.unpadded_text_of(self._head + box)
 
     def open(self, text: str, scope: EntryScope) -> Opened:
-        """Open an entry, expired or not. Raises :class:`NotOurs`."""
+        """Open an entry, even if it has expired. Raises :class:`NotOurs`."""
         try:
             raw = key_rings.unpadded_bytes_of(text)
             head, box = raw[:HEAD_BYTES], raw[HEAD_BYTES:]
-            if not head.startswith(FORM):
+            form, used_id = head[: len(FORM)], head[len(FORM) :].hex()
+            if form not in (FIRST_FORM, FORM):
                 raise NotOurs
-            used_id = head.removeprefix(FORM).hex()
-            content = self._ring.open(used_id, box, self._bound(head, scope))
-            found = msgspec.json.decode(content, type=_Content)
+            padded = self._ring.open(used_id, box, self._bound(head, scope))
+            found = _first_content(padded) if form == FIRST_FORM else self._content(padded)
         except (NotOpened, ValueError) as error:
             # Content of another format raises a ValueError.
             raise NotOurs from error
+        if isinstance(found, _ChildContent):
+            sealed = key_rings.unpadded_text_of(found.sealed)
+            return Opened(ChildEntry(found.child_uuid, sealed), found.expires_at)
         server_id = ServerId(found.server_id)
         return Opened(Destination(server_id, found.host, found.provider_uuid), found.expires_at)
 
+    def _content(self, padded: bytes) -> _HostContent | _ChildContent:
+        length = int.from_bytes(padded[:LENGTH_BYTES], "big")
+        found: _HostContent | _ChildContent = self._decoder.decode(
+            padded[LENGTH_BYTES : LENGTH_BYTES + length]
+        )
+        return found
+
+    def item(self, tree_id: str, index: int) -> str:
+        """Return the item of an offer: equal for the same offer in one tree, and else unknown."""
+        text = f"{tree_id}:{index}".encode()
+        return hmac.digest(self._item_key, text, "sha256")[:ITEM_BYTES].hex()
+
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
-        # A JSON list keeps the texts apart.
+        # In a JSON list, the end of one text cannot be taken for the beginning of the next.
         return head + msgspec.json.encode([self._zone_name, scope.project_id, scope.request_digest])
 
 
+def _first_content(padded: bytes) -> _HostContent:
+    """Return the content of an entry of an older program, which a parent may still have."""
+    # JSON decoders ignore trailing spaces.
+    row = msgspec.json.decode(padded, type=tuple[str, str, str, datetime])
+    return _HostContent(*row)
+
+
+def _content_of(
+    place: Destination | ChildEntry, expires_at: datetime
+) -> _HostContent | _ChildContent:
+    if isinstance(place, Destination):
+        return _HostContent(place.server_id, place.host, place.provider_uuid, expires_at)
+    try:
+        sealed = key_rings.unpadded_bytes_of(place.sealed)
+    except NotOpened as error:
+        raise Invalid("The entry of the child zone is no entry.") from error
+    return _ChildContent(place.child_uuid, sealed, expires_at)
+
+
+def is_entry_of(text: str, hops_left: int) -> bool:
+    """Return whether a text may be an entry of a child whose request had these hops left.
+
+    It can be sealed here, too. Nothing else about it can be known.
+    """
+    bytes_max = HEAD_BYTES + BOX_BYTES + CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
+    return 0 < len(text) <= bytes_max * 4 // 3 + 1 and key_rings.is_unpadded(text)
+
+
 def sealer_of(settings: Zoning) -> Sealer | None:
-    """Return the sealer that the settings describe, or ``None`` without keys."""
+    """Return the sealer with the keys in the settings, or ``None`` if there are no keys."""
     keys = [plan_key(text) for text in settings.build_plan_encryption_key]
     if not keys:
         return None
@@ -104,30 +188,38 @@ def sealer_of(settings: Zoning) -> Sealer | None:
 
 
 def key_id(key: bytes) -> bytes:
-    """Return the id of a key in entries. The id reveals nothing about the key."""
+    """Return the id by which entries name a key. The id reveals nothing about the key."""
     return bytes.fromhex(key_rings.key_id(key, _NAMING))
 
 
 def _derived(key: bytes) -> bytes:
-    # Extends a 128-bit key to the length that the cipher needs, and separates the key's uses.
+    # The derived key has the length that the cipher needs, even if ``key`` has only 128 bits.
+    # ``info`` keeps it different from keys that are derived for other purposes.
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_SEALING).derive(key)
 
 
-def offers(
-    planned: Sequence[Planned],
+def planned_offers(planned: Sequence[Planned], sealer: Sealer, tree_id: str) -> list[PlacedOffer]:
+    """Return the offers of this zone's own hosts, in the order of the plan."""
+    return [
+        PlacedOffer(each.weight, sealer.item(tree_id, index), each.destination)
+        for index, each in enumerate(planned)
+    ]
+
+
+def sealed_offers(
+    placed: Sequence[PlacedOffer],
     scope: EntryScope,
     sealer: Sealer,
     draw: Callable[[], bytes],
     now: datetime,
+    hops_left: int = 0,
 ) -> list[Offer]:
-    """Seal each planned server. The best offer comes first; offers of equal weight keep the plan's
-    order.
+    """Return a sealed offer for each server of a plan, in the order of the plan.
 
     ``draw`` returns an unpredictable nonce. Nothing is written or claimed, and no host name leaves
-    the zone. There are no child zones yet. This function will seal their offers again, and merge
-    them.
+    the zone.
     """
-    sealed = [
-        Offer(each.weight, sealer.seal(each.destination, scope, draw(), now)) for each in planned
+    return [
+        Offer(each.weight, sealer.seal(each.place, scope, draw(), now, hops_left), each.item)
+        for each in placed
     ]
-    return sorted(sealed, key=lambda offer: -offer.weight)

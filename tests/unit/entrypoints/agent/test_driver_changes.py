@@ -45,7 +45,8 @@ def order(kind: str, host: str = "h1", **body: Any) -> Order:
 
 def test_the_agent_and_the_service_know_the_same_orders() -> None:
     said = {value for name, value in vars(OrderKind).items() if name.isupper()}
-    assert said == {OrderName.BUILD, OrderName.DESTROY} | OrderName.CHANGES | OrderName.BESIDE
+    plain = {OrderName.BUILD, OrderName.DESTROY}
+    assert said == plain | OrderName.CHANGES | OrderName.VOLUMES | OrderName.BESIDE
     assert {*HERE, *COMING, *GOING} == OrderName.CHANGES
 
 

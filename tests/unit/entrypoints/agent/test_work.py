@@ -45,6 +45,9 @@ class Recorder:
     def change(self, order: Order) -> None:
         self.done.append((order.kind, order.server_id))
 
+    def change_volume(self, order: Order) -> None:
+        self.done.append((order.kind, order.server_id))
+
     def interrupt(self, order: Order) -> None:
         self.done.append((order.kind, order.server_id))
 

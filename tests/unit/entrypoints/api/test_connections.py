@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from uvicorn.server import ServerState
 
+from innkeeper.domain.slices import Serving
 from innkeeper.entrypoints.api.connections import Connection, PatientConfig
+from innkeeper.entrypoints.api.listening import config_of
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -160,3 +162,8 @@ from innkeeper.entrypoints.api.connections import affordable
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
 print(affordable(408), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
+
+
+def test_a_client_that_asks_every_five_seconds_keeps_its_connection() -> None:
+    """``openstack server create --wait`` asks that often."""
+    assert config_of(None, Serving()).timeout_keep_alive > 5 + 2

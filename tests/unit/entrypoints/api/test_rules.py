@@ -16,6 +16,8 @@ CHECKED_BY_HANDLERS = frozenset(
         "os_compute_api:os-flavor-access:action",
         "os_compute_api:servers:show",
         "os_compute_api:zones:select",
+        "os_compute_api:zones:servers",
+        "os_compute_api:zones:undo",
     }
 )
 """Rules of routes that write nothing, or whose actions have rules of their own."""

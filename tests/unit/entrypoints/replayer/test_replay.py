@@ -129,9 +129,9 @@ def test_servers_without_a_place_are_reported(
     assert main(["replay", str(path)]) == SAME
     told = capsys.readouterr().out
     assert "Placed 3 of 5" in told
-    assert "Server 4 found no place" in told
+    assert "Server 4 found no host once" in told
     assert main(["replay", str(path), "--filters", "IoOpsFilter"]) == FAILED
-    assert "Servers were not counted when this was recorded" in capsys.readouterr().err
+    assert "One of the filters or weighers needs the servers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_servers_without_a_place_are_reported(
         (["--driver", "dice"], "There is no driver 'dice'."),
         (["--filters", "NoFilter"], "There is no host filter 'NoFilter'."),
         (["--weighers", "NoWeigher"], "There is no weigher 'NoWeigher'."),
-        (["--host", "h9"], "There was no host 'h9'."),
+        (["--host", "h9"], "The recording has no host 'h9'."),
         (["--weighers", "FreeMemoryWeigher=1e300"], "The settings are invalid"),
     ],
 )
@@ -211,10 +211,10 @@ def test_a_write_error_is_reported_in_one_line(file: Path) -> None:
             timeout=60,
         )
     assert done.returncode == FAILED
-    assert done.stderr.startswith("innkeeper replay: the answer cannot be written: No space")
+    assert done.stderr.startswith("innkeeper replay: the result cannot be written: No space")
     assert done.stderr.count("\n") == 1
 
 
 def test_a_device_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "/dev/zero"]) == FAILED
-    assert capsys.readouterr().err == "innkeeper replay: /dev/zero is no file.\n"
+    assert capsys.readouterr().err == "innkeeper replay: /dev/zero is not a regular file.\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
-from innkeeper.entrypoints.simulator import tables
+from innkeeper.entrypoints.simulator import tables, text_tables
 from innkeeper.entrypoints.simulator.page import html
 from innkeeper.entrypoints.simulator.policies import parse
 from innkeeper.entrypoints.simulator.running import Results, Simulation
@@ -51,8 +51,8 @@ def test_rare_flavors_are_summed_up() -> None:
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    table = tables.Table("Title", ("a", "long heading"), (("wide cell", "1"), ("b", "22")))
-    assert tables.text_of(table).splitlines() == [
+    table = text_tables.Table("Title", ("a", "long heading"), (("wide cell", "1"), ("b", "22")))
+    assert text_tables.text_of(table).splitlines() == [
         "Title:",
         "  a          long heading",
         "  wide cell             1",

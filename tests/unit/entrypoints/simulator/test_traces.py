@@ -65,14 +65,14 @@ def test_its_file_may_be_named_and_shapes_that_nobody_has_are_left_out(tmp_path:
         ({"few_dot_c1500_dot_txt": DURATIONS.replace("900", "901")}, "line 2: .* same second"),
         ({"few_dot_c1500_dot_txt": DURATIONS.replace("C1", "X1")}, "line 1: .* not 'X1'"),
         ({"few_dot_c1500_dot_txt": DURATIONS.replace("C1", "C9")}, "line 1: .* not 'C9'"),
-        ({"few_dot_c1500_dot_txt": ""}, "there must be one few"),
+        ({"few_dot_c1500_dot_txt": ""}, "must contain one few"),
         ({"flav_map_dot_txt": ""}, "flav_map"),
         ({"flav_map_dot_txt": "1;2 a\n"}, "line 1: expected CORES,GIGABYTES LETTER"),
         ({"flav_map_dot_txt": "1,1 a\n1,2 a\n"}, "one letter twice"),
         ({"few_dot_interval_map_dot_txt": "0 zero\n"}, "line 1: expected SECONDS BIN"),
         ({"few_dot_txt": "600 |,\n", "few_dot_c1500_dot_txt": "600 |,\n"}, "no servers"),
-        ({"few_dot_txt": ""}, "must have one arrival trace in it; there are: none"),
-        ({"more_dot_txt": ARRIVALS}, "there are: few.txt, more.txt"),
+        ({"few_dot_txt": ""}, "must contain one arrival trace; found: none"),
+        ({"more_dot_txt": ARRIVALS}, "found: few.txt, more.txt"),
     ],
 )
 def test_an_arrival_trace_that_is_wrong(tmp_path: Path, files: dict[str, str], told: str) -> None:
@@ -126,7 +126,7 @@ def test_a_packing_trace_on_another_machine(tmp_path: Path) -> None:
     workload = load(path, "7")
     assert workload.count == 4
     assert "1 of 5 servers do not run on it" in workload.notes[0]
-    with pytest.raises(Invalid, match="no machine '9'; most frequent are 0, 7"):
+    with pytest.raises(Invalid, match="no machine '9'; the most frequent are 0, 7"):
         load(path, "9")
 
 
@@ -189,14 +189,14 @@ def test_pods_with_gpus(tmp_path: Path) -> None:
     [
         ("20,80,30", "20,8,30", "line 2: the pod is deleted before it begins"),
         ("1,460,", "1,0,", "line 2: gpu_milli is 0"),
-        ("12000,", "many,", "line 2: cpu_milli is 'many', which is no number"),
-        ("12000,", "-5,", "line 2: cpu_milli is -5, and must be 0 or more"),
-        ("12000,", "1.5,", "line 2: cpu_milli is 1.5, and must be a whole number"),
+        ("12000,", "many,", "line 2: cpu_milli is 'many', which is not a number"),
+        ("12000,", "-5,", "line 2: cpu_milli is -5, but must be 0 or more"),
+        ("12000,", "1.5,", "line 2: cpu_milli is 1.5, but must be a whole number"),
         ("12000,", "1e400,", "line 2: cpu_milli"),
         (",20,80,30", ",,80,30", "line 2: creation_time is missing"),
         ("V100M16|T4", "||", r"line 3: gpu_spec is '\|\|'"),
-        ("500,1024,", "0,0,", "line 4: the pod needs nothing"),
-        (",20,80,30", ",20,80", "line 2: 10 cells, and the header has 11"),
+        ("500,1024,", "0,0,", "line 4: the pod requests no resources"),
+        (",20,80,30", ",20,80", "line 2: 10 cells, but the header has 11"),
         ("scheduled_time", "when", "lacks the columns scheduled_time"),
         ("memory_mib", "name", "lacks the columns memory_mib"),
     ],
@@ -242,17 +242,17 @@ def test_a_plain_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("30,,2", "soon,,2", "line 2: arrival_s is 'soon', which is no number"),
+        ("30,,2", "soon,,2", "line 2: arrival_s is 'soon', which is not a number"),
         ("30,,2", ",,2", "line 2: arrival_s is missing"),
-        ("30,,2,4096", "30,,,", "line 2: the server needs nothing"),
-        ("10,60,1", "10,-60,1", "line 3: lifetime_s is -60, and must be 0 or more"),
+        ("30,,2,4096", "30,,,", "line 2: the server requests no resources"),
+        ("10,60,1", "10,-60,1", "line 3: lifetime_s is -60, but must be 0 or more"),
         ("10,60,1", "10,nan0,1", "line 3: lifetime_s is 'nan0'"),
-        (",3,web", ",0,web", "line 3: count is 0, and must be 1 or more"),
+        (",3,web", ",0,web", "line 3: count is 0, but must be 1 or more"),
         (",3,web", ",99999999,web", "line 3: more than 20000000 servers"),
         ("10,60,1,", '10,60,"1,', "line 3"),
-        ("disk_gb", "discs", "column 'discs', which is unknown"),
-        ("batch", "count", "names a column twice"),
-        ("10,60,1", "10,\0,1", "line 3: this is no text"),
+        ("disk_gb", "discs", "unknown column 'discs'"),
+        ("batch", "count", "two columns with the same name"),
+        ("10,60,1", "10,\0,1", "line 3: this is not text"),
     ],
 )
 def test_a_plain_table_that_is_wrong(tmp_path: Path, before: str, after: str, told: str) -> None:
@@ -266,11 +266,11 @@ def test_a_plain_table_that_is_wrong(tmp_path: Path, before: str, after: str, to
     ("content", "told"),
     [
         (b"", "is empty"),
-        (b"hello,world\n1,2\n", "no known trace"),
+        (b"hello,world\n1,2\n", "not a known trace"),
         (b"arrival_s\n1\n", "has no amounts for its servers"),
         (b"arrival_s,vcpus\n", "no servers"),
-        (b"\xff\xfe\x00arrival_s", "no text file"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "no text"),
+        (b"\xff\xfe\x00arrival_s", "not a text file"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "not a text file"),
     ],
 )
 def test_files_that_are_no_traces(tmp_path: Path, content: bytes, told: str) -> None:
@@ -283,7 +283,7 @@ def test_files_that_are_no_traces(tmp_path: Path, content: bytes, told: str) -> 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="No such file"):
         load(str(tmp_path / "nowhere"), None)
-    with pytest.raises(Invalid, match="must have one arrival trace in it"):
+    with pytest.raises(Invalid, match="must contain one arrival trace"):
         load(str(tmp_path), None)
 
 

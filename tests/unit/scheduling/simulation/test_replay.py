@@ -12,7 +12,7 @@ import pytest
 from innkeeper.domain.slices import Scheduling
 from innkeeper.entrypoints.simulator.policies import parse
 from innkeeper.scheduling.simulation.fleets import table_of
-from innkeeper.scheduling.simulation.measures import Outcome
+from innkeeper.scheduling.simulation.measures import ReplayOutcome
 from innkeeper.scheduling.simulation.replay import Replay, ReplayOptions
 from innkeeper.scheduling.simulation.workload import Workload
 from innkeeper.systems.compute.boot.drivers import rules_of, scheduler_of
@@ -39,7 +39,7 @@ def some_rows(seed: int, servers: int = 60) -> list[Row]:
     return rows
 
 
-def replayed(workload: Workload, options: ReplayOptions, hosts: int = HOSTS) -> Outcome:
+def replayed(workload: Workload, options: ReplayOptions, hosts: int = HOSTS) -> ReplayOutcome:
     table = table_of(hosts_of(hosts), workload)
     return Replay(workload, table, first_fit, options, ticking()).run(lambda _: None)
 

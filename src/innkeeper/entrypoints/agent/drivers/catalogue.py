@@ -1,4 +1,4 @@
-"""All drivers by name."""
+"""Lists all drivers, by name."""
 
 from __future__ import annotations
 

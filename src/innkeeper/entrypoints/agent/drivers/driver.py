@@ -1,9 +1,9 @@
 """The protocol that an agent's driver implements.
 
-Every order may arrive twice: after a crash, the service sends all unreported orders again. So all
-orders must be idempotent: ``build`` does nothing if the server exists, and ``destroy`` does
-nothing if it does not. Orders for different servers come from several threads at once. Orders for
-one server come in sequence, except those that interrupt.
+Every order may arrive twice: after a crash, the service again sends all orders without a reported
+result. So all orders must be idempotent: ``build`` does nothing if the server exists, and
+``destroy`` does nothing if it does not. Orders for different servers come from several threads at
+once. Orders for one server come in sequence, except orders that interrupt a running one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class DriverFailed(Exception):
 class HostFacts:
     """One host as its driver sees it; see the reference of the agents' protocol.
 
-    Each inventory has a ``total``, and optionally the other fields.
+    Each inventory has a ``total``, and optionally the other fields of an inventory.
     """
 
     name: str
@@ -66,7 +66,7 @@ class OrderName:
     START = "start"
     """The server is running."""
     REBOOT = "reboot"
-    """The server was restarted; ``how`` is ``soft`` or ``hard``. After a hard reboot it is
+    """The server was restarted; ``how`` is ``soft`` or ``hard``. After a hard reboot, the server is
     running, whatever its power state was."""
     PAUSE = "pause"
     """The server is not running, and stays in memory."""
@@ -91,8 +91,8 @@ class OrderName:
     EXPECT = "expect"
     """The host is ready to receive the server from ``source_host``."""
     SEND = "send"
-    """The server is running on ``dest_host``, and nothing of it is left on this host. After a
-    failure, it is running on this host."""
+    """The server is running on ``dest_host``, and nothing of the server is left on this host. After
+    a failure, the server is running on this host."""
     EVACUATE = "evacuate"
     """The server is on this host, rebuilt or using its shared disks, with the power state given
     in the body."""
@@ -101,9 +101,9 @@ class OrderName:
     OFFLOAD = "offload"
     """Nothing of the server is left on this host. Its image is kept."""
     UNSHELVE = "unshelve"
-    """The server is running on this host: it was started if it was shelved here, or else built
-    from its image. The image is kept. If the result does not arrive in time, ``offload`` follows
-    and another host gets the order."""
+    """The server is running on this host. A server that was shelved here was started. Any other
+    server was built from its image. The image is kept. If the result does not arrive in time,
+    ``offload`` follows and another host gets the order."""
 
     ABORT = "abort"
     """The live migration ``migration_id`` is aborted, or never starts, and the server stays.
@@ -117,6 +117,25 @@ class OrderName:
         | {DEPART, ARRIVE, RETURN, RESIZE, EXPECT, SEND, EVACUATE}
         | {SHELVE, OFFLOAD, UNSHELVE}
     )
+    ATTACH_VOLUME = "attach-volume"
+    """The server on this host uses the volume in the body, under the ``device`` if possible, and
+    read-only if the ``mode`` is ``ro``. ``pool`` and ``host`` tell where the volume is."""
+    DETACH_VOLUME = "detach-volume"
+    """The server on this host does not use the volume in the body, and nothing of its connection is
+    left."""
+    MAKE_VOLUME = "make-volume"
+    """The volume exists on the ``pool``, with ``size_gb``. It has the data of ``image_id`` or of
+    ``source_volume_id``, or is empty. ``server_id`` is the id of the volume."""
+    GROW_VOLUME = "grow-volume"
+    """The volume has ``size_gb`` and its old data, even if a server uses it. ``server_id`` is the
+    id of the volume."""
+    DROP_VOLUME = "drop-volume"
+    """Nothing of the volume is left on the pool. ``server_id`` is the id of the volume."""
+
+    VOLUMES = frozenset({ATTACH_VOLUME, DETACH_VOLUME, MAKE_VOLUME, GROW_VOLUME, DROP_VOLUME})
+    """Orders about volumes. Orders that bring a server to a host list its ``volumes`` in their
+    bodies, each in the form of the body of ``attach-volume``; the server uses these volumes, too,
+    after the order. After ``destroy``, ``offload`` and ``send``, the host uses none of them."""
     BESIDE = frozenset({ABORT, HURRY})
     """Orders that do not wait for the server's other orders, because they affect the running
     one."""
@@ -141,10 +160,13 @@ class Driver(Protocol):
         """Build the server. If it raises :class:`DriverFailed`, nothing of the server is left."""
 
     def destroy(self, order: Order) -> None:
-        """Remove the server. Raises :class:`DriverFailed` if it is still there."""
+        """Remove the server. Raises :class:`DriverFailed` if the server is still there."""
 
     def change(self, order: Order) -> None:
         """Carry out one of :data:`OrderName.CHANGES`. Raises :class:`DriverFailed`."""
+
+    def change_volume(self, order: Order) -> None:
+        """Carry out one of :data:`OrderName.VOLUMES`. Raises :class:`DriverFailed`."""
 
     def interrupt(self, order: Order) -> None:
         """Carry out one of :data:`OrderName.BESIDE` while another order runs. Raises

@@ -1,4 +1,4 @@
-"""A driver without machines: it only records servers and their power states.
+"""A driver without machines: it only records servers, their power states and their volumes.
 
 Always true: the effect of an order is written to a file before the order is reported as done. So
 a killed agent still has its servers after a restart.
@@ -34,7 +34,7 @@ POWER: Mapping[str, int] = {
     OrderName.DEPART: SHUT_DOWN,
     OrderName.SHELVE: SHUT_DOWN,
 }
-"""The power state after each of these orders, for which the server must be on the host."""
+"""The power state after each of these orders. The server must be on the host."""
 COMING = frozenset({OrderName.ARRIVE, OrderName.EXPECT, OrderName.EVACUATE, OrderName.UNSHELVE})
 """Orders that bring a server to a host."""
 SLOW = COMING - {OrderName.EXPECT}
@@ -131,6 +131,12 @@ class FakeDriver:
         if options.fail_builds_on and fnmatch.fnmatchcase(order.host, options.fail_builds_on):
             raise DriverFailed(f"Builds on {order.host} fail because of --fail-builds-on.")
         self._state.put(order.server_id, order.host, RUNNING)
+        self._connect_all(order)
+
+    def _connect_all(self, order: Order) -> None:
+        """Connect the volumes of a server that has come to its host."""
+        for each in order.body.get("volumes", ()):
+            self._state.connect(order.server_id, order.host, str(each["volume_id"]))
 
     def destroy(self, order: Order) -> None:
         self._state.drop(order.server_id, order.host)
@@ -149,8 +155,28 @@ class FakeDriver:
         power = POWER.get(order.kind) or _power_in(order)
         if order.kind in COMING:
             self._state.put(order.server_id, order.host, power)
+            self._connect_all(order)
         if not self._state.switch(order.server_id, order.host, power):
             raise DriverFailed(f"The server is not on {order.host}.")
+
+    def change_volume(self, order: Order) -> None:
+        self._demand_host(order)
+        _fail_if_requested(order)
+        state, volume = self._state, str(order.body.get("volume_id"))
+        if order.kind == OrderName.MAKE_VOLUME:
+            state.make_volume(order.server_id, order.body.get("size_gb"))
+        elif order.kind == OrderName.GROW_VOLUME:
+            state.grow_volume(order.server_id, order.body.get("size_gb"))
+        elif order.kind == OrderName.DROP_VOLUME:
+            state.drop_volume(order.server_id)
+        elif order.kind == OrderName.DETACH_VOLUME:
+            state.disconnect(order.server_id, order.host, volume)
+        elif not state.connect(order.server_id, order.host, volume):
+            raise DriverFailed(f"The server is not on {order.host}.")
+
+    def connections(self, host: str, server_id: str) -> Sequence[str]:
+        """Return the volumes that a server uses on a host, for tests."""
+        return self._state.connections(server_id, host)
 
     def _send(self, order: Order) -> None:
         migration = _migration_of(order)
@@ -179,7 +205,7 @@ class FakeDriver:
 
     def _demand_host(self, order: Order) -> None:
         if order.host not in self._known:
-            raise DriverFailed(f"There is no host {order.host} here.")
+            raise DriverFailed(f"This agent has no host {order.host}.")
 
     def close(self) -> None:
         self._state.close()
@@ -189,7 +215,7 @@ def _fail_if_requested(order: Order) -> None:
     metadata = order.body.get("metadata")
     message = metadata.get(FAIL_KEY + order.kind) if isinstance(metadata, Mapping) else None
     if message is not None:
-        raise DriverFailed(f"The {order.kind} was asked to fail: {message}")
+        raise DriverFailed(f"The server's metadata makes the {order.kind} fail: {message}")
 
 
 def _power_in(order: Order) -> int:

@@ -1,4 +1,7 @@
-"""Version documents of the Compute API, which need no token, and its list of extensions."""
+"""These handlers show the Compute API's version documents, which need no token.
+
+They also list the API's extensions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from innkeeper.entrypoints.api.checks import ANYBODY
 from innkeeper.entrypoints.api.routing import Answer, Call, Route, Rule
 
 UPDATED = "2013-07-23T11:33:21Z"
-"""The release date of API v2.1, the same in every implementation."""
+"""The release date of API v2.1. It is the same in every implementation."""
 
 
 async def versions(call: Call) -> Answer:
@@ -29,7 +32,7 @@ async def version(call: Call) -> Answer:
 
 
 async def extensions(call: Call) -> Answer:
-    """List extensions (v2.1 has none)."""
+    """List the API's extensions (always empty, because v2.1 has none)."""
     return Answer(200, {"extensions": []})
 
 

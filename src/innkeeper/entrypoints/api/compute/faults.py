@@ -1,4 +1,7 @@
-"""Error bodies of the Compute API: a code and a message under a key for the kind of error."""
+"""This module formats the error bodies of the Compute API.
+
+A body has one key, which names the kind of error. Its value has the code and the message.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,17 @@ KEYS = {
     501: "notImplemented",
     503: "serviceUnavailable",
 }
-"""Nova's key for each status. All other statuses have the key ``computeFault``."""
+"""Nova's key for each status. All other statuses use ``computeFault``."""
 _UNKNOWN_SERVER = re.compile(r"\AServer (?=.* could not be found\.\Z)", re.DOTALL)
 SECRET_FIELDS = frozenset({"adminpass", "admin_pass", "password", "user_data"})
-"""Server fields whose values errors never quote, with misspellings. All are in lower case."""
+"""Fields whose values must never appear in errors, in lower case, with common misspellings."""
 MASK = "***"
 SHOWN_MAX = 200
 """Maximum number of characters that an error quotes of a rejected value."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
-    """Return a fault's body and media type."""
+    """Return the body and the media type of a fault's answer."""
     if fault.status == 401:  # noqa: PLR2004 - a status
         # In OpenStack, the auth middleware in front of Nova sends this error, in this format.
         body = {"error": {"code": 401, "title": fault.title, "message": fault.message}}
@@ -59,13 +62,13 @@ def _wording(fault: Fault) -> str:
 
 
 def body_refusal(error: Any) -> str:
-    """Return the message for a validation error in a body."""
+    """Return the message for a validation error in a request body."""
     return _refusal(error, "field/attribute", error.path[-1] if error.path else None)
 
 
 def query_refusal(error: Any) -> str:
-    """Return the message for a validation error in a query."""
-    # Each parameter has a list of values, so the path ends with an index.
+    """Return the message for a validation error in a request's query."""
+    # The path is the parameter's name and an index, because a parameter has a list of values.
     return _refusal(error, "query parameters", error.path[0] if error.path else None)
 
 
@@ -84,7 +87,7 @@ def _refusal(error: Any, noun: str, name: Any) -> str:
 
 
 def _in_words(error: Any) -> str | None:
-    """Describe the violated pattern, or return ``None`` if no known pattern was violated."""
+    """Return the description of the violated pattern, or ``None`` for unknown patterns."""
     if error.validator == "pattern":
         return WORDS.get(error.validator_value)
     if error.validator != "additionalProperties":

@@ -1,4 +1,4 @@
-"""Links in answers of the Compute API."""
+"""These functions build the links in answers of the Compute API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Links = list[dict[str, str]]
 
 
 def links_to(call: Call, path: str) -> Links:
-    """Return a resource's links: with the API version in the path, and without."""
+    """Return a resource's two links: one with the API version in its path, and one without it."""
     return [
         {"rel": "self", "href": f"{call.address}/v2.1/{path}"},
         {"rel": "bookmark", "href": f"{call.address}/{path}"},
@@ -17,5 +17,5 @@ def links_to(call: Call, path: str) -> Links:
 
 
 def next_page(call: Call, path: str, marker: str) -> Links:
-    """Return the link to the next page of a list, which begins after ``marker``."""
+    """Return the link to a list's next page, which begins after ``marker``."""
     return [{"rel": "next", "href": f"{call.address}/v2.1/{path}?{next_query(call, marker)}"}]

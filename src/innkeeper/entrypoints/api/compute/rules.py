@@ -1,4 +1,4 @@
-"""Policy rules of the Compute API that only handlers check. Routes declare the other rules."""
+"""These are the policy rules of the Compute API that handlers check. Routes declare all others."""
 
 from __future__ import annotations
 
@@ -28,16 +28,31 @@ _MOVE_RULES = (
     Rule(f"{_SERVERS}:confirm_resize", PROJECT_WRITER, "Confirm a resize or a migration."),
     Rule(f"{_SERVERS}:revert_resize", PROJECT_WRITER, "Revert a resize or a migration."),
     Rule(f"{_MIGRATE}:migrate", PROJECT_MANAGER, "Move a server to another host."),
-    Rule(f"{_MIGRATE}:migrate:host", ADMIN, "Move a server to a given host."),
+    Rule(f"{_MIGRATE}:migrate:host", ADMIN, "Move a server to a given host.", is_about_hosts=True),
     Rule(f"{_MIGRATE}:migrate_live", PROJECT_MANAGER, "Live-migrate a server."),
-    Rule(f"{_MIGRATE}:migrate_live:host", ADMIN, "Live-migrate a server to a given host."),
-    Rule("os_compute_api:os-evacuate", ADMIN, "Evacuate a server whose host is lost."),
+    Rule(
+        f"{_MIGRATE}:migrate_live:host",
+        ADMIN,
+        "Live-migrate a server to a given host.",
+        is_about_hosts=True,
+    ),
+    Rule(
+        "os_compute_api:os-evacuate",
+        ADMIN,
+        "Evacuate a server whose host is lost.",
+        is_about_hosts=True,
+    ),
 )
 _SHELVE_RULES = (
     Rule(f"{_SHELVE}:shelve", PROJECT_WRITER, "Shelve a server."),
     Rule(f"{_SHELVE}:shelve_offload", ADMIN, "Free the host of a shelved server."),
     Rule(f"{_SHELVE}:unshelve", PROJECT_WRITER, "Unshelve a server."),
-    Rule(f"{_SHELVE}:unshelve_to_host", ADMIN, "Unshelve a server to a given host."),
+    Rule(
+        f"{_SHELVE}:unshelve_to_host",
+        ADMIN,
+        "Unshelve a server to a given host.",
+        is_about_hosts=True,
+    ),
     Rule(
         f"{_SERVERS}:set_dedicated_hosts",
         PROJECT_WRITER,
@@ -56,18 +71,35 @@ _RECORD_RULES = (
     Rule("os_compute_api:os-deferred-delete:force", PROJECT_WRITER, "Delete a server by force."),
 )
 _HISTORY_RULES = (
-    Rule(f"{_ACTIONS}:events", ADMIN, "See the host of each event of an action."),
-    Rule(f"{_ACTIONS}:events:details", ADMIN, "See the details of each event of an action."),
-    Rule(f"{_MIGRATIONS}:index:all_projects", ADMIN, "List the migrations of all projects."),
-    Rule(f"{_MIGRATIONS}:index:host", ADMIN, "See the hosts of listed migrations."),
     Rule(
-        f"{_SERVERS}:migrations:index:host", ADMIN, "See the hosts of a server's live migrations."
+        f"{_ACTIONS}:events", ADMIN, "See the host of each event of an action.", is_about_hosts=True
+    ),
+    Rule(
+        f"{_ACTIONS}:events:details",
+        ADMIN,
+        "See the details of each event of an action.",
+        is_about_hosts=True,
+    ),
+    Rule(f"{_MIGRATIONS}:index:all_projects", ADMIN, "List the migrations of all projects."),
+    Rule(
+        f"{_MIGRATIONS}:index:host",
+        ADMIN,
+        "See the hosts of listed migrations.",
+        is_about_hosts=True,
+    ),
+    Rule(
+        f"{_SERVERS}:migrations:index:host",
+        ADMIN,
+        "See the hosts of a server's live migrations.",
+        is_about_hosts=True,
     ),
 )
 
 OTHER_RULES = (
     Rule(f"{_ACCESS}:add_tenant_access", ADMIN, "Let a project use a private flavor."),
-    Rule(f"{_ACCESS}:remove_tenant_access", ADMIN, "Revoke a project's use of a private flavor."),
+    Rule(
+        f"{_ACCESS}:remove_tenant_access", ADMIN, "Revoke a project's access to a private flavor."
+    ),
     Rule("os_compute_api:limits:other_project", ADMIN, "Show the limits of another project."),
     Rule(f"{_AGGREGATES}:add_host", ADMIN, "Add a host to an aggregate."),
     Rule(f"{_AGGREGATES}:remove_host", ADMIN, "Remove a host from an aggregate."),
@@ -92,20 +124,32 @@ OTHER_RULES = (
         "os_compute_api:os-extended-server-attributes",
         ADMIN,
         "See a server's host and its other extended attributes.",
+        is_about_hosts=True,
     ),
     Rule(
         f"{_SERVERS}:create:forced_host",
         ADMIN,
-        "Boot servers on a host named in the availability zone, or by a query that names hosts.",
+        "Boot servers on a host given in availability_zone, or with a query that uses host names.",
+        is_about_hosts=True,
     ),
-    Rule("compute:servers:create:requested_destination", ADMIN, "Boot servers on a given host."),
+    Rule(
+        "compute:servers:create:requested_destination",
+        ADMIN,
+        "Boot servers on a given host.",
+        is_about_hosts=True,
+    ),
     Rule(
         f"{_SERVERS}:create:host_filters",
         ADMIN,
-        "Boot servers with given host filters in place of the default ones.",
+        "Boot servers with requested host filters instead of the default filters.",
     ),
     Rule(f"{_SERVERS}:create:reservation_id", ADMIN, "Boot servers with a given reservation id."),
-    Rule("os_compute_api:os-explain:hosts", ADMIN, "See the names of hosts in an explanation."),
+    Rule(
+        "os_compute_api:os-explain:hosts",
+        ADMIN,
+        "See the names of hosts in an explanation.",
+        is_about_hosts=True,
+    ),
     *_POWER_RULES,
     *_MOVE_RULES,
     *_SHELVE_RULES,

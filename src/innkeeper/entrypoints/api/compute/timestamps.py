@@ -1,4 +1,4 @@
-"""Timestamps in queries and answers of the Compute API, in UTC."""
+"""These functions parse and format the timestamps of the Compute API, which are in UTC."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ YEAR_MAX = 9998
 
 
 def parsed(name: str, text: str) -> datetime:
-    """Parse the timestamp in query parameter ``name``. Raises :class:`Invalid`."""
+    """Parse the timestamp in parameter ``name``. Raises :class:`Invalid` if it is malformed."""
     try:
-        # If a client does not escape the plus sign of a time zone, a space arrives instead.
+        # If a client does not escape the plus sign of a time zone, the server receives a space.
         found = datetime.fromisoformat(text.strip().replace(" ", "+") if "T" in text else text)
         if found.tzinfo is not None:
             found = found.astimezone(UTC).replace(tzinfo=None)
@@ -39,5 +39,5 @@ def changes(filters: Mapping[str, str]) -> tuple[datetime | None, datetime | Non
 
 
 def micros(value: datetime | None) -> str | None:
-    """Format a timestamp with microseconds, as answers show it."""
+    """Format a timestamp for an answer, with microseconds. ``None`` stays ``None``."""
     return None if value is None else value.isoformat(timespec="microseconds")

@@ -1,6 +1,6 @@
-"""Commands for agents' credentials, for operators on the service's own machine.
+"""Commands that issue and revoke agents' credentials, for operators on the service's machine.
 
-They work before the first administrator exists, and also if Keystone issues the tokens.
+The commands work before the first administrator exists, and also if Keystone issues the tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def carry_out(
     Raises :class:`Invalid` for invalid options.
     """
     name: str = options["agent_name"]
-    _must_fit(name, HOST_PATTERN, "name of an agent")
+    _must_fit(name, HOST_PATTERN, "agent name")
     if options["revoke"]:
         count = database.write(lambda tx: agent_credentials.revoke_all(tx, name))
         return [f"{count} credentials of the agent {name} are revoked."]
@@ -41,10 +41,10 @@ def carry_out(
     for pattern in hosts:
         _must_fit(pattern, PATTERN_HOSTS, "pattern of host names")
     if len(hosts) > HOST_PATTERNS_MAX:
-        raise Invalid(f"A credential has at most {HOST_PATTERNS_MAX} patterns of host names.")
+        raise Invalid(f"A credential can have at most {HOST_PATTERNS_MAX} patterns of host names.")
     days = options["days"]
     if days is not None and not 1 <= days <= DAYS_MAX:
-        raise Invalid(f"A credential lasts for 1 to {DAYS_MAX} days.")
+        raise Invalid(f"The lifetime of a credential must be 1 to {DAYS_MAX} days.")
     into: Path | None = options["into"]
 
     def issue(tx: Tx) -> str:
@@ -59,7 +59,7 @@ def carry_out(
         )
         if into is None:
             return text
-        # Written before the commit, so that no valid credential is ever lost.
+        # Write the file before the commit, so that no valid credential is ever lost.
         private_files.write(into, text + "\n")
         return f"The credential of the agent {name} is in {into.resolve()}."
 
@@ -68,4 +68,6 @@ def carry_out(
 
 def _must_fit(text: str, pattern: str, noun: str) -> None:
     if len(text) > NAME_MAX or re.search(pattern, text) is None:
-        raise Invalid(f"{text!r} is no {noun}. {WORDS[pattern]}")
+        raise Invalid(
+            f"{text!r} is not a valid {noun}. {WORDS[pattern]} The maximum length is {NAME_MAX}."
+        )

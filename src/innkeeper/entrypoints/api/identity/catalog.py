@@ -1,4 +1,4 @@
-"""The service catalog with its single region, and the single domain."""
+"""Handlers of the service catalog, its single region, and the single domain."""
 
 from __future__ import annotations
 

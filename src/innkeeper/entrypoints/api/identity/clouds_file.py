@@ -1,6 +1,6 @@
 """The file from which stock clients read the administrator's login.
 
-Always true: only the file's owner can read it, and other clouds in it are kept.
+Always true: only the file's owner can read it. A write keeps the other clouds in the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLOUD = "innkeeper"
 
 @dataclass(frozen=True, slots=True)
 class CloudLogin:
-    """The login in the file."""
+    """The administrator's login, with the address of the Identity API."""
 
     auth_url: str
     user: str
@@ -50,7 +50,7 @@ def write(directory: Path, login: CloudLogin) -> Path:
 
 
 def move(directory: Path, auth_url: str) -> None:
-    """Update the address in the file, if the file exists and has this cloud."""
+    """Update the Identity API's address in the file, if the file exists and has this cloud."""
     path = directory / NAME
     content = _content(path)
     auth = _auth(content)
@@ -60,7 +60,7 @@ def move(directory: Path, auth_url: str) -> None:
 
 
 def read_auth_url(directory: Path) -> str | None:
-    """Return the address in the file, if it has one."""
+    """Return the Identity API's address in the file, or ``None`` if the file has no address."""
     found = _auth(_content(directory / NAME)).get("auth_url")
     return found if isinstance(found, str) else None
 

@@ -25,13 +25,16 @@ def self_link(call: Call, *parts: str) -> dict[str, str]:
 
 
 def listed(call: Call, name: str, things: list[dict[str, Any]]) -> Answer:
-    """Return the answer with a list. This API has no paging."""
+    """Return an answer with a list. The list is complete, because this API has no paging."""
     link = f"{call.address}{call.route.path}".format_map(call.params)
     return Answer(200, {name: things, "links": {"next": None, "self": link, "previous": None}})
 
 
 def changes(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the named fields, and ``description`` and ``enabled``, under their stored names."""
+    """Return the changes that a body requests, under the stored names of the fields.
+
+    ``names`` are the accepted fields, in addition to ``description`` and ``enabled``.
+    """
     found = {name: fields[name] for name in names if name in fields}
     if "description" in fields:
         found["description"] = fields["description"] or ""
@@ -46,27 +49,27 @@ def is_true(text: str | None) -> bool:
 
 
 def yes_or_no(text: str | None) -> bool | None:
-    """Return the value of a boolean filter, or ``None`` without the filter."""
+    """Return the value of a boolean filter, or ``None`` if the query has no such filter."""
     return None if text is None else is_true(text)
 
 
 def check_domain(fields: Mapping[str, Any]) -> None:
-    """Raise :class:`NotFound` if a body names any domain but the default one."""
+    """Raise :class:`NotFound` if a body names a domain other than the default one."""
     domain_id = fields.get("domain_id")
     if domain_id not in (None, DEFAULT_DOMAIN_ID):
         raise NotFound(f"Could not find domain: {domain_id}.")
 
 
 def is_elsewhere(call: Call) -> bool:
-    """Return whether a list is filtered by another domain. Such a list is empty."""
+    """Return whether the query filters by a domain that does not exist. Then nothing is listed."""
     return call.last("domain_id", DEFAULT_DOMAIN_ID) != DEFAULT_DOMAIN_ID
 
 
 def time_text(when: datetime) -> str:
-    """Format a time as in tokens."""
+    """Format a time in UTC as tokens show it."""
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def new_id(call: Call) -> str:
-    """Return a new id, which in this API has no hyphens."""
+    """Return a new id: a UUID without hyphens, as this API requires."""
     return call.site.ids.uuid().replace("-", "")

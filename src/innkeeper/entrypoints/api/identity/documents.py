@@ -1,4 +1,4 @@
-"""Version documents, which clients request first."""
+"""Handlers of the version documents, which clients request first."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _version(call: Call) -> dict[str, Any]:
 
 
 async def choices(call: Call) -> Answer:
-    """List the versions."""
+    """List the versions of the Identity API."""
     body = {"versions": {"values": [_version(call)]}}
     return Answer(300, body, {"location": f"{call.address}/v3/"})
 
 
 async def show(call: Call) -> Answer:
-    """Show version 3."""
+    """Show version 3 of the Identity API."""
     return Answer(200, {"version": _version(call)})

@@ -1,4 +1,4 @@
-"""The Identity API's form of an error, and its wording of schema violations."""
+"""The Identity API's error bodies, and its messages for schema violations."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from innkeeper.entrypoints.api.faults import Fault, encode
 SECRET_FIELDS = frozenset({"password", "original_password", "token"})
 """Errors never quote the values of these fields."""
 LOGIN = "auth"
-"""An error about a login quotes no values, because a secret may be in the wrong field."""
+"""The field of a login. Its errors quote no values, because a secret may be in the wrong field."""
 QUOTING_NOTHING = frozenset({"required", "additionalProperties"})
-"""Kinds of violations whose messages contain field names, but no values."""
+"""Schema keywords whose violations have messages with field names, but without values."""
 
 
 def form(fault: Fault) -> tuple[bytes, str]:
@@ -21,7 +21,7 @@ def form(fault: Fault) -> tuple[bytes, str]:
 
 
 def body_refusal(error: Any) -> str:
-    """Word a violation in a body."""
+    """Return the message for a violation in a body."""
     path = [str(part) for part in error.path]
     if not path:
         return str(error.message)
@@ -32,6 +32,6 @@ def body_refusal(error: Any) -> str:
 
 
 def query_refusal(error: Any) -> str:
-    """Word a violation in a query string."""
+    """Return the message for a violation in a query string."""
     name = f" '{error.path[0]}'" if error.path else ""
     return f"Invalid query parameter{name}: {error.message}"

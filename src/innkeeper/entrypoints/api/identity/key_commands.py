@@ -1,7 +1,7 @@
 """Commands that show, rotate and reset the encryption keys, and drop old ones.
 
-Always true: a key is written to the file before any secret is sealed with it. It stays in the file
-as long as any secret is sealed with it.
+Always true: a key is written to the file before any secret is sealed with it. The key stays in the
+file while any secret is sealed with it.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ def _shown(tx: Tx, path: Path) -> list[str]:
     missing = sorted(used.keys() - set(here))
     lines += [f"key {name}: MISSING here; {len(used[name])} secrets" for name in missing]
     if tokens.is_signing_key_open(tx):
-        lines.append("the signing key is not sealed yet: rotate seals it")
+        lines.append("the signing key is not sealed yet: run rotate to seal it")
     return lines
 
 
 def _rotate(tx: Tx, path: Path, draw: Draw, now: datetime) -> list[str]:
     key_files.secret_box_for(tx, path, draw)
     keys = [draw(KEY_BYTES), *key_files.read(path)]
-    # Written first, so that a crash from here on leaves an unused key but loses no secret.
+    # Write the file first: a crash after this leaves an unused key, but no secret is lost.
     key_files.write(path, keys)
     secret_box = SecretBox(keys, draw)
     count = secret_boxes.reseal(tx, secret_box, now) + tokens.seal_signing_key(tx, secret_box, now)
     return [
         f"{count} secrets are sealed with the new key {secret_boxes.key_id(keys[0])}.",
-        f"Copy {path} to all machines that serve this database; then drop the old keys.",
+        f"Copy {path} to all machines that serve this database. Then run drop-old on each machine.",
     ]
 
 
@@ -76,5 +76,5 @@ def _reset(tx: Tx, path: Path, draw: Draw) -> list[str]:
     lost = secret_boxes.forget_lost(tx, SecretBox(key_files.read(path), draw))
     lines = [f"{name}: forgotten, because no key here opens it" for name in lost]
     if tokens.KEY_NAME in lost:
-        lines.append("All tokens are invalid once the service has restarted on all machines.")
+        lines.append("Restart the service on all machines. All existing tokens are then invalid.")
     return lines or ["All sealed secrets can be opened; nothing was forgotten."]

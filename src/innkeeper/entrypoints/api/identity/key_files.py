@@ -1,8 +1,8 @@
 """The file with the keys that seal secrets, one key per line. The first key seals.
 
-Always true: a file that anyone but its owner can read is rejected. The file is created with the
-first secret. It is never created if the database has sealed secrets, because a new key cannot open
-them.
+Always true: a file that users other than its owner can access is rejected. The file is created with
+the first secret. It is never created if the database has sealed secrets, because a new key cannot
+open them.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class KeyFileError(OSError):
 
 
 def path_of(storing: Storing) -> Path:
-    """Return the file's path."""
+    """Return the path of the key file."""
     named = storing.encryption_key_file
     return Path(storing.data_dir) / NAME if named is None else Path(named)
 
 
 def read(path: Path) -> list[bytes]:
-    """Return the keys.
+    """Return the keys in the file. The first key seals secrets. Every key can open secrets.
 
     Raises :class:`KeyFileError` if there are no keys, or if the file cannot be used.
     """
     try:
         if path.stat().st_mode & OTHERS:
             raise KeyFileError(
-                f"Others than its owner can open {path}, which holds encryption keys. Make it "
-                "private: chmod 600"
+                f"Users other than its owner can access the key file {path}. Make it private: "
+                "chmod 600"
             )
         lines = path.read_text(encoding="ascii").splitlines()
         keys = [_key(line.strip()) for line in lines if line.strip() and line[0] != "#"]
@@ -54,10 +54,10 @@ def read(path: Path) -> list[bytes]:
         raise KeyFileError(f"Cannot read the key file {path}: {error.strerror}") from error
     except ValueError as error:
         raise KeyFileError(
-            f"The key file {path} is damaged: a key is {KEY_BYTES} bytes in URL-safe Base64"
+            f"The key file {path} is damaged: a key must be {KEY_BYTES} bytes in URL-safe Base64"
         ) from error
     if not keys:
-        raise KeyFileError(f"The key file {path} has no key in it")
+        raise KeyFileError(f"The key file {path} contains no key. Restore it from a backup")
     return keys
 
 
@@ -72,7 +72,7 @@ def _key(line: str) -> bytes:
 
 
 def write(path: Path, keys: Sequence[bytes]) -> None:
-    """Write or replace the file."""
+    """Write the keys to the file, which is created or replaced."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = [base64.urlsafe_b64encode(key).decode() + "\n" for key in keys]
     try:
@@ -82,11 +82,12 @@ def write(path: Path, keys: Sequence[bytes]) -> None:
 
 
 def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
-    """Return this machine's secret box; create a missing key file if nothing is sealed yet.
+    """Return the secret box with this machine's keys.
 
-    Call this function in a write transaction. Of two processes that start concurrently, the second
-    then sees what the first has sealed. Raises :class:`KeyFileError` if the key of a sealed secret
-    is missing.
+    Creates a missing key file if the database has no sealed secrets yet. Raises
+    :class:`KeyFileError` if the key of a sealed secret is missing. Call this function in a write
+    transaction: of two processes that start concurrently, the second then sees the secrets that
+    the first has sealed.
     """
     sealed = secret_boxes.used_keys(tx)
     if not path.exists() and not sealed:
@@ -94,15 +95,15 @@ def secret_box_for(tx: Tx, path: Path, draw: Draw) -> SecretBox:
     if not path.exists():
         raise KeyFileError(
             f"The secrets of this database are sealed with the encryption key "
-            f"{', '.join(sorted(sealed))}, and there is no key file at {path}. Copy it from a "
-            "machine that serves this database, or from where you keep it with the backups"
+            f"{', '.join(sorted(sealed))}, and there is no key file at {path}. Copy the file from "
+            "another machine that serves this database, or from your backups"
         )
     keys = read(path)
     missing = sealed.keys() - {secret_boxes.key_id(key) for key in keys}
     if missing:
         first = min(missing)
         raise KeyFileError(
-            f"{NoSuchKey(sealed[first][0], first).message} The key file is {path}; that of a "
-            "machine that serves this database has the key"
+            f"{NoSuchKey(sealed[first][0], first).message} The key file is {path}. Copy the key "
+            "file from another machine that serves this database"
         )
     return SecretBox(keys, draw)

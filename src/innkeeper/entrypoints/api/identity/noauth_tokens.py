@@ -1,7 +1,7 @@
-"""Tokens in the ``none`` mode of identity: they consist of names, and any password is accepted.
+"""Tokens in the ``none`` mode of identity, which consist of the names of a user and a project.
 
-Stock clients therefore work in this mode, with any user, project and password. See
-:mod:`innkeeper.entrypoints.api.auth` for the meaning of these tokens.
+Any password is accepted, so stock clients work in this mode with any user, project and password.
+See :mod:`innkeeper.entrypoints.api.auth` for the form of these tokens.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def issue(call: Call, identity: Mapping[str, Any], scope: Scope) -> tuple[TokenV
     text = user if project is None else f"{user}:{project}"
     if _TOKEN.fullmatch(text) is None:
         raise Unauthenticated(
-            "In this mode of identity, users and projects are named in visible ASCII "
-            "without colons."
+            "Without passwords, the names of users and projects must consist of visible ASCII "
+            "characters other than colons."
         )
     return _shown(call, user, project), text
 
@@ -52,7 +52,7 @@ def _project(user: str, scope: Scope) -> str | None:
 
 
 def subject_header(call: Call) -> str:
-    """Return the token that the call is about; raises :class:`Invalid` if it is missing."""
+    """Return the header ``X-Subject-Token``; raises :class:`Invalid` if it is missing."""
     text = call.headers.get(SUBJECT)
     if not text:
         raise Invalid("The header X-Subject-Token is missing.")

@@ -1,4 +1,4 @@
-"""Files that contain secrets.
+"""Writes files that contain secrets.
 
 Always true: only a file's owner can read it, even while the file is being written. An interrupted
 write leaves the previous file unchanged.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write or replace a file."""
+    """Write a file, or replace it atomically."""
     # ``mkstemp`` creates a file with mode 0600.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     draft = Path(name)

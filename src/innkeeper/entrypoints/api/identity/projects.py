@@ -1,4 +1,4 @@
-"""Projects."""
+"""Handlers of projects."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _view(call: Call, project: Project) -> dict[str, Any]:
 def _check(fields: Mapping[str, Any]) -> None:
     conventions.check_domain(fields)
     if fields.get("is_domain"):
-        raise Invalid("There is one domain, and no other can be created.")
+        raise Invalid("A project cannot be a domain: there is only the default domain.")
     if fields.get("parent_id") not in (None, DEFAULT_DOMAIN_ID):
-        raise Invalid("The parent of a project is always the domain.")
+        raise Invalid("The parent of a project must be the default domain.")
 
 
 def _listed(call: Call, found: list[Project]) -> Answer:

@@ -1,4 +1,4 @@
-"""Roles and role assignments."""
+"""Handlers of roles and role assignments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import roles
 
 NEVER_MATCHING = ("group.id", "scope.domain.id", "scope.system", "scope.OS-INHERIT:inherited_to")
-"""Filters for kinds of assignments that this service does not support."""
+"""Filters for kinds of assignments that this service does not have. They make a list empty."""
 
 
 def _view(call: Call, role: Role) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The Identity API: its routes, their policy rules, and the API as a whole.
 
-The rules have Keystone's names. A rule about the caller's own resources is checked twice. The route
-checks it with the caller as the target, and the handler with the resource's actual owner.
+The rules have Keystone's names. A rule about the caller's own resources is checked twice: first by
+the route, as if the caller owned the resource, and then by the handler, with the actual owner.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ USER_OR_SERVICE = f"role:admin or role:service or {SELF}"
 
 TOKENS = "/v3/auth/tokens"
 LOGIN_BYTES_MAX = 64 * 1024
-"""Limit for logins, which are small and come from unauthenticated clients."""
+"""Maximum size of a login. Logins are small, and come from unauthenticated clients."""
 GRANTS = "/v3/projects/{project_id}/users/{user_id}/roles"
 GRANT = f"{GRANTS}/{{role_id}}"
 

@@ -1,4 +1,4 @@
-"""Bodies and queries of the Identity API."""
+"""Schemas of the bodies and queries of the Identity API."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _IDENTITY = _object(
         "token": _object({"id": {"type": "string", "maxLength": TOKEN_LENGTH_MAX}}, "id"),
     },
     "methods",
-    # Other methods have data of their own; ``tokens.issue`` rejects these methods.
+    # Other methods of authentication have other keys. ``tokens.issue`` rejects these methods.
     additionalProperties=ANY_OBJECT,
     maxProperties=PROPERTIES_MAX,
 )

@@ -1,7 +1,7 @@
-"""The setup of identity before a serving process accepts requests.
+"""Sets up identity before a serving process accepts requests.
 
-Always true: the administrator's password is written to the login file before the transaction that
-makes the password valid is committed. A start that crashes between the two can be repeated.
+Always true: the administrator's password is written to the login file before the commit that makes
+the password valid. After a crash between the two steps, the start can be repeated.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api import auth_builtin
 from innkeeper.entrypoints.api.auth import NoauthAuthenticator
 from innkeeper.entrypoints.api.auth_agents import AgentsAuthenticator
+from innkeeper.entrypoints.api.auth_zones import ZonesAuthenticator
 from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_files
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Epoch
 from innkeeper.systems.identity import catalog, first_start, passwords, tokens
+from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.identity.tokens import Signer
+from innkeeper.systems.zones import children
 
 LOG = structlog.get_logger("innkeeper.identity")
 KEYSTONE_TIMEOUT_S = 5.0
 """Timeout of one request to Keystone."""
 KEYSTONE_DEADLINE_S = 12.0
-"""Timeout of a token's validation: the service user's login, the check, and the thread queue."""
+"""Timeout of a token's validation, including the wait for a thread and the service user's login."""
 AGENT_TOKEN_FILE = "agent.token"  # noqa: S105 - a file's name
 AGENT_TOKEN_LIFETIME_S = 3600.0
 AGENT_TOKEN_PERIOD_S = 600.0
@@ -65,17 +68,34 @@ def signer(
     return database.write(take)
 
 
+def zone_secrets(
+    database: Database, storing: Storing, draw: Callable[[int], bytes], ids: IdSource, now: datetime
+) -> tuple[SecretBox, str]:
+    """Return the box that seals the secrets of neighbour zones, and this zone's random id.
+
+    Raises the errors of :func:`signer`.
+    """
+    path = key_files.path_of(storing)
+
+    def take(tx: Tx) -> tuple[SecretBox, str]:
+        box = key_files.secret_box_for(tx, path, draw)
+        return box, children.own_zone_id(tx, box, ids, now)
+
+    return database.write(take)
+
+
 def authenticator(
     settings: Settings,
     signer: Signer | None,
+    box: SecretBox | None,
     engine: Engine,
     clock: Clock,
     epoch: Epoch | None = None,
 ) -> Authenticator:
     """Return the authenticator for the configured mode of identity.
 
-    Agents have credentials of their own in every mode. ``epoch`` reports the writes of other
-    processes, if there are any.
+    Agents and zone parents have credentials of their own in every mode. Pass ``epoch`` if other
+    processes can change users, roles or credentials.
     """
     authenticating = settings.authenticating
     remember_s = authenticating.token_cache_s
@@ -98,16 +118,21 @@ def authenticator(
         users = auth_builtin.authenticator(signer, engine, clock, remember_s, epoch)
     else:
         users = NoauthAuthenticator()
-    return AgentsAuthenticator(users, engine, clock, remember_s, epoch)
+    users = AgentsAuthenticator(users, engine, clock, remember_s, epoch)
+    if box is None:
+        return users
+    return ZonesAuthenticator(users, engine, box, clock, remember_s, epoch)
 
 
 def services(settings: Settings, apis: Mapping[str, Api]) -> tuple[CatalogService, ...]:
-    """Return the services in the catalog, one per served API."""
+    """Return the services in the catalog, one for each name of each served API."""
     return tuple(
-        catalog.service(
-            name, api.service_type, getattr(settings.serving, f"{name}_prefix") + api.catalog_path
-        )
+        catalog.service(label, kind, getattr(settings.serving, f"{name}_prefix") + api.catalog_path)
         for name, api in apis.items()
+        for label, kind in (
+            (name, api.service_type),
+            *((alias, alias) for alias in api.service_aliases),
+        )
     )
 
 
@@ -164,9 +189,9 @@ def reset_password(
 def write_agent_token(
     database: Database, settings: Settings, signer: Signer | None, ids: IdSource, now: datetime
 ) -> Path:
-    """Issue a token for the embedded agent, and return the token's file.
+    """Issue a token for the embedded agent, write it to a file, and return the file's path.
 
-    Without a ``signer`` every caller is trusted, and the token is the administrator's.
+    Without a ``signer`` every token is trusted, so the token is the administrator's name.
     """
     token = first_start.ADMIN
     if signer is not None:

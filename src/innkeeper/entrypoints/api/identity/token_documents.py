@@ -1,4 +1,4 @@
-"""A token as the API shows it, in every mode of identity."""
+"""The document that shows a token, for every mode of identity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TokenView:
 
 
 def document(call: Call, shown: TokenView) -> dict[str, Any]:
-    """Return a token's document. Only a token for a project has roles and the catalog."""
+    """Return a token's document. Only the document of a project's token has roles and a catalog."""
     user_id, user_name = shown.user
     user = {"id": user_id, "name": user_name, "domain": conventions.DOMAIN}
     token: dict[str, Any] = {

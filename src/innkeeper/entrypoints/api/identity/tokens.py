@@ -28,7 +28,7 @@ def _shown(holder: TokenOwner, all_roles: tuple[Role, ...], claims: Claims) -> T
         project=None if project is None else (project.id, project.name),
         roles=all_roles,
         methods=claims.methods,
-        # This API shows the audit id of the token itself, and that of the first token in its chain.
+        # This API shows the audit ids of the token itself and of the first token in its chain.
         audit_ids=(claims.audit_ids[0], *claims.audit_ids[1:][-1:]),
         issued_at=claims.issued_at,
         expires_at=claims.expires_at,
@@ -87,8 +87,9 @@ async def _by_password(
     if user is None or not is_right:
         raise Unauthenticated(logins.REFUSED)
     known = user
-    # Not read earlier, because an unknown user's login would then take less time. If the user has
-    # changed since the first read, the token is invalid: it contains the user's old stamp.
+    # Read the project and roles only now: an earlier read would make the login of an unknown user
+    # faster. If the user has changed since the first read, the token is invalid, because it
+    # contains the old ``tokens_valid_from``.
     holder, all_roles = await call.read(lambda tx: _holder_and_roles(tx, known, scope))
     return _signed(call, signer, holder, all_roles, None)
 

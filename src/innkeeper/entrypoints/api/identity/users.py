@@ -1,8 +1,8 @@
-"""Users and their passwords.
+"""Handlers of users and their passwords.
 
-Always true: a password is hashed before the write begins, and is never shown. A wrong password is
-counted, or a correct one is accepted, before the next attempt for the same user from the same
-source begins. An attempt that is rejected for too many failures computes no hash.
+Always true: a password is hashed before the write begins, and is never shown. Attempts to log in as
+one user from one source run one at a time: a wrong password is counted before the next attempt
+begins. An attempt that is rejected because of too many failures computes no hash.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ NO_PASSWORD = ""
 
 
 async def is_password_of(call: Call, user: User | None, name: str, password: str) -> bool:
-    """Return whether ``password`` is the user's, which is never true for an unknown ``name``.
+    """Return whether ``password`` is the user's password; false for an unknown user (``None``).
 
-    Raises :class:`TooManyAttempts` after too many failures from the same source.
+    ``name`` is the name in the request, under which failures of an unknown user are counted. Raises
+    :class:`TooManyAttempts` after too many failures from the same source.
     """
     settings = call.site.settings.authenticating
     limits = AttemptLimits(settings.login_failures_free, settings.login_wait_max_s)

@@ -1,4 +1,4 @@
-"""The Image API, as the server mounts it."""
+"""The Image API as a whole: its routes, its rules, and the form of its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Image API's version document and its JSON schemas."""
+"""Handlers of the Image API's version document and JSON schemas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from innkeeper.entrypoints.api.image.schemas import IMAGE_DOCUMENT, IMAGES_DOCUM
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 NEWEST_MINOR = 7
-"""2.7 added hidden images and SHA-512 hashes. Later versions are about multiple stores."""
+"""The minor number of the newest supported version, which added hidden images and SHA-512 hashes.
+Later versions are about multiple stores."""
 
 
 async def versions(call: Call) -> Answer:

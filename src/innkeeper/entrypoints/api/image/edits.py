@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import Conflict, Forbidden, Invalid, TooLarge
+from innkeeper.domain.images import Image
 from innkeeper.entrypoints.api.image.schemas import PROPERTY, READ_ONLY, RESERVED, WRITABLE
 from innkeeper.entrypoints.api.image.view import FIELDS
 from innkeeper.entrypoints.api.routing import Call
@@ -55,7 +55,7 @@ def new(call: Call, body: Mapping[str, Any]) -> Image:
 
 
 def patched(call: Call, image: Image, changes: Sequence[Mapping[str, Any]]) -> Image:
-    """Return the image after a patch. Raises at the first invalid change."""
+    """Return the image after a patch. Raises an error at the first invalid change."""
     for change in changes:
         name, index = _target(change["path"])
         _reject_read_only(name)
@@ -99,7 +99,7 @@ def _spliced(tags: Sequence[str], index: str, change: Mapping[str, Any]) -> list
     elif index.isascii() and index.isdigit() and len(index) <= INDEX_DIGITS_MAX:
         at = int(index)
     else:
-        raise Invalid("The index of a tag must be a number, or - for the end of the list.")
+        raise Invalid("The index of a tag must be a number, or '-' to add it at the end.")
     if at > last:
         raise Conflict(f"There is no tag at index {at}.")
     if is_add:
@@ -128,7 +128,7 @@ def _with(call: Call, image: Image, name: str, value: Any) -> Image:
         _demand(call, image, name, value)
         return dataclasses.replace(image, **{FIELDS[name]: value})
     if len(name) > PROPERTY_NAME_MAX or "\0" in name or not name:
-        raise Invalid("A property's name must have 1 to 255 characters.")
+        raise Invalid("A property's name must have 1 to 255 characters, without NUL characters.")
     properties = {**image.properties, name: value}
     if len(properties) > PROPERTIES_MAX:
         raise TooLarge(

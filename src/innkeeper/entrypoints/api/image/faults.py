@@ -1,4 +1,4 @@
-"""Error bodies of the Image API: HTML, or JSON for clients that accept JSON but not HTML."""
+"""The Image API's error bodies: HTML, or JSON for clients that accept JSON but not HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of images, which is measured during the upload but not stored.
+"""Handlers of image data. An upload computes the data's size and checksums, but stores no data.
 
 The scheduler needs only an image's size, and clients compare only its checksum. Agents have their
 own copies of images.
@@ -15,9 +15,9 @@ from innkeeper.systems.compute import images
 
 
 async def upload(call: Call) -> Answer:
-    """Upload an image's data to make the image active. The data is measured, but not stored."""
+    """Upload an image's data to make the image active. Only size and checksums are stored."""
     context, image_id = call.context, call.params["image_id"]
-    # Check before the upload, so that no client uploads in vain. ``activate`` checks again.
+    # Check before the upload, so that a rejected client sends no data. ``activate`` checks again.
     await call.read(
         lambda tx: images.uploadable(tx, image_id, context.project_id, is_admin=context.is_admin)
     )
@@ -38,11 +38,11 @@ async def upload(call: Call) -> Answer:
 
 
 async def download(call: Call) -> Answer:
-    """Download an image's data (204 before an upload, then 404, because data is not stored)."""
+    """Answer 204 before an image's upload, and 404 after it, because image data is not stored."""
     image = await call.read(lambda tx: visible(tx, call))
     if image.size_bytes is None:
         return Answer(204)
-    raise NotFound(f"The data of image {image.id} is not stored here: this is a catalog only.")
+    raise NotFound(f"The data of image {image.id} is not stored: this service is a catalog only.")
 
 
 async def _measure(call: Call) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""Images: list, show, create, update, delete."""
+"""Handlers of images and their tags."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound
+from innkeeper.domain.images import Image
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.image import edits
 from innkeeper.entrypoints.api.image.listing import selection
@@ -99,7 +99,7 @@ def _with_status(image: Image, before: str, after: str) -> Image:
 
 
 def visible(tx: Tx, call: Call) -> Image:
-    """Return the image in the path. Raises :class:`NotFound` unless the caller may see it."""
+    """Return the image in the path. Raises :class:`NotFound` if the caller may not see it."""
     context = call.context
     return images.get(tx, call.params["image_id"], context.project_id, is_admin=context.is_admin)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.images import Image
 from innkeeper.domain.listing import ImageSelection
 from innkeeper.entrypoints.api.image.schemas import PARAMETERS, VISIBILITIES
 from innkeeper.entrypoints.api.image.view import FIELDS
@@ -38,7 +38,7 @@ SIZE_MAX = 2**63 - 1
 
 
 def selection(call: Call) -> ImageSelection:
-    """Return the query's selection of images. Raises :class:`Invalid` for malformed filters."""
+    """Return the selection that the query describes. Raises :class:`Invalid` for a bad filter."""
     exact = _exact_filters(call)
     visibility = call.last("visibility")
     if visibility is not None and visibility != "all":
@@ -87,7 +87,7 @@ def _values(text: str) -> tuple[str, ...]:
             value, quote, rest = rest[1:].partition('"')
             if not quote or (rest and not rest.startswith(",")):
                 raise Invalid(
-                    "Invalid filter value: the quote is not closed, or is not followed by a comma."
+                    "Invalid filter value: a quoted value must end with a quote and then a comma."
                 )
             rest = rest.removeprefix(",")
         else:

@@ -1,4 +1,4 @@
-"""All routes of the Image API."""
+"""The routes of the Image API, and their policy rules."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Schemas of requests about images.
 
-Unlike in other APIs, unknown keys are accepted as properties. Their values must be strings.
+Unlike other APIs, this API accepts unknown keys, as properties. Their values must be strings.
 """
 
 from __future__ import annotations

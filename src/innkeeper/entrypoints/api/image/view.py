@@ -1,11 +1,11 @@
-"""Images as the Image API shows them."""
+"""Converts images to the form in which the Image API shows them."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Image
+from innkeeper.domain.images import Image
 
 FIELDS = {
     "id": "id",
@@ -26,7 +26,7 @@ FIELDS = {
     "created_at": "created_at",
     "updated_at": "updated_at",
 }
-"""The field of :class:`Image` for each of the API's attributes."""
+"""The API's attributes, and the field of :class:`Image` for each."""
 PLAIN_FORMATS = frozenset({"raw", "iso"})
 """Disk formats in which an image's virtual size equals its file size."""
 

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.leases import HOSTS_MAX, NAME_MAX, HostReservationRequest, Window
+from innkeeper.domain.ids import IdSource
+from innkeeper.domain.leases import (
+    EVENTS_MAX,
+    LAST_MOMENT,
+    NAME_MAX,
+    EventRequest,
+    LeaseEventKind,
+    Window,
+)
+from innkeeper.domain.slices import Leasing
+from innkeeper.systems.leases.rendering import EVENT_TYPES
+from innkeeper.systems.leases.updates import LeaseChange
 
 FORMAT = "%Y-%m-%d %H:%M"
 NOW = "now"
-WHOLE_HOSTS = "physical:host"
 SHOWN_MAX = 60
-"""Maximum number of characters of a client's text that an error quotes."""
-NEEDED = ("name", "start_date", "end_date", "reservations")
-HOST_WORDS = frozenset(
-    {"resource_type", "min", "max", "hypervisor_properties", "resource_properties", "before_end"}
-)
-PROPERTIES = ("hypervisor_properties", "resource_properties", "before_end")
+"""An error quotes at most this many characters of a client's text."""
+NEEDED = ("name", "start_date", "end_date")
+OUT_OF_LEASE = "Datetime is out of lease limits"
+DATES = {"start_date": "start_at", "end_date": "end_at", "before_end_date": "warn_at"}
+CHANGEABLE = frozenset({"name", "reservations", *DATES})
+REMOVE = "remove"
+"""With this key, a change removes the reservation."""
 
 
-def demand_all(body: Mapping[str, Any]) -> None:
-    """Reject a new lease that lacks a required parameter or has an unsupported one."""
-    _demand(body, NEEDED)
-    if body.get("before_end_date"):
-        raise Invalid("The parameter before_end_date is not supported yet.")
-    if body.get("events"):
-        raise Invalid("The parameter events is not supported yet.")
-
-
-def _demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
+def demand(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Reject a body that lacks any of these parameters."""
     missing = [name for name in names if name not in given]
     if missing:
         raise Invalid(f"Missing parameter {','.join(missing)}")
@@ -43,22 +46,10 @@ def name_of(given: Any) -> str:
     return given
 
 
-def new_name(body: Mapping[str, Any]) -> str:
-    """Return the new name of a lease. Nothing else of a lease can be changed yet."""
-    unknown = sorted(body.keys() - {"name"})
-    if unknown:
-        raise Invalid(
-            f"Changing {unknown[0][:SHOWN_MAX]} of a lease is not supported yet; only its name "
-            "can be changed."
-        )
-    _demand(body, ["name"])
-    return name_of(body["name"])
-
-
 def window_of(body: Mapping[str, Any], now: datetime) -> Window:
-    """Return the window of a lease. A start within the current minute counts as now."""
-    start, end = _moment(body["start_date"], now), _moment(body["end_date"], now)
-    if start < now.replace(second=0, microsecond=0):
+    """Return the window of a new lease. A start within the current minute counts as now."""
+    start, end = moment(body["start_date"], now), moment(body["end_date"], now)
+    if start < minute(now):
         raise Invalid("Start date must be later than current date")
     start = max(start, now)
     if end <= start:
@@ -66,53 +57,127 @@ def window_of(body: Mapping[str, Any], now: datetime) -> Window:
     return Window(start, end)
 
 
-def _moment(text: str, now: datetime) -> datetime:
+def minute(moment: datetime) -> datetime:
+    """Return the beginning of a moment's minute."""
+    return moment.replace(second=0, microsecond=0)
+
+
+def moment(text: Any, now: datetime) -> datetime:
+    """Return a date in UTC.
+
+    Raises :class:`Invalid` for a text that is neither a date nor ``now``.
+    """
     if text == NOW:
         return now
     try:
         # Naive and in UTC, like all times of the core.
         return datetime.strptime(text, FORMAT)  # noqa: DTZ007
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise Invalid(
-            f"{text[:SHOWN_MAX]} is an invalid date. Required format: {FORMAT}"
+            f"{str(text)[:SHOWN_MAX]} is an invalid date. Required format: {FORMAT}"
         ) from error
 
 
-def hosts_of(
-    reservations: Sequence[Mapping[str, Any]], ids: Sequence[str]
-) -> list[HostReservationRequest]:
-    """Return the reservations of a lease, with these ids."""
-    found = [_hosts(each, uuid) for each, uuid in zip(reservations, ids, strict=True)]
-    if sum(each.hosts_max for each in found) > HOSTS_MAX:
-        raise Invalid(f"Malformed parameter max (a lease has at most {HOSTS_MAX} hosts)")
-    return found
+def later(moment: datetime, by: timedelta) -> datetime:
+    """Return a later time, or the last possible one if the sum is beyond that."""
+    return moment + min(by, LAST_MOMENT - moment)
 
 
-def _hosts(given: Mapping[str, Any], uuid: str) -> HostReservationRequest:
-    _demand(given, ["resource_type"])
-    kind = given["resource_type"]
-    if kind != WHOLE_HOSTS:
-        raise Invalid(
-            f"The {str(kind)[:SHOWN_MAX]} resource type is not supported; only {WHOLE_HOSTS} is."
-        )
-    unknown = sorted(given.keys() - HOST_WORDS)
+def events_of(
+    body: Mapping[str, Any], window: Window, now: datetime, uuids: Sequence[str], leasing: Leasing
+) -> tuple[EventRequest, ...]:
+    """Return the events of a new lease: start, end, warning, and those that the client added.
+
+    ``uuids`` are the ids to create, at least :data:`EVENTS_MAX` + 3.
+    """
+    ids = iter(uuids)
+    found = [
+        EventRequest(next(ids), LeaseEventKind.START, window.start),
+        EventRequest(next(ids), LeaseEventKind.END, window.end),
+    ]
+    warned_at = warning_at(body.get("before_end_date"), window, now, leasing)
+    if warned_at is not None:
+        found.append(EventRequest(next(ids), LeaseEventKind.BEFORE_END, warned_at))
+    for number, each in enumerate(body.get("events") or ()):
+        found.append(_event(each, window, now, next(ids), f"{LeaseEventKind.USER}{number}"))
+    return tuple(found)
+
+
+def warning_at(given: Any, window: Window, now: datetime, leasing: Leasing) -> datetime | None:
+    """Return when to warn before the end of a lease, or ``None`` for no warning."""
+    if given not in (None, ""):
+        at = moment(given, now)
+        if not window.start <= at <= window.end:
+            # The status is Blazar's for a new lease; for a change it is 403.
+            raise Invalid(OUT_OF_LEASE)
+        return at
+    if not leasing.minutes_before_end_lease:
+        return None
+    before = window.end - timedelta(minutes=leasing.minutes_before_end_lease)
+    return max(before, window.start)
+
+
+def _event(given: Any, window: Window, now: datetime, uuid: str, kind: str) -> EventRequest:
+    if not isinstance(given, Mapping):
+        raise Invalid("Malformed parameter events")
+    # The stock client says event_date, and the service's answers say time.
+    at = given.get("event_date", given.get("time"))
+    name = given.get("event_type")
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:
+        raise Invalid("Malformed parameter event_type")
+    if name in EVENT_TYPES.values():
+        raise Invalid(f"Malformed parameter event_type: {name} is an event of the service itself")
+    if at is None:
+        raise Invalid("Missing parameter event_date")
+    due_at = moment(at, now)
+    if not window.start <= due_at <= window.end:
+        raise Invalid(f"Malformed parameter event_date: {OUT_OF_LEASE}")
+    return EventRequest(uuid, kind, due_at, name)
+
+
+def change_of(body: Mapping[str, Any], now: datetime, ids: IdSource) -> LeaseChange:
+    """Return the wanted changes of a lease."""
+    if not body:
+        raise Invalid("No data to update")
+    unknown = sorted(body.keys() - CHANGEABLE)
     if unknown:
-        raise Invalid(f"Malformed parameter {unknown[0][:SHOWN_MAX]}: there is no such parameter")
-    for name in PROPERTIES:
-        if given.get(name) not in (None, ""):
-            raise Invalid(f"The parameter {name} is not supported yet.")
-    _demand(given, ["min", "max"])
-    least, most = (_number(name, given[name]) for name in ("min", "max"))
-    if least < 1 or most < 1:
-        raise Invalid("Malformed parameter min and max (must be greater than or equal to 1)")
-    if most < least:
-        raise Invalid(
-            "Invalid values for min/max of hosts. Max must be equal to or larger than min."
-        )
-    return HostReservationRequest(uuid, least, most)
+        raise Invalid(f"Malformed parameter {unknown[0][:SHOWN_MAX]}: it cannot be changed")
+    dates = {
+        field: moment(body[key], now)
+        for key, field in DATES.items()
+        if body.get(key) not in (None, "")
+    }
+    given = body.get("reservations") or ()
+    added = [each for each in given if "id" not in each and "resource_type" in each]
+    present = [each for each in given if each not in added]
+    if any("id" not in each for each in present):
+        raise Invalid("Missing parameter reservation ID")
+    if any(not isinstance(each.get(REMOVE, False), bool) for each in present):
+        raise Invalid(f"Malformed parameter {REMOVE} (must be True or False)")
+    removed = frozenset(str(each["id"]) for each in present if each.get(REMOVE, False))
+    changed = {str(each["id"]): _without_flag(each) for each in present}
+    return LeaseChange(
+        name=None if body.get("name") is None else name_of(body["name"]),
+        reservations={uuid: each for uuid, each in changed.items() if uuid not in removed},
+        added=added,
+        added_uuids=[ids.uuid() for _ in added],
+        removed=removed,
+        warning_uuid=ids.uuid(),
+        **dates,
+    )
 
 
-def _number(name: str, given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool):
-        raise Invalid(f"Malformed parameter {name}")
-    return given
+def _without_flag(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != REMOVE}
+
+
+def is_dry(given: str | None) -> bool:
+    """Return whether a query asks for a dry run."""
+    if given is None or given.lower() in ("false", "0", "no"):
+        return False
+    if given.lower() in ("true", "1", "yes", ""):
+        return True
+    raise Invalid("Malformed parameter dry_run (must be True or False)")
+
+
+EVENT_IDS = EVENTS_MAX + 3

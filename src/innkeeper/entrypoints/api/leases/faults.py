@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
-from innkeeper.entrypoints.api.faults import Fault, encode
+from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, Fault, encode
+
+FRAMEWORK_STATUSES = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE)
 
 SHOWN_MAX = 400
 """Maximum number of characters shown of a violation, which quotes the body."""
@@ -12,8 +15,22 @@ SHOWN_MAX = 400
 
 def form(fault: Fault) -> tuple[bytes, str]:
     """Return an error's body and media type."""
-    body = {"error_code": fault.status, "error_message": fault.message, "error_name": fault.status}
+    body: dict[str, Any]
+    if _is_of_framework(fault):
+        body = {"error": fault.status, "error_message": fault.message}
+    else:
+        code = fault.status
+        body = {"error_code": code, "error_message": fault.message, "error_name": code}
+        if fault.details is not None:
+            body["details"] = fault.details
     return encode(body), "application/json"
+
+
+def _is_of_framework(fault: Fault) -> bool:
+    """Return whether the web framework of Blazar would reject such a request, in its own form."""
+    if fault.status == HTTPStatus.NOT_FOUND:
+        return fault.message == UNKNOWN_PATH
+    return fault.is_versionless or fault.status in FRAMEWORK_STATUSES
 
 
 def refusal(error: Any) -> str:

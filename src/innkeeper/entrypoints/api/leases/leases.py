@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from innkeeper.clients import lease_checks
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.leases import (
-    Lease,
-    LeaseEvent,
-    LeaseEventKind,
-    LeaseEventState,
-    LeaseRequest,
-    LeaseStatus,
-    Reservation,
-)
+from innkeeper.domain.lease_searches import LeaseSearch
+from innkeeper.domain.leases import Lease
+from innkeeper.engine.commands import Deciding
 from innkeeper.engine.retry import WHOLE_HOSTS
 from innkeeper.engine.transactions import Tx
-from innkeeper.entrypoints.api.leases import bodies
+from innkeeper.entrypoints.api import faults
+from innkeeper.entrypoints.api.leases import bodies, external_check, options
 from innkeeper.entrypoints.api.paging import limit_of
-from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.leases import leases
+from innkeeper.entrypoints.api.routing import JSON, Answer, Call
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.leases import leases, rendering, sharing, updates
 from innkeeper.systems.leases.context import LeaseContext
 
+T = TypeVar("T")
 RULE = "blazar:leases"
-ALL_PROJECTS = f"{RULE}:get:all_projects"
-LINES_OF_A_HOST = 4
-"""Rows that are written for each host of a lease: hold, host, provider, and change."""
+GET = f"{RULE}:get"
+ALL_PROJECTS = f"{GET}:all_projects"
+GIVE = f"{RULE}:put:project_id"
 LINES_OF_AN_END = 100
-"""Estimated rows that the end of a lease writes; the true number is not known in advance."""
-STATUSES = {
-    LeaseStatus.PENDING: "PENDING",
-    LeaseStatus.STARTING: "STARTING",
-    LeaseStatus.ACTIVE: "ACTIVE",
-    LeaseStatus.ENDING: "TERMINATING",
-    LeaseStatus.ENDED: "TERMINATED",
-}
-RESERVATION_STATUSES = {
-    LeaseStatus.PENDING: "pending",
-    LeaseStatus.STARTING: "pending",
-    LeaseStatus.ACTIVE: "active",
-    LeaseStatus.ENDING: "active",
-    LeaseStatus.ENDED: "deleted",
-}
-EVENT_TYPES = {LeaseEventKind.START: "start_lease", LeaseEventKind.END: "end_lease"}
-EVENT_STATUSES = {
-    LeaseEventState.WAITING: "UNDONE",
-    LeaseEventState.BEGUN: "IN_PROGRESS",
-    LeaseEventState.DONE: "DONE",
-}
+"""An estimate of the number of rows that the end of a lease writes."""
+second = rendering.second
 
 
 def lease_context(call: Call) -> LeaseContext:
@@ -58,64 +38,126 @@ def lease_context(call: Call) -> LeaseContext:
         initiator=call.initiator(),
         now=call.now,
         seed=call.site.ids.seed(),
+        leasing=call.site.settings.leasing,
+        types=call.site.resource_types,
+        knows_projects=call.site.settings.authenticating.auth == "builtin",
     )
 
 
-def _project(call: Call) -> str:
+def project_of(call: Call) -> str:
+    """Return the project of the call's token. Raises :class:`Invalid` if it has none."""
     project_id = call.context.project_id
     if project_id is None:
         raise Invalid("A lease requires a token with project scope.")
     return project_id
 
 
+def search_of(call: Call) -> LeaseSearch:
+    """Return the conditions of a query on the listed leases."""
+    status = call.last("status")
+    known = {shown: each for each, shown in rendering.STATUSES.items()}
+    if status is not None and status.upper() not in known:
+        raise Invalid(f"Malformed parameter status: one of {', '.join(known)}")
+    since, until = call.last("start_date"), call.last("end_date")
+    return LeaseSearch(
+        call.last("name"),
+        None if status is None else known[status.upper()],
+        call.last("project_id"),
+        call.last("series_id"),
+        None if since is None else bodies.moment(since, call.now),
+        None if until is None else bodies.moment(until, call.now),
+    )
+
+
 async def index(call: Call) -> Answer:
     """List leases, newest first."""
-    limit = limit_of(call)
-    project_id = None if call.allows(ALL_PROJECTS) else _project(call)
+    limit, wanted = limit_of(call), search_of(call)
+    project_id = None if call.allows(ALL_PROJECTS) else project_of(call)
     found = await call.read(
-        lambda tx: leases.page(tx, project_id=project_id, after=call.last("marker"), limit=limit)
+        lambda tx: leases.page(
+            tx, project_id=project_id, after=call.last("marker"), limit=limit, wanted=wanted
+        )
     )
-    return Answer(200, {"leases": [_shown(each) for each in found]})
+    # Many leases have few owners, and each check of the policy takes time.
+    owners = {each.project_id for each in found}
+    owned = {each for each in owners if call.allows(GET, project_id=each)}
+    text = await written_list(
+        found, lambda each: _shown(call, each, is_all=each.project_id in owned)
+    )
+    return Answer(200, text, {"content-type": JSON})
 
 
-async def create(call: Call) -> Answer:
-    """Create a lease of whole hosts for a window of time."""
-    body = call.body
-    bodies.demand_all(body)
-    request = LeaseRequest(
-        uuid=call.site.ids.uuid(),
-        name=bodies.name_of(body["name"]),
-        project_id=_project(call),
-        user_id=call.context.user_id or "",
-        window=bodies.window_of(body, call.now),
-        reservations=tuple(
-            bodies.hosts_of(
-                body["reservations"], [call.site.ids.uuid() for _ in body["reservations"]]
-            )
-        ),
-        start_uuid=call.site.ids.uuid(),
-        end_uuid=call.site.ids.uuid(),
-    )
-    context, hosts_max = lease_context(call), sum(each.hosts_max for each in request.reservations)
-    lease = await call.write(
-        lambda tx: leases.create(tx, request, context), 1 + hosts_max * LINES_OF_A_HOST, WHOLE_HOSTS
-    )
-    return Answer(201, {"lease": _shown(lease)})
+async def written_list(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
+    """Return a list of leases as JSON, while other requests go on: a long one takes seconds."""
+    return await asyncio.to_thread(json_of, leases, show)
+
+
+def json_of(leases: Sequence[Lease], show: Callable[[Lease], Any]) -> bytes:
+    """Return a list of leases as JSON. They are encoded one by one, as an encoder never pauses."""
+    return b'{"leases":[%b]}' % b",".join(faults.encode(show(each)) for each in leases)
 
 
 async def show(call: Call) -> Answer:
     """Show a lease."""
-    return Answer(200, {"lease": _shown(await call.read(lambda tx: _owned(tx, call)))})
+    return Answer(200, {"lease": shown(call, await call.read(lambda tx: _owned(tx, call)))})
 
 
 async def update(call: Call) -> Answer:
-    """Rename a lease."""
-    await call.read(lambda tx: _owned(tx, call))
-    name, context = bodies.new_name(call.body), lease_context(call)
-    lease = await call.write(
-        lambda tx: leases.rename(tx, _owned(tx, call), name, context), retry=WHOLE_HOSTS
+    """Change the name, the window, the reservations, the users or the owner of a lease."""
+    present = await call.read(lambda tx: _owned(tx, call))
+    chosen, body = options.take(call.body)
+    wanted = updates.LeaseChange()
+    if body or not chosen:
+        wanted = bodies.change_of(body, call.now, call.site.ids)
+    context, is_dry = lease_context(call), bodies.is_dry(call.last("dry_run"))
+    may_give = call.allows(GIVE, project_id=present.project_id)
+
+    def work(tx: Tx, decision: DecisionContext) -> list[Lease]:
+        lease = sharing.change(tx, _owned(tx, call), chosen, context, may_give=may_give)
+        return [updates.change(tx, decision, lease, wanted, context)]
+
+    await external_check.ask_first(
+        call, lease_checks.UPDATE, work, current=lambda tx: _owned(tx, call)
     )
-    return Answer(200, {"lease": _shown(lease)})
+    (lease,) = await decided(call, work, is_dry=is_dry)
+    return Answer(200, {"lease": shown(call, lease)})
+
+
+async def accept(call: Call) -> Answer:
+    """Take over a lease that was offered to the caller's project."""
+    context, user_id = lease_context(call), call.context.user_id or ""
+
+    def work(tx: Tx, _decision: DecisionContext) -> list[Lease]:
+        return [sharing.accept(tx, _offered(tx, call), user_id, context)]
+
+    await external_check.ask_first(
+        call, lease_checks.UPDATE, work, current=lambda tx: _offered(tx, call)
+    )
+    (lease,) = await decided(call, work, is_dry=False)
+    return Answer(200, {"lease": shown(call, lease)})
+
+
+async def decline(call: Call) -> Answer:
+    """Decline a lease that was offered to the caller's project."""
+    context = lease_context(call)
+    await call.write(lambda tx: sharing.decline(tx, _offered(tx, call), context), retry=WHOLE_HOSTS)
+    return Answer(204)
+
+
+async def decided(call: Call, work: Deciding[T], *, is_dry: bool) -> T:
+    """Return the leases that ``work`` writes. A dry run rolls them back."""
+    made: list[T] = []
+
+    def act(tx: Tx, decision: DecisionContext) -> T:
+        made[:] = [work(tx, decision)]
+        if is_dry:
+            raise leases.DryRun
+        return made[0]
+
+    try:
+        return await call.decide(act, WHOLE_HOSTS)
+    except leases.DryRun:
+        return made[0]
 
 
 async def delete(call: Call) -> Answer:
@@ -130,71 +172,42 @@ async def delete(call: Call) -> Answer:
 def _owned(tx: Tx, call: Call) -> Lease:
     """Return the lease in the path, if the route's rule allows the call.
 
-    Otherwise a caller that may see the lease gets a 403, and any other caller gets a 404.
+    Projects may also see a lease that is shared with them or offered to them. If the caller may
+    only see the lease, a change gets a 403. If the caller may not even see it, the call gets a 404.
     """
     rule = call.rule
     found = leases.get(tx, call.params["lease_id"])
     if not call.allows(rule, project_id=found.project_id):
-        if not call.allows(f"{RULE}:get", project_id=found.project_id):
-            raise leases.unknown(call.params["lease_id"])
-        call.demand(rule, project_id=found.project_id)
+        _demand_sight(call, found)
+        if rule != GET:
+            call.demand(rule, project_id=found.project_id)
     return found
 
 
-def _shown(lease: Lease) -> dict[str, Any]:
-    return {
-        "id": lease.uuid,
-        "name": lease.name,
-        "start_date": _microsecond(lease.start_at),
-        "end_date": _microsecond(lease.end_at),
-        "status": STATUSES[lease.status],
-        "degraded": False,
-        "user_id": lease.user_id,
-        "project_id": lease.project_id,
-        "trust_id": None,
-        "created_at": second(lease.created_at),
-        "updated_at": second(lease.updated_at),
-        "reservations": [_reservation(lease, each) for each in lease.reservations],
-        "events": [_event(lease, each) for each in lease.events.values()],
-    }
+def _offered(tx: Tx, call: Call) -> Lease:
+    """Return the lease in the path, if the caller's project may accept or decline it."""
+    found = leases.get(tx, call.params["lease_id"])
+    _demand_sight(call, found)
+    receiver = found.project_id if found.offered_to is None else found.offered_to
+    call.demand(call.rule, project_id=receiver)
+    return found
 
 
-def _reservation(lease: Lease, each: Reservation) -> dict[str, Any]:
-    return {
-        "id": each.uuid,
-        "lease_id": lease.uuid,
-        "resource_id": each.uuid,
-        "resource_type": bodies.WHOLE_HOSTS,
-        "status": RESERVATION_STATUSES[lease.status],
-        "missing_resources": False,
-        "resources_changed": False,
-        "created_at": second(lease.created_at),
-        "updated_at": second(lease.updated_at),
-        "min": each.hosts_min,
-        "max": each.hosts_max,
-        "hypervisor_properties": "",
-        "resource_properties": "",
-        "before_end": "",
-    }
+def _demand_sight(call: Call, lease: Lease) -> None:
+    if not any(call.allows(GET, project_id=each) for each in lease.viewers):
+        raise leases.unknown(call.params["lease_id"])
 
 
-def _event(lease: Lease, each: LeaseEvent) -> dict[str, Any]:
-    return {
-        "id": each.uuid,
-        "lease_id": lease.uuid,
-        "event_type": EVENT_TYPES[each.kind],
-        "time": _microsecond(each.due_at),
-        "status": EVENT_STATUSES[each.state],
-        "created_at": second(lease.created_at),
-        "updated_at": second(each.updated_at),
-    }
+def shown(call: Call, lease: Lease) -> dict[str, Any]:
+    """Return a lease as the caller may see it. Only its owner sees all projects that share it."""
+    return _shown(call, lease, is_all=call.allows(GET, project_id=lease.project_id))
 
 
-def _microsecond(value: datetime) -> str:
-    # Clients parse these times, and require the microseconds.
-    return value.isoformat(timespec="microseconds")
-
-
-def second(value: datetime) -> str:
-    """Format a time to the second, as in this API's ``created_at``."""
-    return value.isoformat(sep=" ", timespec="seconds")
+def _shown(call: Call, lease: Lease, *, is_all: bool) -> dict[str, Any]:
+    body = rendering.shown(lease, call.site.resource_types)
+    if is_all:
+        return body
+    own = call.context.project_id
+    shared = [each for each in lease.shared_with if each == own]
+    offered_to = own if lease.offered_to == own else None
+    return {**body, "shared_with": shared, "offered_to": offered_to}

@@ -1,11 +1,13 @@
 """Schemas of bodies and queries of the Reservation API.
 
-The module ``bodies`` checks what depends on a reservation's resource type, and what Blazar reports
-with errors of its own.
+The module ``bodies`` checks the parameters of resource types, and everything for which Blazar has
+its own error messages.
 """
 
 from __future__ import annotations
 
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.lease_limits import NAMES
 from innkeeper.domain.leases import RESERVATIONS_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.schema_types import closed, query
@@ -23,14 +25,63 @@ CREATE = closed(
         "before_end_date": _MAYBE_TEXT,
         "reservations": {"type": "array", "items": _RESERVATION, "maxItems": RESERVATIONS_MAX},
         "events": {"type": "array", "maxItems": RESERVATIONS_MAX},
+        "shared_with": {},
+        "idle_grace_minutes": {},
+        "recurrence": {},
     }
 )
-UPDATE: Schema = {"type": "object", "maxProperties": 32}
-"""Allows any properties; the errors of ``bodies`` name those that cannot be changed yet."""
+UPDATE: Schema = {
+    "type": "object",
+    "properties": {
+        "reservations": {"type": "array", "items": _RESERVATION, "maxItems": RESERVATIONS_MAX}
+    },
+    "maxProperties": 32,
+}
+"""Allows any other properties. The module ``bodies`` rejects those that cannot be changed."""
+_HOST_NAME = {**_TEXT, "minLength": 1}
 ADD_HOST: Schema = {
     "type": "object",
-    "properties": {"name": {**_TEXT, "minLength": 1}},
-    "required": ["name"],
-    "additionalProperties": False,
+    "properties": {"name": _HOST_NAME, "id": _HOST_NAME},
+    "maxProperties": 128,
 }
+"""All other properties are capabilities, which are checked later."""
+CHANGE_HOST: Schema = {
+    "type": "object",
+    "properties": {"leaves_at": _MAYBE_TEXT},
+    "maxProperties": 256,
+}
+CHANGE_PROPERTY = closed({"private": {"type": "boolean"}}, ("private",))
+_LIMIT: Schema = {"type": ["null", "integer"], "minimum": -1, "maximum": UNIT_MAX}
+SET_QUOTA = closed(
+    {"quota": {**closed(dict.fromkeys(NAMES, _LIMIT)), "minProperties": 1}}, ("quota",)
+)
+DRY_RUN = query({"dry_run": {"type": "string"}})
+_ANY_TEXT: Schema = {"type": "string"}
+AVAILABILITY = query(
+    {
+        **dict.fromkeys(("resource_type", "start_date", "end_date", "lease_id", "affinity"), _TEXT),
+        **dict.fromkeys(("amount", "duration_minutes", "vcpus", "memory_mb", "disk_gb"), _TEXT),
+        **dict.fromkeys(("flavor_id", "hypervisor_properties", "resource_properties"), _ANY_TEXT),
+    },
+    is_closed=False,
+)
+"""All other parameters belong to the resource type, which rejects unknown ones."""
 PAGES = query({"limit": {"type": "string"}, "marker": {"type": "string"}})
+_RANGE = {name: {**_TEXT} for name in ("start_date", "end_date")}
+_SEARCH = {name: {**_TEXT} for name in ("name", "status", "project_id", "series_id")}
+LEASES = query(
+    {"limit": {"type": "string"}, "marker": {"type": "string"}, **_SEARCH, **_RANGE},
+    is_closed=False,
+)
+"""All other parameters are ignored, as in Blazar."""
+CALENDAR = query({**_SEARCH, **_RANGE}, is_closed=False)
+ALLOCATIONS = query(
+    {
+        **{"limit": {"type": "string"}, "marker": {"type": "string"}},
+        **{name: {**_TEXT} for name in ("lease_id", "reservation_id")},
+    }
+)
+ONE_ALLOCATION = query({name: {**_TEXT} for name in ("lease_id", "reservation_id")})
+SWAP = closed({"lease_id": {**_TEXT, "minLength": 1}}, ("lease_id",))
+PROPERTIES = query({name: {**_TEXT} for name in ("detail", "all")})
+UTILISATION = query({name: {**_TEXT} for name in ("start_date", "end_date", "group_by", "format")})

@@ -1,4 +1,4 @@
-"""Helpers for the handlers of host flavors and pclouds: context, visibility and times."""
+"""Helpers for the handlers of host flavors and pclouds: contexts, access checks and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from innkeeper.systems.pclouds.context import PcloudContext
 PCLOUDS = "os_compute_api:os-pclouds"
 FLAVORS = "os_compute_api:os-host-flavors"
 LINES_OF_A_HOST = 10
-"""Rows that are written when a host joins a pcloud or its ratios change."""
+"""Number of rows to write for a host that joins a pcloud, or that gets new ratios."""
 
 
 def context(call: Call) -> PcloudContext:
@@ -31,7 +31,7 @@ def context(call: Call) -> PcloudContext:
 def owned(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the route's rule allows the call.
 
-    Otherwise a caller that may see or use the pcloud gets a 403, and any other caller gets a 404.
+    If not, a caller that may see or use the pcloud gets a 403, and any other caller gets a 404.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     demand_owned(tx, call, found)
@@ -56,7 +56,7 @@ def seen(tx: Tx, call: Call) -> Pcloud:
 def used(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the caller may act for the project in the path.
 
-    Members of the project and administrators may act for it. The pcloud's owner may not.
+    Members of that project and administrators may act for the project. The pcloud's owner may not.
     """
     found = seen(tx, call)
     call.demand(call.rule, project_id=call.params["tenant_id"])
@@ -66,8 +66,8 @@ def used(tx: Tx, call: Call) -> Pcloud:
 def let_out(tx: Tx, call: Call) -> Pcloud:
     """Return the pcloud in the path, if the caller may revoke the access of the path's project.
 
-    The pcloud's owner may revoke any project's access, and a guest may give up its own. A project
-    without access gets a 404.
+    The pcloud's owner may revoke any project's access. A guest may give up its own access. Any
+    other caller gets the errors of :func:`owned`.
     """
     found = pclouds.get(tx, call.params["pcloud_id"])
     project_id = call.params["tenant_id"]

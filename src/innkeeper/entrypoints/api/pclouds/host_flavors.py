@@ -1,4 +1,4 @@
-"""Host flavors for all users, and their pools for administrators."""
+"""Handlers of host flavors, for all users, and of their pools, for administrators."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def add_host(call: Call) -> Answer:
 
 
 async def update_host(call: Call) -> Answer:
-    """Start a host's maintenance, with a reason, or end it."""
+    """Start the maintenance of a host in a pool, with a reason, or end it."""
     flavor_id, hostname = call.params["host_flavor_id"], call.params["hostname"]
     reason, ctx = call.body["host"]["maintenance"], context(call)
 
@@ -129,9 +129,10 @@ async def remove_host(call: Call) -> Answer:
 def _shown(
     tx: Tx, call: Call, found: Sequence[HostFlavor], ctx: PcloudContext
 ) -> list[dict[str, Any]]:
-    """Return host flavors for an answer, with counts of free hosts if the caller may see these.
+    """Return host flavors in the form of the API.
 
-    Counting reads the flavors' whole pools.
+    Includes the numbers of free hosts if the caller may see them. To count the free hosts, all
+    hosts in the pools are read.
     """
     shown: list[dict[str, Any]] = [
         {"id": each.flavor_id, "description": each.description, "units": each.units}

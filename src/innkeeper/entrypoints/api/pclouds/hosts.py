@@ -1,6 +1,6 @@
-"""Hosts of pclouds, under the names that their owners gave them.
+"""Handlers of the hosts of pclouds, which have names that the pclouds' owners choose.
 
-Always true: no answer contains a machine's name, which administrators can look up in the pools.
+Always true: no answer contains a machine's name. Administrators can look it up in the pools.
 """
 
 from __future__ import annotations
@@ -87,16 +87,16 @@ def _host_request(body: dict[str, Any]) -> HostRequest:
 
 
 def _digest(host_requests: Sequence[HostRequest], *, is_several: bool) -> str:
-    """Return a digest that is equal for equal requests, even if one spells out the defaults."""
+    """Return a digest of a request. Explicit defaults do not change the digest."""
     facts = [is_several, *(astuple(each) for each in host_requests)]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 async def _allocate_several(call: Call, request: Request, ctx: PcloudContext) -> dict[str, Any]:
-    """Allocate hosts in several commits.
+    """Allocate hosts in several steps, each with its own commit.
 
-    Raises the first error if no host can be allocated. If a whole step fails after hosts were
-    allocated, its error is reported for all remaining hosts.
+    Raises the first error if no host can be allocated. If a whole step fails after an earlier step
+    has allocated hosts, the error of that step is reported for all remaining hosts.
     """
     so_far = bulk_allocation.BEGINNING
     # Each step tries some of the remaining hosts. It may also find hosts that another request with
@@ -201,7 +201,7 @@ def _shown(tx: Tx, found: Sequence[PcloudHost], ctx: PcloudContext) -> list[dict
 
 
 def _health(member: PcloudHost, ctx: PcloudContext) -> str:
-    """Return the state of the machine, which is independent of the state that its owner sets."""
+    """Return the state of the machine. The pcloud's owner sets the state of the host separately."""
     if member.is_replaced:
         return "replaced"
     if member.maintenance is not None:

@@ -1,8 +1,8 @@
-"""Edits of host flavors' and pclouds' aggregates, which change the flavors and pclouds.
+"""Applies edits of an aggregate to the host flavor or the pcloud that the aggregate represents.
 
-Always true: an administrator's edit calls the same functions as the owner's request, and is
-rejected in the same cases. Read-only keys, such as the kind of an aggregate, accept only their
-current value. Source of the keys: the three tables of the seed *Whole Host Allocation*.
+Always true: an administrator's edit calls the same functions as a request of the pcloud's owner,
+and is rejected in the same cases. Read-only keys, such as the kind of an aggregate, accept only
+their current value. The keys come from the three tables of the design *Whole Host Allocation*.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ PRINTABLE = re.compile(NAME_PATTERN)
 
 
 def owners(context: PcloudContext) -> Owners:
-    """Return the owners of this room's aggregates, by kind."""
+    """Return the objects that handle edits of this room's aggregates, by kind of aggregate."""
     return {HOST_FLAVOR_KIND: FlavorAggregates(), PCLOUD_KIND: PcloudAggregates(context)}
 
 
 class FlavorAggregates(AggregateOwner):
-    """Owns the aggregates whose hosts are a host flavor's pool."""
+    """Handles edits of an aggregate whose hosts are the pool of a host flavor."""
 
     def metadata(self, tx: Tx, kept: Sequence[Aggregate]) -> Mapping[int, Mapping[str, str]]:
         found = host_flavors.by_aggregates(tx, [each.id for each in kept])
@@ -95,7 +95,7 @@ class FlavorAggregates(AggregateOwner):
 
 
 class PcloudAggregates(AggregateOwner):
-    """Owns the aggregates that are pclouds."""
+    """Handles edits of an aggregate that represents a pcloud."""
 
     def __init__(self, context: PcloudContext) -> None:
         self._context = context
@@ -211,5 +211,8 @@ def _ratio(key: str, text: str | None) -> float | None:
 
 def _name(text: str | None) -> str:
     if text is None or len(text) > LENGTH_MAX or PRINTABLE.match(text) is None:
-        raise Invalid(f"A pcloud's name must have 1 to {LENGTH_MAX} printable characters.")
+        raise Invalid(
+            f"A pcloud's name must have 1 to {LENGTH_MAX} printable characters, without white "
+            "space at either end."
+        )
     return text

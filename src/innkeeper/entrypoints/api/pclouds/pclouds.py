@@ -1,4 +1,7 @@
-"""Pclouds: sets of whole hosts that a project owns, and the projects that may use them."""
+"""Handlers of pclouds. A pcloud is a set of whole hosts that one project owns.
+
+The owner can grant other projects access to the pcloud.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ async def create(call: Call) -> Answer:
     """Create a pcloud without hosts."""
     project_id = call.context.project_id
     if project_id is None:
-        raise Invalid("A pcloud requires a token with project scope.")
+        raise Invalid("The creation of a pcloud requires a token for a project.")
     uuid, ctx, facts = call.site.ids.uuid(), context(call), _facts(call.body["pcloud"])
 
     def write(tx: Tx) -> dict[str, Any]:
@@ -106,7 +109,7 @@ async def update(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Delete a pcloud without hosts.
 
-    With ``force`` it is deleted even if shelved servers refer to it.
+    With the parameter ``force``, the pcloud is deleted even if shelved servers refer to it.
     """
     ctx, is_forced = context(call), call.last("force") in TRUE_WORDS
     await call.write(
@@ -156,7 +159,7 @@ async def _of_project(
 
 
 async def actions(call: Call) -> Answer:
-    """List the actions on a pcloud while the caller has owned it, newest first."""
+    """List the actions on a pcloud from the time of the caller's ownership, newest first."""
     limit, marker = limit_of(call), call.last("marker")
     before = None if marker is None else int(marker)
     sees_all = call.allows(f"{PCLOUDS}:index:all_projects")

@@ -1,4 +1,4 @@
-"""The rollout of a pcloud's ratios to its hosts, in several commits.
+"""Rolls out a pcloud's new allocation ratios to its hosts, in several commits.
 
 Always true: the pcloud's new ratios are committed before the rollout. If a step fails, the
 service's periodic task completes the rollout.
@@ -18,7 +18,7 @@ from innkeeper.systems.pclouds.ratio_rollout import ROLLED_OUT_AT_ONCE
 
 
 async def roll_out(call: Call, uuid: str, remaining: int) -> None:
-    """Continue a pcloud's rollout to its remaining hosts."""
+    """Continue the rollout of a pcloud's ratios to its ``remaining`` hosts."""
     ctx = context(call)
 
     def go_on(tx: Tx) -> int:
@@ -36,7 +36,7 @@ async def roll_out(call: Call, uuid: str, remaining: int) -> None:
 
 
 async def roll_out_edited(call: Call, aggregate: Aggregate) -> None:
-    """Like :func:`roll_out`, if the edited aggregate belongs to a pcloud."""
+    """Call :func:`roll_out` for the pcloud that an edited aggregate represents, if there is one."""
     if aggregate.kind != PCLOUD_KIND:
         return
 

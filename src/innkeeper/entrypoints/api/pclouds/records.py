@@ -1,4 +1,4 @@
-"""Projects' usage of whole hosts, for billing, and their quotas of units."""
+"""Handlers of projects' usage of whole hosts, for billing, and of their quotas of units."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ QUOTAS = "os_compute_api:os-pcloud-quotas"
 
 
 async def usage(call: Call) -> Answer:
-    """Report each project's hours of whole hosts in a period; the default is the last month."""
+    """Report each project's hours of whole hosts in a period, by default the last 31 days."""
     start, stop = window(call)
     if not call.last("start"):
         start = max(stop, BEGINNING + MONTH) - MONTH
     if start > stop:
-        raise Invalid("The period ends before it begins.")
+        raise Invalid("The period must not end before it begins.")
     limit, marker = limit_of(call), call.last("marker")
     project_id = call.last("project_id") or call.context.project_id
     if "all_projects" in call.query:
@@ -37,7 +37,7 @@ async def usage(call: Call) -> Answer:
     elif project_id != call.context.project_id:
         call.demand(f"{PCLOUDS}:usage:all_projects")
     elif project_id is None:
-        raise Invalid("The token has no project; use all_projects.")
+        raise Invalid("The token has no project. Add the parameter all_projects.")
     after = 0 if marker is None else int(marker)
     found = await call.read(
         lambda tx: billing_periods.page(
@@ -78,12 +78,12 @@ async def show_quota(call: Call) -> Answer:
 
 
 async def set_quota(call: Call) -> Answer:
-    """Set a project's quota of units; hosts that it already has are kept."""
+    """Set a project's quota of units. The project keeps the hosts that it already has."""
     project_id, limit = call.params["project_id"], call.body["pcloud_quota"]["units"]
     if len(project_id) > PROJECT_ID_MAX:
-        raise Invalid(f"A project's id has at most {PROJECT_ID_MAX} characters.")
+        raise Invalid(f"A project's id must have at most {PROJECT_ID_MAX} characters.")
     if not UNLIMITED <= limit <= UNIT_MAX:
-        raise Invalid(f"units is not between {UNLIMITED} and {UNIT_MAX}")
+        raise Invalid(f"units must be {UNLIMITED} (unlimited) or a number from 0 to {UNIT_MAX}")
     ctx = context(call)
     await call.write(lambda tx: quotas.set_limit(tx, project_id, limit, ctx))
     return await _quota(call, project_id)

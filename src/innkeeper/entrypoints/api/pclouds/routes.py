@@ -82,7 +82,12 @@ SET_ROUTES = (
         body=schemas.CREATE_PCLOUD,
         success=(201,),
     ),
-    Route("GET", _PCLOUD, pclouds.show, Rule(f"{PCLOUDS}:show", PROJECT, "Show all of a pcloud.")),
+    Route(
+        "GET",
+        _PCLOUD,
+        pclouds.show,
+        Rule(f"{PCLOUDS}:show", PROJECT, "Show all details of a pcloud."),
+    ),
     Route(
         "PUT",
         _PCLOUD,
@@ -196,6 +201,8 @@ PCLOUD_ROUTES = (*FLAVOR_ROUTES, *SET_ROUTES, *HOST_ROUTES, *RECORD_ROUTES)
 
 OTHER_RULES = (
     Rule(f"{PCLOUDS}:index:all_projects", ADMIN, "List the pclouds of all projects."),
-    Rule(f"{PCLOUDS}:usage:all_projects", ADMIN, "Report the hours of all projects."),
+    Rule(
+        f"{PCLOUDS}:usage:all_projects", ADMIN, "Report the hours of whole hosts of all projects."
+    ),
 )
 """Rules that only handlers check."""

@@ -48,7 +48,7 @@ _RATIO: Schema = {"type": ["number", "null"], "minimum": RATIO_MIN, "maximum": R
 _ZONE: Schema = {**ZONE, "type": ["string", "null"]}
 _STATE: Schema = {"type": "string", "enum": ["enabled", "disabled"]}
 _BOOLEAN_WORDS = [each for each in (*TRUE_WORDS, *FALSE_WORDS) if isinstance(each, str)]
-"""The words that are strings, because a query has only strings."""
+"""The boolean words that a query may contain. All values in a query are strings."""
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": POLICY_HOSTS_MAX}
 
 _NEW_FLAVOR = closed({"id": _FLAVOR_ID, "description": _TEXT, "units": _UNITS}, ("id", "units"))

@@ -19,16 +19,16 @@ from innkeeper.systems.placement.reshape import ProviderShape
 
 @dataclass(frozen=True, slots=True)
 class AllocationOptions:
-    """What a write of allocations means at older versions.
+    """Options that requests of older versions set when they write allocations.
 
-    With ``asks_no_generation`` the consumer's generation is not compared.
+    If ``asks_no_generation`` is true, the consumer's generation is not compared.
     """
 
     asks_no_generation: bool = False
 
 
 async def show(call: Call) -> Answer:
-    """Show the allocations of a consumer; an unknown consumer has none."""
+    """Show the allocations of a consumer, or no allocations for an unknown consumer."""
     held = await call.read(lambda tx: allocations.of_consumer(tx, call.params["consumer"]))
     lines: dict[str, dict[str, Any]] = {}
     for each in held.allocations:
@@ -99,7 +99,7 @@ async def _write(call: Call, updates: Sequence[AllocationUpdate]) -> Answer:
 
 
 def line_count(updates: Iterable[AllocationUpdate]) -> int:
-    """Count the rows to write: one per amount, and one per consumer without amounts."""
+    """Return the number of rows to write: one per amount, and one per consumer without amounts."""
     return sum(max(1, sum(map(len, each.resources.values()))) for each in updates)
 
 

@@ -1,4 +1,4 @@
-"""Caching headers, which say when the answer last changed and that it must be revalidated."""
+"""Caching headers: the time of the last change, and ``no-cache``, which requires revalidation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def headers(call: Call, moments: Iterable[datetime] = ()) -> dict[str, str]:
-    """Return the headers; ``last-modified`` is the newest moment, by default the current time."""
+    """Return the caching headers of an answer.
+
+    ``last-modified`` is the newest of ``moments``. Without moments it is the current time.
+    """
     newest = max(moments, default=call.now)
     return {
         "last-modified": format_datetime(newest.replace(tzinfo=UTC), usegmt=True),

@@ -1,4 +1,4 @@
-"""Queries for allocation candidates: their schemas, and their parser.
+"""The schemas of queries for allocation candidates, and the parser of these queries.
 
 Always true: the groups of a parsed query have distinct suffixes, and at least one group has
 amounts. The numbers of groups and conditions are within their limits.
@@ -32,18 +32,19 @@ DUPLICATE_KEY = "query.duplicate_key"
 MISSING_VALUE = "query.missing_value"
 
 GROUPS_MAX = 64
-"""Maximum number of groups in a query. A server with sixteen devices and ten ports, which take two
-groups each, needs 37 groups."""
+"""Maximum number of groups in a query. A server with sixteen devices and ten ports needs 37 groups:
+one per device, two per port, and the unsuffixed group."""
 CONDITIONS_MAX = 1024
-"""Maximum number of conditions in a query: classes, traits, aggregates, and groups in
-``same_subtree``."""
+"""Maximum number of conditions in a query. Each class, trait and aggregate counts, and each group
+in ``same_subtree``."""
 CLASSES_MAX = 256
-"""Maximum number of classes in the unsuffixed group, which are combined with each other."""
+"""Maximum number of classes in the unsuffixed group. Each class may come from another provider, so
+the search combines the providers of all classes."""
 
 NAME = "[a-zA-Z0-9_-]{1,64}"
 RESOURCES, REQUIRED, MEMBER_OF, IN_TREE = "resources", "required", "member_of", "in_tree"
 GROUP_WORDS = (RESOURCES, REQUIRED, MEMBER_OF, IN_TREE)
-"""The parameters of a group. A suffix after the word names the group."""
+"""The parameters of a group. A parameter ends with the group's name, its suffix."""
 LIMIT_PATTERN = "^[1-9][0-9]*$"
 ISOLATE = "isolate"
 POLICIES = ["none", ISOLATE]
@@ -58,7 +59,7 @@ _PARAMETERS = {
 
 
 def plain(*names: str) -> Schema:
-    """Return the schema of a query for one group, with ``names`` as further parameters."""
+    """Return the schema of a query for one group. ``names`` are further allowed parameters."""
     names = (RESOURCES, *names)
     return closed({name: _PARAMETERS.get(name, parameter()) for name in names}, [RESOURCES])
 
@@ -115,8 +116,11 @@ def parse_groups(query: Mapping[str, list[str]]) -> dict[str, RequestGroup]:
         if match is not None:
             suffixes[match[2] or UNSUFFIXED] = None
         elif name.startswith(GROUP_WORDS):
-            # The schema's "$" accepts a trailing newline, which no group's name has.
-            raise Invalid(f"{WRONG}{name!r} names no group")
+            # The schema's "$" accepts a trailing newline, but a group's name cannot have one.
+            raise Invalid(
+                f"{WRONG}{name!r} is not a valid parameter: a group's name has 1 to 64 letters, "
+                "digits, underscores and hyphens"
+            )
     if len(suffixes) > GROUPS_MAX:
         raise Invalid(f"{WRONG}More than {GROUPS_MAX} request groups in one query.")
     return {suffix: _group(query, suffix) for suffix in suffixes}
@@ -145,8 +149,8 @@ def _tree(text: str) -> ProviderUuid:
     return ProviderUuid(canonical)
 
 
-# If these two parameters are repeated, the first value counts, as in OpenStack's Placement. The
-# schema has checked only the last value.
+# If ``group_policy`` or ``limit`` is repeated, the first value counts, as in OpenStack's Placement.
+# The schema has checked only the last value.
 def _policy(values: Sequence[str]) -> str | None:
     if values and values[0] not in POLICIES:
         raise Invalid(f"{WRONG}{values[0]!r} is not one of {POLICIES}")
@@ -194,7 +198,10 @@ def _subtree(value: str) -> frozenset[str]:
 
 
 def _check_amounts(groups: Mapping[str, RequestGroup], tied: frozenset[str]) -> None:
-    """Require amounts in at least one group; groups without amounts must be in a subtree."""
+    """Check that some group has amounts, and that each group without amounts is in ``tied``.
+
+    ``tied`` are the groups in ``same_subtree``.
+    """
     bare = [suffix for suffix, group in groups.items() if not group.resources]
     if len(bare) == len(groups):
         raise Invalid(

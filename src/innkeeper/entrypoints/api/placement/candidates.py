@@ -1,6 +1,6 @@
 """The handler of ``/allocation_candidates``, which lists ways to serve a request.
 
-An answer may contain a thousand candidates, so their mappings are sent without copying.
+An answer may contain a thousand candidates, so the handler does not copy their mappings.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ LOG = structlog.get_logger("innkeeper.placement")
 
 @dataclass(frozen=True, slots=True)
 class CandidateOptions:
-    """What a search for allocation candidates means at older versions.
+    """Options that requests of older versions set when they search for allocation candidates.
 
-    With ``takes_one_of_a_tree`` no candidate uses two providers of one tree.
+    If ``takes_one_of_a_tree`` is true, a candidate uses at most one provider of each tree.
     """
 
     takes_one_of_a_tree: bool = False

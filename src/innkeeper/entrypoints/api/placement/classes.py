@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.validation import Validator
 from innkeeper.systems.placement import classes
 
 NAMES = Validator(schemas.CUSTOM_CLASS, faults.body_refusal)
-"""Rejects an invalid name in the path with the same message as one in a body."""
+"""Rejects an invalid name in a path with the message for an invalid name in a body."""
 
 
 def _path(name: str) -> str:
@@ -50,7 +50,7 @@ async def show(call: Call) -> Answer:
 
 
 async def ensure(call: Call) -> Answer:
-    """Create a custom resource class unless it exists."""
+    """Create a custom resource class if it does not exist."""
     name = call.params["name"]
     NAMES.check({"name": name})
     is_new = await call.write(lambda tx: classes.ensure(tx, name, call.now))

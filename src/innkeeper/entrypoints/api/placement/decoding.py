@@ -1,7 +1,7 @@
 """A fast decoder for the most frequent body: the allocations of one consumer.
 
-Always true: it accepts no body that the schema would reject. Any other body is left to the schema,
-which also words its errors.
+Always true: the decoder accepts only bodies that the schema accepts. All other bodies are checked
+by the schema, whose errors clients get.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CONSUMER = msgspec.json.Decoder(_Consumer)
 
 
 def decode_consumer(body: bytes) -> Any:
-    """Decode a body, or return ``None`` to leave it to the schema."""
+    """Return the decoded body, or ``None`` if the schema must check the body."""
     if b"\\" in body:
-        # Escapes may hide rejected characters; UUIDs and names need none.
+        # Escapes may hide rejected characters. UUIDs and names need no escapes.
         return None
     try:
         _CONSUMER.decode(body)

@@ -1,4 +1,4 @@
-"""The Placement API's form of an error, and its wording of schema violations."""
+"""The Placement API's error bodies, and its messages for schema violations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = "text/plain"
 NEWLINE = "\n"
 CODE_PREFIX = "placement."
 COMPLAINT_MAX = 16000
-"""Maximum number of characters of a violation's message, which quotes the schema and the body."""
+"""Maximum length of the message for a schema violation. It quotes the schema and the body."""
 
 GENERIC = {
     400: "The server could not comply with the request since it is either malformed or "
@@ -31,11 +31,14 @@ GENERIC = {
     500: "The server has either erred or is incapable of performing the requested operation.",
     503: "The server is currently unavailable. Please try again at a later time.",
 }
-"""The sentence that comes before the cause, by status."""
+"""The first sentence of an error's message, by status. The cause follows it."""
 
 
 def fault_form(fault: Fault) -> tuple[bytes, str]:
-    """See :data:`innkeeper.entrypoints.api.faults.FaultForm`."""
+    """Return an error's body and its media type: JSON, HTML or plain text.
+
+    See :data:`innkeeper.entrypoints.api.faults.FaultForm`.
+    """
     if fault.status == HTTPStatus.UNAUTHORIZED:
         # In OpenStack the authentication middleware sends this answer, in a form of its own.
         error = {"code": fault.status, "title": fault.title, "message": fault.message}
@@ -46,7 +49,7 @@ def fault_form(fault: Fault) -> tuple[bytes, str]:
     json_quality = quality(accept, JSON)
     if html_quality and html_quality >= json_quality:
         return _page(fault, generic, cause).encode(), HTML
-    # A cause is one line, even if the schema library words it.
+    # The cause must be one line. A message of the schema library may have several.
     detail = f"{generic}\n\n {cause.replace(NEWLINE, ' ')}  "
     if json_quality:
         return faults.encode({"errors": [_error(fault, detail)]}), JSON
@@ -57,7 +60,7 @@ def _sentences(fault: Fault) -> tuple[str, str]:
     """Return the sentence for the status, and the cause of this error."""
     generic, cause = GENERIC.get(fault.status, fault.title), fault.message
     if fault.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        # Only the error for a method of other versions has no list of allowed methods.
+        # A method that exists only at other versions gets a 405 without the header ``Allow``.
         return cause, generic if "allow" in fault.headers else ""
     if fault.status == HTTPStatus.NOT_ACCEPTABLE:
         accept = JSON if fault.accept.strip() in ("", "*/*") else fault.accept
@@ -89,10 +92,10 @@ def _error(fault: Fault, detail: str) -> dict[str, Any]:
 
 
 def body_refusal(error: Any) -> str:
-    """Word a violation in a body, as the schema library does."""
+    """Return the message for a violation in a body, in the schema library's words."""
     return f"JSON does not validate: {error}"[:COMPLAINT_MAX]
 
 
 def query_refusal(error: Any) -> str:
-    """Word a violation in a query, as the schema library does."""
+    """Return the message for a violation in a query, in the schema library's words."""
     return f"Invalid query string parameters: {error}"[:COMPLAINT_MAX]

@@ -17,9 +17,9 @@ FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_
 
 @dataclass(frozen=True, slots=True)
 class InventoryOptions:
-    """What a write of inventories means at older versions.
+    """Options that requests of older versions set when they write inventories.
 
-    With ``leaves_some`` a fully reserved inventory is rejected.
+    If ``leaves_some`` is true, a fully reserved inventory is rejected.
     """
 
     leaves_some: bool = False
@@ -30,7 +30,7 @@ def _leaves_some(call: Call) -> bool:
 
 
 def inventory_of(body: Mapping[str, Any]) -> Inventory:
-    """Return the inventory of one class in a body."""
+    """Convert one class's inventory in a body to an :class:`Inventory`."""
     given = {name: body[name] for name in FIELDS if name in body}
     if "allocation_ratio" in given:
         given["allocation_ratio"] = float(given["allocation_ratio"])

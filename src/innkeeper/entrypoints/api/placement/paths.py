@@ -1,4 +1,4 @@
-"""Paths that both the routes and the steps of the Placement API use."""
+"""Paths that both the routes and the microversion steps of the Placement API use."""
 
 from __future__ import annotations
 

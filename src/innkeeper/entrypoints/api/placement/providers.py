@@ -18,9 +18,9 @@ LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
 
 @dataclass(frozen=True, slots=True)
 class ProviderOptions:
-    """What an update of a provider means at older versions.
+    """Options that requests of older versions set when they update a provider.
 
-    With ``only_roots_move`` a provider that has a parent keeps it.
+    If ``only_roots_move`` is true, a provider that has a parent cannot get another one.
     """
 
     only_roots_move: bool = False
@@ -111,7 +111,8 @@ async def list_aggregates(call: Call) -> Answer:
 async def replace_aggregates(call: Call) -> Answer:
     """Replace the aggregates of a resource provider.
 
-    Requests of older versions have a null generation, which is neither compared nor advanced.
+    Requests of older versions have a null generation. For them, the provider's generation is
+    neither compared nor advanced.
     """
     uuid, names = call.params["uuid"], call.body["aggregates"]
     seen = call.body["resource_provider_generation"]

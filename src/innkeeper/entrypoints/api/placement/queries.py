@@ -1,4 +1,4 @@
-"""Query parameters of searches for providers: amounts, traits and aggregates."""
+"""Parsers of query parameters that search for providers by amounts, traits and aggregates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def by_suffix(query: Mapping[str, list[str]], word: str) -> Iterator[tuple[str, 
 
 
 def parse_resources(text: str) -> dict[str, int]:
-    """Parse ``CLASS:AMOUNT,...``."""
+    """Parse ``CLASS:AMOUNT,...``, and return the amounts by class."""
     if not text.strip():
         raise _bad_resources("empty string")
     found: dict[str, int] = {}
@@ -87,7 +87,8 @@ def _amount(name: str, text: str) -> int:
 def parse_required(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """Parse all values of ``required``.
 
-    Returns sets of traits, and the forbidden traits. A provider needs one trait of each set.
+    Returns the sets of required traits, and the set of forbidden traits. A provider must have at
+    least one trait of each required set.
     """
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
@@ -130,7 +131,7 @@ def no_trait(form: str, value: str) -> Invalid:
 
 
 def no_choice(value: str) -> Invalid:
-    """Return the error for an unsupported ``in:``."""
+    """Return the error for ``in:`` where it is not supported."""
     return Invalid(
         f"{WRONG}The format '{ANY_TRAIT_FORM}' only supported since microversion 1.39. Got: {value}"
     )
@@ -139,8 +140,8 @@ def no_choice(value: str) -> Invalid:
 def parse_member_of(values: list[str]) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
     """Parse all values of ``member_of``.
 
-    Returns sets of aggregates, and the forbidden aggregates. A provider must be in one aggregate of
-    each set.
+    Returns the sets of required aggregates, and the set of forbidden aggregates. A provider must be
+    in at least one aggregate of each required set.
     """
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()

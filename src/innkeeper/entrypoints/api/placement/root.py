@@ -7,7 +7,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 
 
 async def show(call: Call) -> Answer:
-    """Show the range of microversions."""
+    """Show the oldest and the newest microversion."""
     versions = call.api.versions
     assert versions is not None
     document = {

@@ -59,11 +59,14 @@ SHARED_RULES = {
     ),
     "placement:resource_classes:update": "Create or rename a custom resource class.",
 }
-"""Descriptions of the rules that guard several routes; any other rule takes its route's summary."""
+"""Descriptions of rules that guard several routes. The others are described by their route."""
 
 
 def _route(request: str, handler: Handler, rule: str, word: str = OPERATORS, **more: Any) -> Route:
-    """Return a route that requires ``rule``, whose default is ``word``; it answers in JSON only."""
+    """Return a route that requires ``rule``, whose default is the base rule ``word``.
+
+    A ``GET`` route whose answer has a body supports JSON only.
+    """
     method, path = request.split(" ")
     guard = Rule(rule, f"rule:{word}", SHARED_RULES.get(rule, ""), needs_project_scope=True)
     success = more.setdefault("success", (200,))

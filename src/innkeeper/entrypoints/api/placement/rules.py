@@ -15,7 +15,7 @@ ADMINS = "role:admin"
 """The default of every rule before roles for services and readers existed."""
 
 BASE_RULES = (
-    Rule("admin_api", ADMINS, "Administrators; no rule refers to it alone.", None, True),
+    Rule("admin_api", ADMINS, "Administrators. No other default refers to this rule.", None, True),
     Rule(SERVICES, "role:service", "Other services.", ADMINS, True),
     Rule(OPERATORS, f"{ADMINS} or role:service", "Administrators and services.", ADMINS, True),
     Rule(READERS, "role:reader and project_id:%(project_id)s", "Readers of the project.", ADMINS),

@@ -1,7 +1,7 @@
 """Schemas of bodies and queries of the Placement API at its newest version.
 
-Always true: schemas are closed. The functions also build the schemas of older versions, which have
-or require fewer properties.
+Always true: the schemas reject unknown fields and unknown query parameters. The functions also
+build the schemas of older versions, which have or require fewer properties.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from innkeeper.domain.amounts import RATIO_MAX, UNIT_MAX
 from innkeeper.entrypoints.api.microversions import Schema
 
 UUID_PATTERN = "^[0-9a-fA-F-]{36}$"
-"""Pattern of keys. The lookup checks whether a key that matches is a UUID."""
+"""A loose pattern of keys that are UUIDs. The lookup then checks that the key is a UUID."""
 CLASS_PATTERN = "^[A-Z0-9_]+$"
 CUSTOM_PATTERN = "^CUSTOM_[A-Z0-9_]+$"
 NAME_MAX = 200
@@ -49,7 +49,7 @@ def keyed(pattern: str, value: Schema, **more: Any) -> dict[str, Any]:
 
 
 def parameter(**schema: Any) -> dict[str, Any]:
-    """Return the schema of a query parameter. The last value of a repeated one is checked."""
+    """Return the schema of a query parameter. Of repeated parameters, the last value is checked."""
     return {"type": "string", **schema}
 
 
@@ -104,7 +104,7 @@ CHANGE_INVENTORY = closed(
 REPLACE_INVENTORIES = closed(
     {
         "resource_provider_generation": GENERATION,
-        # Clients may send an inventory as it is shown. Its generation is ignored.
+        # Clients may send an inventory as the API showed it. Its generation is ignored.
         "inventories": keyed(
             CLASS_PATTERN,
             closed({"resource_provider_generation": GENERATION, **_INVENTORY}, ["total"]),
@@ -164,7 +164,7 @@ _MAPPINGS: Schema = {
         }
     },
 }
-"""The mappings of an allocation candidate, which are ignored."""
+"""The mappings of an allocation candidate. Clients may send them, but they are ignored."""
 
 
 def consumer(
@@ -174,7 +174,10 @@ def consumer(
     has_mappings: bool = True,
     has_type: bool = True,
 ) -> dict[str, Any]:
-    """Return the schema of one consumer's allocations, with the properties of some version."""
+    """Return the schema of one consumer's allocations.
+
+    The arguments leave out what older versions did not have or did not allow.
+    """
     line = closed({"generation": GENERATION, "resources": RESOURCES}, ["resources"])
     lines = keyed(UUID_PATTERN, line, **({} if may_be_empty else {"minProperties": 1}))
     properties = {"allocations": lines, "project_id": IDENTIFIER, "user_id": IDENTIFIER}

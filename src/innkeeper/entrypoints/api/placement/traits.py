@@ -59,7 +59,7 @@ async def show(call: Call) -> Answer:
 
 
 async def ensure(call: Call) -> Answer:
-    """Create a custom trait unless it exists."""
+    """Create a custom trait if it does not exist."""
     name = call.params["name"]
     found, is_new = await call.write(lambda tx: traits.ensure(tx, name, call.now))
     answer = _bodiless(call, 201 if is_new else 204, found)

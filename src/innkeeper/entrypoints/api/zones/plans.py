@@ -1,26 +1,24 @@
-"""Build plans: weights and sealed entries for servers to be created later.
+"""The handlers of build plans, which have a weight and a sealed entry for each server to create,
+and of boots in the form of 2011.
 
-The route exists at all versions.
-
-Always true: nothing is claimed, and the answer names no host. **The lower weight wins** in this
-API, as in the zones API of 2011. Everywhere else the higher weight wins.
+Always true: a plan claims no resources, and the answer names no host. **The lower weight wins** in
+this API, as in the zones API of 2011. Everywhere else the higher weight wins.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from innkeeper.domain.errors import Conflict
-from innkeeper.domain.ids import IdSource
+from innkeeper.domain.errors import Conflict, Forbidden
+from innkeeper.domain.ids import SEED_BITS, IdSource
 from innkeeper.domain.key_rings import NONCE_BYTES
-from innkeeper.entrypoints.api.checks import PROJECT
-from innkeeper.entrypoints.api.compute.servers import list_schemas as server_list_schemas
-from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
-from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
-from innkeeper.entrypoints.api.compute.servers.bodies import SEED_BITS, checked_body
-from innkeeper.entrypoints.api.routing import Answer, Call, Route, Rule
+from innkeeper.domain.zones import TreePlan
+from innkeeper.entrypoints.api.compute.servers.bodies import checked_body
+from innkeeper.entrypoints.api.compute.servers.tree_boots import booted, tree_boot
+from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import dry_run, entries
-from innkeeper.systems.zones.sealing import offers
+from innkeeper.systems.zones import sealing
 
 NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 
@@ -33,33 +31,54 @@ async def select(call: Call) -> Answer:
     sealer = call.site.sealer
     if sealer is None:
         raise Conflict(
-            "This zone makes no build plans: it has no key for them (the setting "
-            "build_plan_encryption_key)."
+            "This zone cannot make build plans, because the setting build_plan_encryption_key "
+            "has no key."
         )
+    hop = call.context.hop
+    if hop is not None and not hop.parent.may_write:
+        # Otherwise, each boot there would try in vain to build servers here.
+        raise Forbidden("This zone parent may have no servers built.")
     _, request = await checked_body(call)
-    planned = await call.decide(lambda tx, context: dry_run.plan(tx, context, request))
-    offered = offers(
-        planned, entries.scope_of(request), sealer, partial(_nonce, call.site.ids), call.now
+    boot = tree_boot(call, request)
+    neighbours = call.site.neighbours
+    if neighbours is None:
+        made = await call.decide(lambda tx, context: dry_run.plan(tx, context, request))
+        placed = sealing.planned_offers(made.servers, sealer, request.request_id)
+        plan, hops_left = TreePlan(tuple(placed), made.count_allowed), 0
+    else:
+        tree = neighbours.tree
+        plan, hops_left = await tree.plan(boot), tree.hops_left(boot.hop)
+    offered = sealing.sealed_offers(
+        plan.offers,
+        entries.scope_of(request),
+        sealer,
+        partial(_nonce, call.site.ids),
+        call.now,
+        hops_left,
     )
-    # Not "-0.0", which some JSON parsers reject.
-    weights = [{"weight": 0.0 - each.weight, "blob": each.sealed} for each in offered]
-    return Answer(200, {"weights": weights})
+    # Subtract from zero, because some JSON parsers reject "-0.0".
+    weights: list[dict[str, Any]] = [
+        {"weight": 0.0 - each.weight, "blob": each.sealed} for each in offered
+    ]
+    if call.context.hop is not None:
+        for shown, each in zip(weights, offered, strict=True):
+            shown["item"] = each.item
+    answer: dict[str, Any] = {"weights": weights}
+    if plan.is_partial:
+        answer["is_partial"] = True
+    # An administrator of a zone parent must not learn the names of this zone's children.
+    if plan.missing and call.context.is_admin and call.context.hop is None:
+        answer["missing_zones"] = list(plan.missing)
+    return Answer(200, answer)
+
+
+async def boot(call: Call) -> Answer:
+    """Boot servers, and return the id of their boot batch, as in the zones API of 2011."""
+    body, request = await checked_body(call)
+    made = await booted(call, body, request)
+    return Answer(200, {"reservation_id": made.batch_id})
 
 
 def _nonce(ids: IdSource) -> bytes:
     number = ids.seed() << SEED_BITS | ids.seed()
     return (number & NONCE_MASK).to_bytes(NONCE_BYTES, "big")
-
-
-PLAN_ROUTES = (
-    Route(
-        "POST",
-        "/v2.1/zones/select",
-        select,
-        Rule("os_compute_api:zones:select", PROJECT),
-        body=server_schemas.PLANNED,
-        query=server_list_schemas.NOTHING,
-        decode=servers_plain.decode,
-        decode_since=servers_plain.SINCE,
-    ),
-)

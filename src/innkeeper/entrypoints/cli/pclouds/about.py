@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -60,6 +61,17 @@ class ApiCommand(command.Command):
     def project_id(self, name: str, *, may_be_gone: bool = False) -> str:
         """See :func:`innkeeper.entrypoints.cli.pclouds.projects.project_id`."""
         return project_id(self.connection, name, self.log, may_be_gone=may_be_gone)
+
+
+def finite(text: str) -> float:
+    """Parse a number. JSON has neither infinity nor "nan", which Python parses."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
+    return number
 
 
 def values_of(shown: Mapping[str, Any]) -> One:

@@ -75,7 +75,7 @@ def _part(text: str) -> str:
     # HTTP clients resolve dots as directories, even quoted ones: a request to remove a host
     # would remove its pcloud.
     if text in DOTS or not text:
-        raise osc_exceptions.CommandError(f"Nothing can be called '{text}'.")
+        raise osc_exceptions.CommandError(f"'{text}' is not a valid name or ID.")
     return quote(text, safe="")
 
 
@@ -94,8 +94,8 @@ def rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a list, and read pages only when they are needed.
 
-    Of the link to the next page, only the query parameters are used. The token must not be sent
-    to another address, whatever the link says.
+    Only the query parameters of the link to the next page are used, because the token must not
+    be sent to another address.
     """
     parameters = dict(query or {})
     seen: set[str | None] = set()
@@ -107,16 +107,20 @@ def rows(
         if "next" not in links:
             return
         parameters = dict(parse_qsl(urlsplit(links["next"]).query, keep_blank_values=True))
-    raise osc_exceptions.CommandError("The service's list does not end.")
+    raise osc_exceptions.CommandError("The service repeats a page of the list without end.")
 
 
 def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[str, Any]:
     """Return the pcloud with this id, or else the only pcloud with this name.
 
-    Any project can create a pcloud with any name and add other projects to it. So pclouds of the
-    caller's own project take precedence, then pclouds that an administrator sees. Pclouds that
-    the caller's project may only use count only if the command ``is_for_guests``. Raises
-    :class:`CommandError` if no pcloud has the name, or if several of the same precedence have it.
+    Any project can create a pcloud with any name and add other projects to it. So a name is looked
+    up in several sets of pclouds, until one set has the name:
+
+    - the pclouds that the caller's own project owns;
+    - for an administrator, all pclouds;
+    - if the command ``is_for_guests``, the pclouds that the caller's project may only use.
+
+    Raises :class:`CommandError` if no set has the name, or if several pclouds of the set have it.
     """
     compute = connection.compute
     if canonical_uuid(text) is not None:
@@ -126,12 +130,12 @@ def pcloud(connection: Any, text: str, *, is_for_guests: bool = False) -> dict[s
             return shown
     named = _own(connection, text) or _of_others(compute, text, is_for_guests=is_for_guests)
     if not named:
-        none = "No pcloud has" if is_for_guests else "No pcloud of the project's own has"
+        none = "No pcloud has" if is_for_guests else "The project owns no pcloud with"
         raise osc_exceptions.CommandError(f"{none} the name or ID '{text}'.")
     if len(named) > 1:
         ids = ", ".join(each["id"] for each in named)
         raise osc_exceptions.CommandError(
-            f"{len(named)} pclouds are called '{text}'; name one by its ID: {ids}."
+            f"{len(named)} pclouds are called '{text}'. Name one by its ID: {ids}."
         )
     return named[0]
 
@@ -154,7 +158,7 @@ def _of_others(compute: Compute, name: str, *, is_for_guests: bool) -> list[dict
 
 
 def is_whole(shown: Mapping[str, Any]) -> bool:
-    """Whether a pcloud has all fields, which only its owner and administrators see."""
+    """Return whether a pcloud has all fields, which only its owner and administrators see."""
     return "owner" in shown
 
 
@@ -167,7 +171,7 @@ def own_project_id(connection: Any) -> str:
     """Return the login's project. Raises :class:`CommandError` if the login has none."""
     own = connection.session.get_project_id()
     if own is None:
-        raise osc_exceptions.CommandError("Name a project; the login is for none.")
+        raise osc_exceptions.CommandError("The login has no project. Name a project.")
     return str(own)
 
 
@@ -191,7 +195,7 @@ def each_of(
 
 
 def all_of(names: Sequence[str], act: Callable[[str], Any], log: logging.Logger) -> None:
-    """Like :func:`each_of`, but raise :class:`CommandError` at the end if a name was refused."""
+    """Call :func:`each_of`, and then raise :class:`CommandError` if a name was refused."""
     _, refused = each_of(names, act, log)
     if refused:
         raise osc_exceptions.CommandError(f"{refused} of {len(names)} failed.")

@@ -6,11 +6,12 @@ Always true: properties without an option are not sent, so they keep their value
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
+
+from innkeeper.entrypoints.cli.pclouds.about import finite
 
 RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 SIZES = {
@@ -34,7 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ratio.add_argument(
             f"--{amount}-ratio",
             dest=word,
-            type=_ratio,
+            type=finite,
             metavar="RATIO",
             # An omitted option has no attribute, because None is a valid value.
             default=argparse.SUPPRESS,
@@ -60,20 +61,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="auto_placement",
         action="store_false",
         default=None,
-        help="let only servers be placed on it that name it",
+        help="let only servers that name it be placed on it",
     )
     _add_size(parser)
-
-
-def _ratio(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    # Python parses infinity and "nan", but JSON has neither.
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
-    return number
 
 
 def _add_size(parser: argparse.ArgumentParser) -> None:

@@ -40,7 +40,7 @@ POOL_COLUMNS = {
     "Replaced": "replaced",
 }
 """The columns of a pool's list, and their names in the API."""
-DESCRIPTION = {"--description": {"help": "what such a host has"}}
+DESCRIPTION = {"--description": {"help": "description of such a host"}}
 
 
 class ListHostFlavors(ApiCommand, command.Lister):
@@ -74,7 +74,7 @@ class CreateHostFlavor(ApiCommand, command.ShowOne):
 
     arguments: ClassVar[Arguments] = {
         "flavor": {"metavar": "ID", "help": "ID of the new host flavor"},
-        "--units": {"type": int, "required": True, "help": "what a host counts in quotas"},
+        "--units": {"type": int, "required": True, "help": "units of a host in quotas"},
         **DESCRIPTION,
     }
 
@@ -88,7 +88,7 @@ class SetHostFlavor(ApiCommand):
 
     arguments: ClassVar[Arguments] = {
         **FLAVOR,
-        "--units": {"type": int, "help": "what a host counts in quotas from now on"},
+        "--units": {"type": int, "help": "units of a newly allocated host in quotas"},
         **DESCRIPTION,
     }
 
@@ -171,7 +171,7 @@ class SetPoolHost(ApiCommand):
         which.add_argument(
             "--maintenance",
             metavar="REASON",
-            help="place nothing new on it; the owner of its pcloud sees the reason",
+            help="place no new servers on it; the owner of its pcloud sees this reason",
         )
         which.add_argument(
             "--no-maintenance",

@@ -55,11 +55,11 @@ class ListPclouds(ApiCommand, command.Lister):
     """List the pclouds that the project owns or may use."""
 
     arguments: ClassVar[Arguments] = {
-        "--name": {"help": "only those of this name"},
-        "--project": {"metavar": "PROJECT", "help": "only those that this project owns"},
+        "--name": {"help": "list only pclouds with this name"},
+        "--project": {"metavar": "PROJECT", "help": "list only pclouds that this project owns"},
         "--all-projects": {
             "action": "store_true",
-            "help": "those of all projects (administrators only)",
+            "help": "list the pclouds of all projects (administrators only)",
         },
         **LONG,
     }
@@ -88,7 +88,7 @@ class ShowPcloud(ApiCommand, command.ShowOne):
         """Show the pcloud, with a warning if another project owns it."""
         found = pcloud(self.connection, parsed_args.pcloud, is_for_guests=True)
         if not is_whole(found):
-            self.log.warning("Pcloud %s is another project's.", found["id"])
+            self.log.warning("Pcloud %s belongs to another project.", found["id"])
         return values_of(_fields(found))
 
 
@@ -175,8 +175,8 @@ class RemovePcloudProject(ApiCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Remove the project. A project that does not own the pcloud can remove itself.
 
-        If the pcloud's list contains the text, that entry is removed without a look-up: the
-        project may be gone, or its name may have been stored instead of its id.
+        If the pcloud's list of projects contains the given text, that entry is removed without a
+        look-up. The project may be gone, or its name may have been stored instead of its id.
         """
         name = parsed_args.project
         own = own_id(self.connection, name)

@@ -30,10 +30,10 @@ def project_id(
 ) -> str:
     """Return the id of the project with this id or name.
 
-    The caller's own project is read from the token. Other projects are looked up by id and then
-    by name. If the caller may not look them up, a text in the form of an id is used unchanged,
-    with a warning. With ``may_be_gone``, an id that the Identity API does not know is also used.
-    Raises :class:`CommandError` otherwise.
+    The caller's own project is read from the token. Other projects are looked up by id and then by
+    name. If the caller may not look them up, a text in the form of an id is used unchanged, with a
+    warning. With ``may_be_gone``, an id that the Identity API does not know is also used. In all
+    other cases, raises :class:`CommandError`.
     """
     own = own_id(connection, text)
     if own is not None:
@@ -73,7 +73,7 @@ def own_id(connection: Any, text: str) -> str | None:
 def _identity(connection: Any) -> Any:
     """Return the client of the Identity API, or ``None`` if the login has no such API."""
     if not isinstance(connection.session.auth, BaseIdentityPlugin):
-        # A token with a fixed address: the SDK would call another API there.
+        # The login is a token with a fixed address. The SDK would call another API there.
         return None
     identity = connection.identity
     # If the SDK cannot discover the service's versions, its client has no resources.
@@ -83,7 +83,7 @@ def _identity(connection: Any) -> Any:
 def _by_id(identity: Any, text: str) -> tuple[str | None, bool]:
     """Return the id if a project has it, and whether the caller may look up projects by id."""
     if text in DOTS or quote(text, safe="") != text:
-        # In a path, such a text would address something else.
+        # Such a text would change the path, and so address something else.
         return None, True
     try:
         return str(identity.get_project(text).id), True

@@ -42,7 +42,9 @@ def uuid_in(name: str, path: str, spelling: str) -> str:
     """Return the canonical form of a uuid in a response to ``path``. Raises :class:`Invalid`."""
     found = canonical_uuid(spelling)
     if found is None:
-        raise Invalid(f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is no uuid.")
+        raise Invalid(
+            f"{name}: {NO_PLACEMENT}: {path}: {in_one_line(repr(spelling))} is not a uuid."
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Lists the differences between two pictures, one a line.
+"""Lists the differences between two pictures, one per line.
 
 Always true: everything that API clients see is compared, except generations, times, and names of
 resource classes and traits that only the target knows.

@@ -27,7 +27,7 @@ TARGET_LEAST = KINDS_SINCE
 
 
 class ExitStatus(IntEnum):
-    """Exit statuses."""
+    """The exit statuses of the command."""
 
     EQUAL = 0
     DIFFERENT = 1
@@ -36,7 +36,10 @@ class ExitStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlacementImport:
-    """One run. Differences and counts go to ``output``, and failures to ``errors``."""
+    """One run of the import.
+
+    It prints differences and counts to ``output``, and failures to ``errors``.
+    """
 
     source: PlacementApi
     target: PlacementApi

@@ -50,9 +50,8 @@ def _unexpected(source: Picture, target: Picture, others: Others) -> Iterator[st
         only = sorted(ours.keys() - theirs.keys())
         if only:
             yield (
-                f"The target has {noun} that the source has not: {_some(only, len(only))}. "
-                "Use --others keep to leave them alone, or --others remove to make both sides "
-                "equal."
+                f"The target has {noun} that the source lacks: {_some(only, len(only))}. "
+                "Use --others keep to keep them, or --others remove to make both sides equal."
             )
 
 
@@ -66,9 +65,9 @@ def _unknown_names(
     for name in sorted(users.keys() - known):
         if not name.startswith(CUSTOM):
             yield (
-                f"The target does not know the {noun} {name}, and these providers of the "
-                f"source have it: {_some(sorted(users[name]), len(users[name]))}. Upgrade the "
-                "target to a release that knows it, or remove it at the source."
+                f"The target does not know the {noun} {name}, which these providers of the "
+                f"source have: {_some(sorted(users[name]), len(users[name]))}. Upgrade the "
+                f"target to a release that knows the {noun}, or remove it at the source."
             )
 
 
@@ -80,15 +79,15 @@ def _inconsistent(source: Picture) -> Iterator[str]:
         if provider.parent is not None and provider.parent not in source.providers:
             yield (
                 f"The source's provider {provider.uuid} has the parent {provider.parent}, which "
-                "does not exist. If the source is in use, run again."
+                "does not exist. If the source is in use, run the import again."
             )
     for consumer in source.consumers.values():
         for (uuid, name), _ in consumer.amounts():
             if uuid not in source.providers or name not in source.providers[uuid].inventories:
                 yield (
-                    f"The source's consumer {consumer.uuid} holds {name} of {uuid}, which has "
-                    "no inventory of it. If the source is in use, run again; otherwise repair "
-                    "it."
+                    f"The source's consumer {consumer.uuid} has an allocation of {name} on "
+                    f"provider {uuid}, which has no inventory of it. If the source is in use, "
+                    "run the import again; otherwise repair the source."
                 )
 
 
@@ -97,6 +96,6 @@ def _taken_names(source: Picture, target: Picture) -> Iterator[str]:
     for uuid, other in target.providers.items():
         if uuid not in source.providers and other.name in wanted:
             yield (
-                f"The target's provider {uuid}, which the source has not, has the name "
-                f"{other.name!r} of the source's {wanted[other.name]}. Rename one of them."
+                f"The target's provider {uuid} has the name {other.name!r}, which in the source "
+                f"belongs to provider {wanted[other.name]}. Rename one of them."
             )

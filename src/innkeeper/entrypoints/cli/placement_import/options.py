@@ -25,7 +25,7 @@ def add(command: argparse.ArgumentParser) -> None:
     describe(command, DESCRIPTION, STATUSES)
     for side, noun, variable in (("from", "source", FROM_TOKEN), ("to", "target", TO_TOKEN)):
         group = command.add_argument_group(f"the {noun}")
-        group.add_argument(f"--{side}-cloud", metavar="NAME", help="its name in clouds.yaml")
+        group.add_argument(f"--{side}-cloud", metavar="NAME", help="its cloud in clouds.yaml")
         group.add_argument(
             f"--{side}-url",
             type=_url,

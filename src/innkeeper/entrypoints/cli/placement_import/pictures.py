@@ -64,8 +64,8 @@ class ConsumerPicture:
 class Picture:
     """The content of one side. ``classes`` and ``traits`` are all names that its service knows.
 
-    ``has_kinds`` tells whether its microversion has consumer types. ``totals`` are the usages by
-    project; ``None`` if they were not read.
+    ``has_kinds`` is true if its microversion has consumer types. ``totals`` are the usages by
+    project, or ``None`` if they were not read.
     """
 
     providers: Mapping[str, ProviderPicture]
@@ -121,12 +121,12 @@ def unlike(one: Inventory, other: Inventory) -> list[str]:
 
 
 def are_same(one: Mapping[str, Inventory], other: Mapping[str, Inventory]) -> bool:
-    """Whether two providers have the same inventories."""
+    """Return whether two providers have the same inventories."""
     return one.keys() == other.keys() and not any(unlike(one[k], other[k]) for k in one)
 
 
 def hold_same(one: ConsumerPicture, other: ConsumerPicture, *, with_kinds: bool) -> bool:
-    """Whether two consumers are equal; types are compared only ``with_kinds``."""
+    """Return whether two consumers are equal. With ``with_kinds``, their types are compared too."""
     kinds_agree = not with_kinds or one.kind == other.kind
     same_owner = (one.project, one.user) == (other.project, other.user)
     return kinds_agree and same_owner and one.holds == other.holds

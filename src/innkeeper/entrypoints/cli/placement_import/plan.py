@@ -1,4 +1,4 @@
-"""Plans the writes that make the target equal to the source; pure, without network access.
+"""Plans the writes that make the target equal to the source, without network access.
 
 Always true: a plan contains only differences, so the plan for equal sides is empty. The order of
 the steps ensures that the target accepts each one. In particular:
@@ -45,9 +45,10 @@ class ProviderUpdate:
 class ImportPlan:
     """Steps in the order of their execution.
 
-    ``parked`` providers are renamed to their uuid, to free their names. The members of one level
-    of ``levels`` do not depend on each other, nor do those of ``removed_levels``. ``dropped``
-    are consumers as the target has them, ``written`` as the source has them.
+    ``parked`` are providers that are renamed to their uuids, to free their names. ``levels`` and
+    ``removed_levels`` are lists of levels. The providers of one level do not depend on each other.
+    ``dropped`` are consumers in the target's state, and ``written`` are consumers in the source's
+    state.
     """
 
     classes: Sequence[str]
@@ -230,10 +231,11 @@ def _most_held(staying: Mapping[str, ConsumerPicture], written: Iterable[Consume
 def _opened(final: Inventory, most: int, amounts: Sequence[int] | None) -> Inventory:
     """Return an inventory that accepts allocations of all ``amounts``.
 
-    It is the final inventory, unless that would refuse some of the amounts. The source's provider
-    may be over capacity, or its units may have changed after the allocations. Then the inventory
-    has room for ``most``, and not for more. So other clients of the target never find capacity
-    that does not exist, not even after an interrupted import.
+    This is the final inventory, if it accepts all ``amounts`` and has room for ``most``. The final
+    inventory is not sufficient if the source's provider is over capacity, or if its units changed
+    after the allocations. In that case, return an inventory with room for ``most``, but for no
+    more. So other clients of the target never find capacity that does not exist, not even after an
+    interrupted import.
     """
     if not amounts:
         return final

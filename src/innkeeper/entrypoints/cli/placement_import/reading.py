@@ -110,8 +110,8 @@ class Reader:
             before = providers.get(provider.uuid)
             if before is not None and before.spelling != provider.spelling:
                 raise Invalid(
-                    f"{self._api.name}: {before.spelling} and {provider.spelling} are two "
-                    "spellings of one uuid, for two providers."
+                    f"{self._api.name}: two providers have the same uuid, spelled "
+                    f"{before.spelling} and {provider.spelling}."
                 )
             providers[provider.uuid] = provider
             holders.update(spellings)

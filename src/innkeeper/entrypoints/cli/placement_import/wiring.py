@@ -32,8 +32,8 @@ def run(options: Mapping[str, Any]) -> int:
         lambda: _run(options),
         # The output was not empty, so the sides differ.
         closed=ExitStatus.DIFFERENT,
-        memory="both sides do not fit into the memory.",
-        interrupted="interrupted; run it again to go on.",
+        memory="there is not enough memory for the content of both services.",
+        interrupted="interrupted; run the command again to continue.",
     )
 
 
@@ -69,14 +69,14 @@ def _service(name: str, side: str, variable: str, options: Mapping[str, Any]) ->
     login: logins.TokenSource
     if cloud:
         if token:
-            raise Invalid(f"--{side}-token and --{side}-cloud exclude each other.")
+            raise Invalid(f"Give either --{side}-token or --{side}-cloud, not both.")
         login = logins.from_cloud(cloud, os.environ)
         ca_file = login.ca_file or ca_file
     else:
         token = token or os.environ.get(variable)
         if not url or not token:
             raise Invalid(
-                f"Where is the {name}? Give --{side}-cloud, or --{side}-url with a token in "
+                f"The {name} is not given. Give --{side}-cloud, or --{side}-url with a token in "
                 f"{variable} or --{side}-token."
             )
         login = GivenToken(token)

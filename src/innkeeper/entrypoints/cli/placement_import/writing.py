@@ -1,8 +1,8 @@
 """Writes a plan to the target, over its API.
 
 Always true: every write sends a generation, or is idempotent. After a conflict, the target is read
-again. Consumers that are then as planned are skipped; inventories, traits and aggregates are
-overwritten. So an import can be interrupted and repeated at any point.
+again. Consumers that already have their planned state are skipped. Inventories, traits and
+aggregates are overwritten. So an import can be interrupted and repeated at any point.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from innkeeper.entrypoints.cli.placement_import.reading import BEFORE_KINDS, Ite
 from innkeeper.terminal.progress import StepProgress
 
 TRIES_MAX = 8
-"""How often a write is tried if it conflicts with writes of other clients."""
+"""The maximum number of tries of a write that conflicts with writes of other clients."""
 FIRST_WAIT_S = 0.05
 PARENT = "parent_provider_uuid"
 CONSUMERS_MAX = 100
 LINES_MAX = 500
-"""Limits of one request, far below any service's limit on bodies. A line is one consumer's
-amounts of one provider."""
+"""The maximum number of lines in one request, far below any service's limit on bodies. A line is
+the allocation of one consumer on one provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerWrite:
-    """The state to write for one consumer; ``removes`` it with all its allocations."""
+    """The state to write for one consumer. With ``removes``, the consumer must not exist."""
 
     consumer: ConsumerPicture
     removes: bool = False
@@ -54,7 +54,7 @@ class ConsumerWrite:
         return self.consumer.kind is not None and not self.removes
 
     def is_done(self, there: ConsumerPicture | None) -> bool:
-        """Whether nothing is left to write if the target's consumer is ``there``."""
+        """Return whether the target's consumer, ``there``, already has the state to write."""
         if self.removes:
             return there is None
         return there is not None and hold_same(self.consumer, there, with_kinds=self.needs_type)
@@ -123,7 +123,7 @@ class PlanWriter:
         self._reader.each(f"writing {noun}", items, write)
 
     def _spelling_of(self, uuid: str) -> str:
-        """Return the target's spelling of a uuid; new providers keep the source's spelling."""
+        """Return the target's spelling of a uuid. New providers get the canonical form."""
         there = self._target.providers.get(uuid)
         return uuid if there is None else there.spelling
 

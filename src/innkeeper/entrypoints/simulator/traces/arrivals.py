@@ -1,4 +1,4 @@
-"""Arrival traces: letters for shapes, bars between batches, one line per 300 seconds.
+"""Arrival traces have a letter for each server, bars between batches, and a line per 300 seconds.
 
 In addition to ``NAME.txt`` with the arrivals, there are ``NAME.c<second>.txt`` with the durations
 in the same order, ``*flav_map*.txt`` with the meaning of the letters, and ``*interval_map*.txt``
@@ -31,7 +31,7 @@ BAR = "|"
 
 
 def is_one(head: bytes) -> bool:
-    """Whether a file that starts with ``head`` is an arrival trace."""
+    """Return whether a file that starts with ``head`` is an arrival trace."""
     return HEAD.match(head) is not None
 
 
@@ -42,7 +42,7 @@ def among(folder: Path) -> Path:
         for path in sorted(folder.glob("*.txt"))
         if not DURATIONS_NAME.fullmatch(path.name) and is_one(head_of(path)[:HEAD_BYTES])
     ]
-    return _only(found, f"{folder} must have one arrival trace in it")
+    return _only(found, f"{folder} must contain one arrival trace")
 
 
 def load(path: Path) -> Workload:
@@ -55,7 +55,7 @@ def load(path: Path) -> Workload:
     batch = 0
     for arrived, lived in _side_by_side(path, durations):
         if len(arrived.words) != len(lived.words):
-            raise arrived.error(f"as many entries as the same line of {durations.name}")
+            raise arrived.error(f"as many entries as in the same line of {durations.name}")
         for letter, duration in zip(arrived.words, lived.words, strict=True):
             if letter == BAR:
                 batch += 1
@@ -67,7 +67,7 @@ def load(path: Path) -> Workload:
         # Batches end with the line.
         batch += 1
     if not rows:
-        raise Invalid(f"{path.name} has no servers in it.")
+        raise Invalid(f"{path.name} contains no servers.")
     table = np.array(rows)
     whole = table[:, 2:].astype(np.int64)
     arrivals, leavings, columns = ordered(table[:, 0], table[:, 1], whole[:, 0], whole[:, 1])
@@ -103,7 +103,7 @@ def _lines(path: Path) -> Iterator[_Line]:
         match = LINE.fullmatch(text)
         if match is None:
             raise Invalid(
-                f"{path.name}, line {number}: expected a second, a space and a comma list."
+                f"{path.name}, line {number}: expected a second, a space and a list with commas."
             )
         words = [word for word in match[2].split(",") if word]
         yield _Line(path.name, number, float(match[1]), words)
@@ -120,13 +120,13 @@ def _side_by_side(path: Path, durations: Path) -> Iterator[tuple[_Line, _Line]]:
 
 def _beside(path: Path, pattern: str) -> Path:
     found = sorted(path.parent.glob(pattern))
-    return _only(found, f"Beside {path.name} there must be one {pattern}")
+    return _only(found, f"The folder of {path.name} must contain one {pattern}")
 
 
 def _only(found: list[Path], requirement: str) -> Path:
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise Invalid(f"{requirement}; there are: {names}.")
+        raise Invalid(f"{requirement}; found: {names}.")
     return found[0]
 
 
@@ -141,7 +141,7 @@ def _shapes(path: Path) -> tuple[ServerShape, ...]:
             ServerShape(match[3], {"VCPU": round(float(match[1])), "MEMORY_MB": memory_mb})
         )
     if len({shape.name for shape in shapes}) < len(shapes):
-        raise Invalid(f"{path.name} gives one letter twice.")
+        raise Invalid(f"{path.name} defines one letter twice.")
     return tuple(shapes)
 
 

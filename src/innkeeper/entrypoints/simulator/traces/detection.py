@@ -13,7 +13,7 @@ from innkeeper.scheduling.simulation.workload import Workload
 def load(text: str, machine: str | None) -> Workload:
     """Read the trace that the command line names, or generate a synthetic one.
 
-    ``machine`` is the kind of machine, for traces with several.
+    ``machine`` is the kind of machine, for traces with several kinds.
     """
     if text.startswith(synthetic.PREFIX):
         _demand_no_machine(machine)
@@ -35,7 +35,7 @@ def load(text: str, machine: str | None) -> Workload:
     if plain.is_one(header):
         return plain.load(path)
     raise Invalid(
-        f"{path.name} is no known trace: neither an arrival trace, a packing "
+        f"{path.name} is not a known trace: neither an arrival trace, a packing "
         "trace (SQLite), a table of GPU pods, nor a table with a column arrival_s."
     )
 

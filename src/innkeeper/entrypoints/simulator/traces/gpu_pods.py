@@ -1,8 +1,8 @@
 """The Alibaba GPU trace of 2023: a CSV file of pods with cores, memory and fractions of GPUs.
 
 Cores and GPUs are counted in thousandths. A pod's share of a GPU is taken from the sum of its
-host's GPUs. Single GPUs are not simulated, so a pod may be placed on a host on which no single
-GPU has enough left. A pod that names GPU models requires the capability ``gpu_model``.
+host's GPUs. Single GPUs are not simulated, so a pod may be placed on a host on which no single GPU
+has enough capacity left. A pod that names GPU models requires the capability ``gpu_model``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 def is_one(header: tuple[str, ...]) -> bool:
-    """Whether a table with this header is a GPU trace."""
+    """Return whether a table with this header is a GPU trace."""
     return {"cpu_milli", "num_gpu", "gpu_milli"} <= set(header)
 
 
@@ -53,7 +53,7 @@ def load(path: Path) -> Workload:
         left.append(arrival + _lifetime(row, arrival))
         codes.append(known[key])
     if not created:
-        raise Invalid(f"{path.name} has no pods in it.")
+        raise Invalid(f"{path.name} contains no pods.")
     arrivals, leavings, columns = ordered(np.array(created), np.array(left), np.array(codes))
     return Workload(
         path.name,
@@ -79,7 +79,7 @@ def _amounts(row: TextRow) -> dict[str, int]:
     }
     found = {name: amount for name, amount in wanted.items() if amount}
     if not found:
-        raise row.error("the pod needs nothing")
+        raise row.error("the pod requests no resources")
     return found
 
 

@@ -62,7 +62,7 @@ def _check(path: Path, database: sqlite3.Connection) -> None:
         missing = sorted(needed - there)
         if missing:
             raise Invalid(
-                f"{path.name} is no packing trace: table {table} lacks {', '.join(missing)}."
+                f"{path.name} is not a packing trace: table {table} lacks {', '.join(missing)}."
             )
 
 
@@ -73,7 +73,7 @@ def _kind(path: Path, database: sqlite3.Connection, requested: str | None) -> tu
     name = next(iter(counts)) if requested is None else requested
     if name not in counts:
         some = ", ".join(list(counts)[:10])
-        raise Invalid(f"{path.name} has no machine {requested!r}; most frequent are {some}.")
+        raise Invalid(f"{path.name} has no machine {requested!r}; the most frequent are {some}.")
     kind, servers = counts[name]
     (whole,) = database.execute("SELECT COUNT(*) FROM vm").fetchone()
     left_out = whole - servers

@@ -28,7 +28,7 @@ OTHERS = frozenset({"lifetime_s", "count", "batch", "project", "flavor"})
 
 
 def is_one(header: tuple[str, ...]) -> bool:
-    """Whether a table with this header is a plain trace."""
+    """Return whether a table with this header is a plain trace."""
     return "arrival_s" in header
 
 
@@ -66,7 +66,7 @@ def load(path: Path) -> Workload:
             )
         )
     if not table:
-        raise Invalid(f"{path.name} has no servers in it.")
+        raise Invalid(f"{path.name} contains no servers.")
     cells = np.repeat(np.array(table, dtype=float), counts, axis=0)
     whole = cells[:, 2:].astype(np.int64)
     arrivals, leavings, columns = ordered(
@@ -93,7 +93,7 @@ def _needs(path: Path) -> dict[str, str]:
         elif CLASS.fullmatch(column):
             needs[column] = column
         elif column not in OTHERS and column != "arrival_s":
-            raise Invalid(f"{path.name} has a column {column!r}, which is unknown.")
+            raise Invalid(f"{path.name} has an unknown column {column!r}.")
     if not needs:
         raise Invalid(f"{path.name} has no amounts for its servers, such as a column vcpus.")
     return needs
@@ -103,7 +103,7 @@ def _amounts(row: TextRow, needs: dict[str, str]) -> dict[str, int]:
     wanted = {name: row.whole(column, default=0) for column, name in needs.items()}
     found = {name: amount for name, amount in wanted.items() if amount}
     if not found:
-        raise row.error("the server needs nothing")
+        raise row.error("the server requests no resources")
     return found
 
 

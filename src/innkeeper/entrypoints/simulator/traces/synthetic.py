@@ -46,9 +46,9 @@ class Calibration:
 
     ``spread`` and each of ``lifetimes_s`` are quantiles at the ``levels``. ``spread`` is the
     number of batches in a bin, relative to the mean of its hour. ``lifetimes_s`` are the
-    lifetimes of servers that left, by shape. ``stays`` are the shares of servers that did not
-    leave, by shape. ``sizes`` are rows of (minimum, maximum, share of all batches). ``mixes`` are
-    the shares of the shapes, by minimum batch size.
+    lifetimes, in seconds, of servers that left, by shape. ``stays`` are the shares of servers that
+    did not leave, by shape. ``sizes`` are rows of (minimum, maximum, share of all batches).
+    ``mixes`` are the shares of the shapes, by minimum batch size.
     """
 
     levels: Numbers

@@ -30,11 +30,11 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, start=1):
                 text = line.strip()
                 if "\0" in text:
-                    raise Invalid(f"{path.name}, line {number}: this is no text.")
+                    raise Invalid(f"{path.name}, line {number}: this is not text.")
                 if text:
                     yield number, text
     except UnicodeDecodeError as error:
-        raise Invalid(f"{path.name} is no text file (UTF-8 is expected).") from error
+        raise Invalid(f"{path.name} is not a text file (UTF-8 is expected).") from error
     except OSError as error:
         raise Invalid(f"Cannot read {path}: {error.strerror or error}.") from error
 
@@ -63,11 +63,11 @@ class TextRow:
             return None
         found = number_of(text)
         if found is None:
-            raise self.error(f"{column} is {text!r}, which is no number")
+            raise self.error(f"{column} is {text!r}, which is not a number")
         if found < least:
-            raise self.error(f"{column} is {text}, and must be {least:.16g} or more")
+            raise self.error(f"{column} is {text}, but must be {least:.16g} or more")
         if found > NUMBER_MAX:
-            raise self.error(f"{column} is {text}, and must be {NUMBER_MAX} or less")
+            raise self.error(f"{column} is {text}, but must be {NUMBER_MAX} or less")
         return found
 
     def whole(self, column: str, least: int = 0, default: int | None = None) -> int:
@@ -76,7 +76,7 @@ class TextRow:
             return default
         found = self.needed(column, least)
         if found != int(found):
-            raise self.error(f"{column} is {found:g}, and must be a whole number")
+            raise self.error(f"{column} is {found:g}, but must be a whole number")
         return int(found)
 
     def needed(self, column: str, least: float = -NUMBER_MAX) -> float:
@@ -101,7 +101,7 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
     if missing:
         raise Invalid(f"{path.name} lacks the columns {', '.join(missing)}.")
     if len(set(header)) < len(header):
-        raise Invalid(f"{path.name} names a column twice.")
+        raise Invalid(f"{path.name} has two columns with the same name.")
     rows = lines_of(path)
     next(rows)
     for number, line in rows:
@@ -111,7 +111,7 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[TextRow]:
             raise Invalid(f"{path.name}, line {number}: {error}.") from error
         if len(cells) != len(header):
             raise Invalid(
-                f"{path.name}, line {number}: {len(cells)} cells, and the header has {len(header)}."
+                f"{path.name}, line {number}: {len(cells)} cells, but the header has {len(header)}."
             )
         yield TextRow(path.name, number, dict(zip(header, cells, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Add unknown servers, and the compatibility of the schema with older programs."""
+"""Add tables for unknown servers, and for the oldest programs that may use the schema."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from innkeeper.domain.grouping import Aggregate
 from innkeeper.domain.ids import ProviderId
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.prepared import PreparedForIds
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts
 from innkeeper.store.transactions import Tx
 
@@ -44,6 +44,10 @@ def metadata_of(tx: Tx, ids: Collection[int] | None) -> dict[int, Mapping[str, s
 
 _AGGREGATES = sa.select(*records.columns(aggregates, Aggregate, but=("hosts",)))
 _BY_ROW = _AGGREGATES.where(aggregates.c.id == sa.bindparam("requested"))
+_BY_UUID = Prepared(
+    sa.select(aggregates.c.id).where(aggregates.c.uuid == sa.bindparam("aggregate"))
+)
+_ADD_HOSTS = Prepared(aggregate_hosts.insert())
 _HOST_NAMES = (
     sa.select(aggregate_hosts.c.aggregate_id, hosts.c.name)
     .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
@@ -86,6 +90,11 @@ def by_row(tx: Tx, aggregate_id: int) -> Aggregate | None:
         return None
     names = tx.execute(_HOST_NAMES.where(aggregate_hosts.c.aggregate_id == aggregate_id))
     return _aggregate(row, [name for _, name in names])
+
+
+def by_uuid(tx: Tx, uuid: str) -> int | None:
+    """Return the row id of the aggregate with this uuid."""
+    return next((row for (row,) in _BY_UUID.rows(tx, {"aggregate": uuid})), None)
 
 
 def uuid_of(tx: Tx, aggregate_id: int) -> str | None:
@@ -154,15 +163,14 @@ def remove(tx: Tx, aggregate_id: int) -> None:
     tx.execute(aggregates.delete().where(aggregates.c.id == aggregate_id))
 
 
-def add_host(tx: Tx, aggregate_id: int, host_id: int) -> None:
-    """Add a host to an aggregate."""
-    tx.execute(aggregate_hosts.insert(), {"aggregate_id": aggregate_id, "host_id": host_id})
+def add_hosts(tx: Tx, aggregate_id: int, host_ids: Collection[int]) -> None:
+    """Add hosts to an aggregate."""
+    rows = [{"aggregate_id": aggregate_id, "host_id": each} for each in host_ids]
+    if rows:
+        _ADD_HOSTS.run(tx, rows)
 
 
-def remove_host(tx: Tx, aggregate_id: int, host_id: int) -> None:
-    """Remove a host from an aggregate."""
-    tx.execute(
-        aggregate_hosts.delete()
-        .where(aggregate_hosts.c.aggregate_id == aggregate_id)
-        .where(aggregate_hosts.c.host_id == host_id)
-    )
+def remove_hosts(tx: Tx, aggregate_id: int, host_ids: Collection[int]) -> None:
+    """Remove hosts from an aggregate."""
+    those = aggregate_hosts.delete().where(aggregate_hosts.c.aggregate_id == aggregate_id)
+    by_ids.run(tx, those.where(aggregate_hosts.c.host_id.in_(IDS)), host_ids)

@@ -1,18 +1,19 @@
 """Queries that find inconsistent servers, quotas, hosts and orders.
 
-On a sound database, they find nothing. Only :func:`open_migrations`, :func:`placed_servers` and
-:func:`holdings` return all rows, which the audit then checks.
+On a sound database, these queries find nothing. The exceptions are :func:`open_migrations`,
+:func:`placed_servers` and :func:`holdings`: they return all rows, which the audit then checks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderKind, OrderStatus, Status, Task
 from innkeeper.domain.moves import IN_FLIGHT, OPEN, Migration
+from innkeeper.domain.zone_tree import payer_of
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.compute import hosts, migrations, quota_usages, servers, work_orders
@@ -22,6 +23,7 @@ from innkeeper.store.tables.placement import (
     resource_classes,
     resource_providers,
 )
+from innkeeper.store.tables.zones import zone_servers
 from innkeeper.store.transactions import Tx
 
 _ALIVE = servers.c.deleted_at.is_(None)
@@ -30,7 +32,7 @@ _SETTLED = servers.c.uuid.not_in(
     sa.select(migrations.c.server_uuid).where(migrations.c.status.in_(sorted(IN_FLIGHT)))
 )
 PAGE = 5000
-"""Servers in one batch, so that their allocations fit into memory."""
+"""The number of servers in one batch, whose allocations must fit into memory."""
 
 
 def unbacked_servers(tx: Tx, only: Only = None) -> Rows:
@@ -61,7 +63,7 @@ _HELD_BY_SERVERS = (
 def held_elsewhere(tx: Tx) -> Rows:
     """Return servers that have allocations on other hosts, as rows of (uuid, allocations).
 
-    Allocations of pools are not counted.
+    Allocations on pools are left out.
     """
     elsewhere = (servers.c.provider_id != allocations.c.resource_provider_id) & (
         resource_providers.c.can_host == 1
@@ -82,46 +84,44 @@ def held_by_deleted(tx: Tx, only: Only = None) -> Rows:
 
 
 def wrong_usages(tx: Tx, more: Mapping[str, tuple[int, int]]) -> list[tuple[Any, ...]]:
-    """Return the projects whose recorded quota usage differs from the counted one.
+    """Return the projects and zone parents whose recorded quota usage differs from the counted one.
 
-    Each row is the project, its recorded servers, vcpus and memory, and the same three as counted.
-    ``more`` contains vcpus and memory by project that count in addition to the servers' rows.
+    The rows are (project, recorded servers, vcpus and memory, counted servers, vcpus and memory).
+    ``more`` contains, by project, the vcpus and memory to count in addition to those of the
+    servers.
     """
-    sums = (
-        sa.select(
-            servers.c.project_id.label("project_id"),
-            sa.func.count().label("servers"),
-            sa.func.sum(servers.c.vcpus).label("vcpus"),
-            sa.func.sum(servers.c.memory_mb).label("memory_mb"),
-        )
-        .where(_ALIVE)
-        .group_by(servers.c.project_id)
-        .subquery()
-    )
-
-    names = ("servers", "vcpus", "memory_mb")
-    # Two outer joins, since not every database has a full join.
-    recorded = sa.select(
-        quota_usages.c.project_id,
-        *(quota_usages.c[name] for name in names),
-        *(sa.func.coalesce(sums.c[name], 0) for name in names),
-    ).outerjoin(sums, sums.c.project_id == quota_usages.c.project_id)
-    rows = [
-        row for row in (_with(more, each) for each in tx.execute(recorded)) if row[1:4] != row[4:7]
+    recorded = {row[0]: tuple(row[1:]) for row in tx.execute(_RECORDED)}
+    counted: dict[str, list[int]] = {}
+    rows = [*tx.execute(_sums(servers, _ALIVE)), *tx.execute(_sums(zone_servers, sa.true()))]
+    rows += [(project, 0, *amounts) for project, amounts in more.items()]
+    for project, *amounts in rows:
+        for key in dict.fromkeys((project, payer_of(project))):
+            total = counted.setdefault(key, [0, 0, 0])
+            counted[key] = [had + int(each) for had, each in zip(total, amounts, strict=True)]
+    nothing = (0, 0, 0)
+    pairs = [
+        (key, recorded.get(key, nothing), tuple(counted.get(key, nothing)))
+        for key in sorted(recorded.keys() | counted.keys())
     ]
-    unrecorded = (
+    return [(key, *had, *real) for key, had, real in pairs if had != real]
+
+
+_RECORDED = sa.select(
+    quota_usages.c.project_id, *(quota_usages.c[name] for name in ("servers", "vcpus", "memory_mb"))
+)
+
+
+def _sums(table: sa.Table, which: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
         sa.select(
-            sums.c.project_id, *(sa.literal(0) for _ in names), *(sums.c[name] for name in names)
+            table.c.project_id,
+            sa.func.count(),
+            sa.func.sum(table.c.vcpus),
+            sa.func.sum(table.c.memory_mb),
         )
-        .outerjoin(quota_usages, sums.c.project_id == quota_usages.c.project_id)
-        .where(quota_usages.c.project_id.is_(None))
+        .where(which)
+        .group_by(table.c.project_id)
     )
-    return rows + [_with(more, each) for each in tx.execute(unrecorded)]
-
-
-def _with(more: Mapping[str, tuple[int, int]], row: Sequence[Any]) -> tuple[Any, ...]:
-    vcpus, memory_mb = more.get(row[0], (0, 0))
-    return (*row[:5], row[5] + vcpus, row[6] + memory_mb)
 
 
 def idle_builds(tx: Tx, only: Only = None) -> Rows:
@@ -221,10 +221,11 @@ def _without_order(tx: Tx, only: Only, kind: str, which: sa.ColumnElement[bool])
 def _has_no_order(kind: str | None = None) -> sa.ColumnElement[bool]:
     """Return the condition that a server has no waiting order, or none of this kind.
 
-    It is not a join: without statistics, a database would scan all waiting orders for each server.
+    The condition is not a join, because a database without statistics would then scan all waiting
+    orders for each server.
     """
     ordered = sa.select(work_orders.c.server_uuid).where(
-        work_orders.c.status == OrderStatus.WAITING
+        work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
     )
     if kind is not None:
         ordered = ordered.where(work_orders.c.kind == kind)

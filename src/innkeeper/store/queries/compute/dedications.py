@@ -1,4 +1,4 @@
-"""Facts about dedicated hosts from other tables: pclouds, reservations, servers."""
+"""Queries about dedicated hosts, which read the tables of pclouds, reservations and servers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.pclouds import consenting
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import hosts, migrations, servers, work_orders
-from innkeeper.store.tables.leases import leases, reservations
+from innkeeper.store.tables.leases import lease_projects, leases, reservations
 from innkeeper.store.tables.pclouds import pcloud_hosts, pcloud_projects, pclouds
 from innkeeper.store.transactions import Tx
 
 
 @dataclass(frozen=True, slots=True)
 class PcloudFacts:
-    """The projects that may use a pcloud, and those whose requests may use it without a hint."""
+    """The projects that may use a pcloud.
+
+    Requests of the projects in ``taken_in`` may use the pcloud without naming it.
+    """
 
     uuid: str
     projects: frozenset[str]
@@ -49,9 +53,18 @@ _RESERVATIONS = (
     .join(leases, leases.c.id == reservations.c.lease_id)
     .where(reservations.c.uuid.in_(IDS))
 )
-_UNENDED = (
-    _RESERVATIONS.where(leases.c.ended_at.is_(None))
-    .where(leases.c.is_deleted.is_(False))
+_SHARED = (
+    sa.select(reservations.c.uuid, lease_projects.c.project_id)
+    .join(lease_projects, lease_projects.c.lease_id == reservations.c.lease_id)
+    .where(reservations.c.uuid.in_(IDS))
+)
+_OWNERS_PREPARED = PreparedForIds(_RESERVATIONS)
+_SHARED_PREPARED = PreparedForIds(_SHARED)
+_UNENDED = Prepared(
+    sa.select(reservations.c.id)
+    .join(leases, leases.c.id == reservations.c.lease_id)
+    .where(reservations.c.uuid == sa.bindparam("reservation"))
+    .where(leases.c.ended_at.is_(None), leases.c.is_deleted.is_(sa.false()))
     .where(leases.c.end_at > sa.bindparam("now"))
 )
 # The index on (host, deleted_at) finds the servers without a host. JSON is compared as text, which
@@ -126,7 +139,10 @@ def own_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
 
 
 def usable_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
-    """Return the uuids of the pclouds with this name that a project may use, with that limit."""
+    """Return the uuids of pclouds with this name that a project may use.
+
+    Returns up to :data:`NAMED_MAX` + 1 uuids.
+    """
     query = (
         _NAMED.join(pcloud_projects, pcloud_projects.c.pcloud_id == pclouds.c.id)
         .where(pcloud_projects.c.project_id == project_id)
@@ -136,16 +152,18 @@ def usable_pclouds_named(tx: Tx, name: str, project_id: str) -> list[str]:
 
 
 def reservations_of_leases_named(
-    tx: Tx, name: str, project_id: str, now: datetime
+    tx: Tx, name: str, project_id: str, now: datetime, *, is_own: bool
 ) -> dict[str, list[str]]:
-    """Return the reservations of a project's current leases with this name, by lease.
+    """Return the reservations of current leases with this name, by lease.
 
-    Returns up to :data:`NAMED_MAX` + 1 reservations in all.
+    The leases are the project's own, or those that others share with it. Returns up to
+    :data:`NAMED_MAX` + 1 reservations in all.
     """
+    may_use = leases.c.project_id == project_id if is_own else _is_shared(project_id)
     query = (
         sa.select(leases.c.uuid, reservations.c.uuid)
         .join(reservations, reservations.c.lease_id == leases.c.id)
-        .where(leases.c.project_id == project_id, leases.c.name == name)
+        .where(leases.c.name == name, may_use)
         .where(leases.c.is_deleted.is_(False), leases.c.ended_at.is_(None))
         .where(leases.c.end_at > now)
         .order_by(reservations.c.id)
@@ -157,15 +175,29 @@ def reservations_of_leases_named(
     return found
 
 
-def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, str]:
-    """Return the projects of these reservations, by reservation. Unknown uuids are ignored."""
-    return {uuid: project_id for uuid, project_id in by_ids.rows(tx, _RESERVATIONS, uuids)}
+def _is_shared(project_id: str) -> sa.ColumnElement[bool]:
+    return sa.exists().where(
+        lease_projects.c.lease_id == leases.c.id, lease_projects.c.project_id == project_id
+    )
+
+
+def reservation_projects(tx: Tx, uuids: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return the projects that may use these reservations, by reservation.
+
+    They are the owner of the lease and the projects that it is shared with. Unknown uuids are
+    ignored.
+    """
+    if not uuids:
+        return {}
+    found = {uuid: {owner} for uuid, owner in _OWNERS_PREPARED.rows(tx, uuids)}
+    for uuid, project_id in _SHARED_PREPARED.rows(tx, uuids):
+        found[uuid].add(project_id)
+    return {uuid: frozenset(projects) for uuid, projects in found.items()}
 
 
 def is_unended(tx: Tx, reservation: str, now: datetime) -> bool:
     """Return whether a reservation exists and its lease is not over."""
-    row = tx.execute(_UNENDED, {"ids": [reservation], "now": now}).first()
-    return row is not None
+    return bool(_UNENDED.rows(tx, {"reservation": reservation, "now": now}))
 
 
 def offloaded_with_hint(tx: Tx, hint: str) -> list[tuple[str, str, dict[str, Any]]]:

@@ -15,7 +15,7 @@ from innkeeper.domain.listing import FlavorSelection
 from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
-from innkeeper.store.prepared import PreparedForIds
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import flavor_projects, flavors
 from innkeeper.store.transactions import Tx
 
@@ -26,6 +26,11 @@ SORT_COLUMNS: Mapping[str, sa.ColumnElement[Any]] = {
 }
 _FLAVORS = sa.select(*records.columns(flavors, Flavor))
 _BY_PUBLIC_IDS = PreparedForIds(_FLAVORS.where(flavors.c.flavor_id.in_(IDS)))
+_ACCESS = Prepared(
+    sa.select(flavor_projects.c.project_id)
+    .where(flavor_projects.c.flavor_id == sa.bindparam("flavor"))
+    .where(flavor_projects.c.project_id == sa.bindparam("project"))
+)
 
 
 def by_public_ids(tx: Tx, ids: Collection[str]) -> dict[str, Flavor]:
@@ -124,12 +129,7 @@ def projects_of(tx: Tx, flavor_id: int) -> list[str]:
 
 def has_project(tx: Tx, flavor_id: int, project_id: str) -> bool:
     """Return whether a project has access to a private flavor."""
-    query = (
-        sa.select(flavor_projects.c.project_id)
-        .where(flavor_projects.c.flavor_id == flavor_id)
-        .where(flavor_projects.c.project_id == project_id)
-    )
-    return tx.execute(query).first() is not None
+    return bool(_ACCESS.rows(tx, {"flavor": flavor_id, "project": project_id}))
 
 
 def add_project(tx: Tx, flavor_id: int, project_id: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import sqlalchemy as sa
 
 from innkeeper.domain.grouping import ZONE_KEY
-from innkeeper.store import by_ids
-from innkeeper.store.by_ids import IDS, Only, Rows, narrowed
+from innkeeper.domain.zone_tree import PREFIX_END
+from innkeeper.store.by_ids import Only, Rows, narrowed
 from innkeeper.store.tables.compute import (
     aggregate_hosts,
     aggregates,
@@ -17,6 +17,7 @@ from innkeeper.store.tables.compute import (
     server_groups,
     servers,
 )
+from innkeeper.store.tables.zones import zone_servers
 from innkeeper.store.transactions import Tx
 
 _ZONES = (
@@ -50,21 +51,16 @@ def strayed_members(tx: Tx, only: Only = None) -> Rows:
     """Return invalid members, as rows of (server, group's row id, whether the server exists).
 
     A member is invalid if it does not exist, or if it and its group belong to different projects.
+    The members of a zone parent's group may have come from several zone parents.
     """
+    member, group = server_group_members.c, server_groups.c
+    owner = sa.func.coalesce(servers.c.project_id, zone_servers.c.project_id)
+    are_of_parents = group.project_id.contains(PREFIX_END) & owner.contains(PREFIX_END)
     query = (
-        sa.select(
-            server_group_members.c.server_uuid,
-            server_group_members.c.group_id,
-            servers.c.id.is_not(None),
-        )
-        .join(server_groups, server_groups.c.id == server_group_members.c.group_id)
-        .outerjoin(servers, servers.c.uuid == server_group_members.c.server_uuid)
-        .where(servers.c.id.is_(None) | (server_groups.c.project_id != servers.c.project_id))
+        sa.select(member.server_uuid, member.group_id, owner.is_not(None))
+        .join(server_groups, group.id == member.group_id)
+        .outerjoin(servers, servers.c.uuid == member.server_uuid)
+        .outerjoin(zone_servers, zone_servers.c.uuid == member.server_uuid)
+        .where(owner.is_(None) | ((group.project_id != owner) & ~are_of_parents))
     )
     return narrowed(tx, query, server_group_members.c.server_uuid, only)
-
-
-def remove_members(tx: Tx, uuids: Collection[str]) -> None:
-    """Remove servers from their groups."""
-    members = server_group_members
-    by_ids.run(tx, members.delete().where(members.c.server_uuid.in_(IDS)), uuids)

@@ -74,7 +74,7 @@ def rows_for_snapshot(tx: Tx, provider_ids: Collection[ProviderId] | None) -> li
     return [HostRow(*row) for row in by_ids.rows(tx, _SNAPSHOT_OF, ids)]
 
 
-_PROVIDER_UUIDS = (
+_PROVIDER_UUIDS = PreparedForIds(
     sa.select(hosts.c.provider_id, resource_providers.c.uuid)
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
     .where(hosts.c.provider_id.in_(IDS))
@@ -83,12 +83,24 @@ _PROVIDER_UUIDS = (
 
 def provider_uuids(tx: Tx, provider_ids: Collection[ProviderId]) -> dict[ProviderId, ProviderUuid]:
     """Return the uuids of the providers with these row ids, if they have hosts."""
-    rows = by_ids.rows(tx, _PROVIDER_UUIDS, sorted(set(provider_ids)))
+    rows = _PROVIDER_UUIDS.rows(tx, sorted(set(provider_ids)))
     return {ProviderId(row): ProviderUuid(uuid) for row, uuid in rows}
 
 
+_PROVIDERS_BY_NAME = PreparedForIds(
+    sa.select(hosts.c.name, resource_providers.c.uuid)
+    .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
+    .where(hosts.c.name.in_(IDS))
+)
+
+
+def provider_uuids_by_name(tx: Tx, names: Collection[str]) -> dict[str, ProviderUuid]:
+    """Return the uuids of the providers of the hosts with these names. Others are ignored."""
+    return {name: ProviderUuid(uuid) for name, uuid in _PROVIDERS_BY_NAME.rows(tx, names)}
+
+
 def reported_since(tx: Tx, since: datetime | None) -> list[tuple[ProviderId, datetime]]:
-    """Return when hosts were last reported, for all hosts or those reported since ``since``."""
+    """Return when hosts were last reported, for all hosts or for those reported since ``since``."""
     is_reported = hosts.c.reported_at.is_not(None)
     query = sa.select(hosts.c.provider_id, hosts.c.reported_at).where(is_reported)
     if since is not None:
@@ -105,6 +117,12 @@ def by_names(tx: Tx, names: Iterable[str]) -> dict[str, Host]:
     return {each.name: each for each in found}
 
 
+def by_providers(tx: Tx, provider_ids: Collection[ProviderId]) -> list[Host]:
+    """Return the hosts on these providers."""
+    query = _HOSTS.where(hosts.c.provider_id.in_(IDS))
+    return [_host(row) for row in by_ids.rows(tx, query, sorted(provider_ids))]
+
+
 def by_service(tx: Tx, service_uuid: str) -> Host | None:
     """Return the host whose compute service has this uuid."""
     return _first(tx, hosts.c.service_uuid == service_uuid)
@@ -113,6 +131,12 @@ def by_service(tx: Tx, service_uuid: str) -> Host | None:
 def by_row(tx: Tx, host_id: int) -> Host | None:
     """Return the host with this row id."""
     return _first(tx, hosts.c.id == host_id)
+
+
+def by_rows(tx: Tx, host_ids: Collection[int]) -> dict[int, Host]:
+    """Return the hosts with these row ids, by row id."""
+    found = [_host(row) for row in by_ids.rows(tx, _HOSTS.where(hosts.c.id.in_(IDS)), host_ids)]
+    return {each.id: each for each in found}
 
 
 def by_provider(tx: Tx, uuid: ProviderUuid) -> Host | None:
@@ -199,7 +223,7 @@ def change_service(
     is_forced_down: bool,
     now: datetime,
 ) -> None:
-    """Update an operator's settings of a host's compute service."""
+    """Update the operator's settings for a host's compute service."""
     tx.execute(
         hosts.update()
         .where(hosts.c.id == host_id)
@@ -213,14 +237,15 @@ def change_service(
 
 
 def dedicate(
-    tx: Tx, host_id: int, dedication: str | None, dedicated_to: str | None, now: datetime
+    tx: Tx,
+    host_ids: Collection[int],
+    dedication: str | None,
+    dedicated_to: str | None,
+    now: datetime,
 ) -> None:
-    """Update the dedication of a host."""
-    tx.execute(
-        hosts.update()
-        .where(hosts.c.id == host_id)
-        .values(dedication=dedication, dedicated_to=dedicated_to, updated_at=now)
-    )
+    """Update the dedication of hosts."""
+    values = {"dedication": dedication, "dedicated_to": dedicated_to, "updated_at": now}
+    by_ids.run(tx, hosts.update().where(hosts.c.id.in_(IDS)).values(**values), host_ids)
 
 
 def keep_ratios(tx: Tx, host_id: int, ratios: Mapping[str, KeptRatio] | None) -> None:
@@ -261,7 +286,7 @@ def residents(tx: Tx, names: Collection[str]) -> list[Any]:
 
 
 def to_delete(tx: Tx, names: Collection[str], seen_since: datetime, limit: int) -> list[ServerId]:
-    """Return servers on these hosts that no live agent is deleting, oldest first.
+    """Return the servers on these hosts, oldest first, except those that a live agent deletes.
 
     An agent is live if it was seen since ``seen_since`` and the host is not forced down.
     """
@@ -289,7 +314,7 @@ _BUSY = sa.func.sum(sa.case((servers.c.task_state.is_not(None), 1), else_=0))
 
 
 def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Return the number of servers on each host, and how many of them have a task state."""
+    """Return the number of servers on each host, and how many of the servers have a task state."""
     query = sa.select(servers.c.host, sa.func.count(), _BUSY)
     query = query.where(servers.c.host.in_(IDS)).where(servers.c.deleted_at.is_(None))
     rows = by_ids.rows(tx, query.group_by("host"), names)
@@ -297,7 +322,7 @@ def server_counts(tx: Tx, names: Collection[str]) -> dict[str, tuple[int, int]]:
 
 
 def all_server_counts(tx: Tx) -> tuple[int, int]:
-    """Return the same counts as :func:`server_counts`, summed over all hosts."""
+    """Return the number of servers on all hosts, and how many of the servers have a task state."""
     query = sa.select(sa.func.count(), _BUSY).where(servers.c.host.is_not(None))
     count, working = tx.execute(query.where(servers.c.deleted_at.is_(None))).one()
     return count, int(working or 0)

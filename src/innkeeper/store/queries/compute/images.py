@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import Image
 from innkeeper.domain.errors import AlreadyExists, ConcurrentUpdate
+from innkeeper.domain.images import Image
 from innkeeper.domain.listing import ImageSelection
 from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
@@ -90,7 +90,7 @@ def insert(tx: Tx, image: Image) -> None:
 
 
 def replace(tx: Tx, image: Image, seen_at: datetime) -> None:
-    """Update an image. Raises :class:`ConcurrentUpdate` if it was changed after ``seen_at``."""
+    """Update an image. Raises :class:`ConcurrentUpdate` if the image changed after ``seen_at``."""
     values = _values(image)
     touched = tx.execute(
         images.update()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.domain.compute import Keypair
 from innkeeper.domain.errors import AlreadyExists
+from innkeeper.domain.keypairs import Keypair
 from innkeeper.store import records
 from innkeeper.store.tables.compute import keypairs
 from innkeeper.store.transactions import Tx
@@ -28,7 +28,7 @@ def count(tx: Tx, user_id: str) -> int:
 
 
 def page(tx: Tx, user_id: str, after: str | None, limit: int) -> list[Keypair]:
-    """Return up to ``limit`` keypairs of a user whose names follow ``after``, ordered by name."""
+    """Return up to ``limit`` keypairs of a user after the name ``after``, ordered by name."""
     query = _KEYPAIRS.where(keypairs.c.user_id == user_id)
     if after is not None:
         query = query.where(keypairs.c.name > after)

@@ -12,8 +12,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import ConcurrentUpdate
-from innkeeper.domain.moves import OPEN, Migration, MigrationSelection
-from innkeeper.store import records
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import OPEN, Migration, MigrationSelection, MigrationStatus
+from innkeeper.store import by_ids, records
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.tables.compute import migrations
 from innkeeper.store.transactions import Tx
@@ -57,6 +59,21 @@ def open_on(tx: Tx, host: str) -> list[Migration]:
     return [Migration(*row) for row in tx.execute(query.where(here))]
 
 
+def finished_from(tx: Tx, hosts: Collection[str], limit: int) -> list[ServerId]:
+    """Return servers that were moved from these hosts and can still return to them, oldest first.
+
+    Their owners have neither confirmed nor reverted the moves.
+    """
+    query = (
+        sa.select(migrations.c.server_uuid)
+        .where(migrations.c.status == MigrationStatus.FINISHED)
+        .where(migrations.c.source_host.in_(IDS))
+        .order_by(migrations.c.id)
+        .limit(limit)
+    )
+    return [ServerId(uuid) for (uuid,) in by_ids.rows(tx, query, hosts)][:limit]
+
+
 def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
     """Return the source and destination hosts of the migrations in these statuses."""
     ends = sa.select(migrations.c.source_host, migrations.c.dest_host)
@@ -65,7 +82,7 @@ def hosts_of(tx: Tx, statuses: Collection[str]) -> set[str]:
 
 
 def quiet_since(tx: Tx, before: datetime, statuses: Collection[str], limit: int) -> list[Migration]:
-    """Return migrations in these statuses last updated before ``before``, oldest first."""
+    """Return migrations in these statuses without an update since ``before``, oldest first."""
     query = _MIGRATIONS.where(migrations.c.status.in_(sorted(statuses)))
     query = query.where(migrations.c.updated_at < before)
     rows = tx.execute(query.order_by(migrations.c.updated_at).limit(limit))

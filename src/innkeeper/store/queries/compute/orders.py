@@ -1,7 +1,8 @@
 """Database access for work orders.
 
-Always true: an order is delivered until it is ended, and is ended only once. Adding an order notes
-its agent on the transaction, so that the commit wakes the agent's pending poll.
+Always true: an order is delivered again and again until it is ended, and it is ended only once.
+Adding an order notes its agent on the transaction, so that the commit wakes the agent's pending
+poll.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ _SET_MESSAGE = Prepared(
 class OpenOrder:
     """A waiting order, without its body.
 
-    ``attempt`` is the number of hosts tried, including this one. ``alternates`` are the hosts for
-    further attempts, best first.
+    ``attempt`` is the number of hosts tried, including the host of this order. ``alternates`` are
+    the hosts for further attempts, best first.
     """
 
     id: int
@@ -67,15 +68,17 @@ class OpenOrder:
     migration_id: int | None = None
 
 
-_OPEN = sa.select(*records.columns(work_orders, OpenOrder)).where(
-    work_orders.c.status == OrderStatus.WAITING
-)
+_ALL = sa.select(*records.columns(work_orders, OpenOrder))
+_OPEN = _ALL.where(work_orders.c.status == OrderStatus.WAITING)
 _OPEN_AMONG = _OPEN.where(work_orders.c.id.in_(IDS))
 
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order that is not stored yet; see :class:`OpenOrder`."""
+    """An order that is not stored yet; see :class:`OpenOrder`.
+
+    An order that ``is_held`` is not delivered before :func:`deliver_held`.
+    """
 
     agent_id: AgentId
     host: str
@@ -86,6 +89,7 @@ class NewOrder:
     alternates: Sequence[str] = ()
     request_id: str | None = None
     migration_id: int | None = None
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,10 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
     """Insert orders. The commit wakes their agents."""
     rows = [
         {
-            **records.values(each),
+            **records.values(each, but=("is_held",)),
             "body": dict(each.body),
             "alternates": list(each.alternates) or None,
-            "status": OrderStatus.WAITING,
+            "status": OrderStatus.HELD if each.is_held else OrderStatus.WAITING,
             "created_at": now,
             "updated_at": now,
         }
@@ -129,7 +133,37 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
     ]
     if rows:
         _ADD.run(tx, rows)
-        transactions.note(tx, TOPIC, {str(row["agent_id"]) for row in rows})
+        awake = {str(row["agent_id"]) for row in rows if row["status"] == OrderStatus.WAITING}
+        if awake:
+            transactions.note(tx, TOPIC, awake)
+
+
+def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
+    """Return the held orders for these servers."""
+    query = _ALL.where(work_orders.c.status == OrderStatus.HELD)
+    query = query.where(work_orders.c.server_uuid.in_(IDS))
+    return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
+
+
+def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetime) -> None:
+    """Deliver a held order with this body from now on. The commit wakes its agent."""
+    values = {"status": OrderStatus.WAITING, "body": dict(body), "created_at": now}
+    statement = work_orders.update().where(work_orders.c.id == order.id)
+    statement = statement.where(work_orders.c.status == OrderStatus.HELD)
+    if tx.execute(statement.values(**values, updated_at=now)).rowcount:
+        transactions.note(tx, TOPIC, {str(order.agent_id)})
+
+
+def end_held(tx: Tx, servers: Collection[ServerId], message: str, now: datetime) -> None:
+    """End the held orders for these servers, which have failed."""
+    by_ids.run(
+        tx,
+        work_orders.update()
+        .where(work_orders.c.server_uuid.in_(IDS))
+        .where(work_orders.c.status == OrderStatus.HELD)
+        .values(status=OrderStatus.FAILED, message=message, updated_at=now),
+        list(servers),
+    )
 
 
 def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder]:
@@ -214,6 +248,16 @@ def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
     )
 
 
+def withdraw_all(tx: Tx, subject: ServerId, now: datetime) -> None:
+    """End all waiting orders about a server or a volume."""
+    tx.execute(
+        work_orders.update()
+        .where(work_orders.c.server_uuid == subject)
+        .where(work_orders.c.status == OrderStatus.WAITING)
+        .values(status=OrderStatus.FAILED, message=WITHDRAWN, updated_at=now)
+    )
+
+
 def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
     """Store the error messages of failed orders."""
     rows = [{"number": number, "text": text} for number, text in messages.items()]
@@ -224,8 +268,8 @@ def set_messages(tx: Tx, messages: Mapping[int, str]) -> None:
 def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
     """End waiting orders.
 
-    Raises :class:`ConcurrentUpdate` if another transaction ended one of them. The caller must then
-    roll back.
+    Raises :class:`ConcurrentUpdate` if another transaction ended one of the orders. The caller must
+    then roll back.
     """
     if not numbers:
         return
@@ -256,7 +300,10 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
 
 
 def prune(tx: Tx, before: datetime, limit: int) -> int:
-    """Delete up to ``limit`` ended orders created before ``before``; return the number."""
+    """Delete up to ``limit`` ended orders created before ``before``.
+
+    Returns the number of deleted orders.
+    """
     old = (
         sa.select(work_orders.c.id)
         .where(work_orders.c.status.in_((OrderStatus.DONE, OrderStatus.FAILED)))
@@ -267,6 +314,16 @@ def prune(tx: Tx, before: datetime, limit: int) -> int:
     if numbers:
         tx.execute(work_orders.delete().where(work_orders.c.id.in_(numbers)))
     return len(numbers)
+
+
+def awaited_hosts(tx: Tx, agent_ids: Collection[AgentId]) -> set[tuple[AgentId, str]]:
+    """Return the hosts for which these agents have waiting orders, as pairs of agent and host."""
+    query = (
+        sa.select(work_orders.c.agent_id, work_orders.c.host)
+        .where(work_orders.c.status == OrderStatus.WAITING, work_orders.c.agent_id.in_(IDS))
+        .distinct()
+    )
+    return {(AgentId(agent_id), host) for agent_id, host in by_ids.rows(tx, query, agent_ids)}
 
 
 def is_awaited(tx: Tx, agent_id: AgentId, host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The quota usage of projects: sums over their servers that are not deleted."""
+"""Database access for the quota usage of projects and zone parents: sums over their servers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from innkeeper.domain.zone_tree import payer_of
 from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
@@ -35,7 +36,15 @@ _ADD = Prepared(
 
 
 def add_usage(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int) -> None:
-    """Add these amounts, which may be negative, to a project's usage."""
+    """Add these amounts, which may be negative, to a project's usage.
+
+    They are also added to the usage of the project's zone parent, if it has one.
+    """
+    for counted in dict.fromkeys((project_id, payer_of(project_id))):
+        _add(tx, counted, servers, vcpus, memory_mb)
+
+
+def _add(tx: Tx, project_id: str, servers: int, vcpus: int, memory_mb: int) -> None:
     # UPDATE, then INSERT if no row exists, since the syntax of upserts differs between databases.
     # If two transactions insert a project's first row, one fails and its batch is retried.
     more = {"servers": servers, "vcpus": vcpus, "memory_mb": memory_mb}

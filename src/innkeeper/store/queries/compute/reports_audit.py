@@ -14,6 +14,7 @@ from innkeeper.store.tables.placement import (
     resource_provider_traits,
     traits,
 )
+from innkeeper.store.tables.volumes import volumes
 from innkeeper.store.transactions import Tx
 
 _WAITS = work_orders.c.status == OrderStatus.WAITING
@@ -49,7 +50,7 @@ def reported_names(tx: Tx) -> Rows:
 
 
 def kept_classes(tx: Tx) -> set[tuple[int, str]]:
-    """Return pairs of (host's provider, resource class that it has an inventory of)."""
+    """Return pairs of (host's provider, resource class of one of its inventories)."""
     query = (
         sa.select(inventories.c.resource_provider_id, resource_classes.c.name)
         .join(hosts, hosts.c.provider_id == inventories.c.resource_provider_id)
@@ -84,12 +85,17 @@ def misdirected_orders(tx: Tx, only: Only = None) -> Rows:
 
 
 def orphaned_orders(tx: Tx, only: Only = None) -> Rows:
-    """Return waiting orders for servers that do not exist, as rows of (id, kind, server)."""
+    """Return waiting orders for servers or volumes that do not exist.
+
+    The rows are (id, kind, server or volume).
+    """
     query = (
         sa.select(work_orders.c.id, work_orders.c.kind, work_orders.c.server_uuid)
         .outerjoin(servers, servers.c.uuid == work_orders.c.server_uuid)
+        .outerjoin(volumes, volumes.c.uuid == work_orders.c.server_uuid)
         .where(_WAITS)
         .where(servers.c.id.is_(None))
+        .where(volumes.c.id.is_(None))
     )
     return narrowed(tx, query, work_orders.c.id, only)
 

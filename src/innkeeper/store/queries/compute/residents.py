@@ -1,4 +1,4 @@
-"""The numbers of servers by host and project, for the host table."""
+"""Query for the number of servers by host and project, for the host table."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _COUNTS_OF = _COUNTS.where(
 def for_snapshot(
     tx: Tx, provider_ids: Collection[ProviderId] | None
 ) -> list[tuple[ProviderId, str, int, int]]:
-    """Return rows of (provider, project, the project's servers, how many of them are busy).
+    """Return rows of (provider, project, number of servers, number of busy servers).
 
-    A server is busy while it is being built or has a task state.
+    The rows are for these providers, or for all providers if ``provider_ids`` is ``None``. A server
+    is busy while it is being built or has a task state.
     """
     ids = None if provider_ids is None else sorted(provider_ids)
     rows = tx.execute(_COUNTS) if ids is None else by_ids.rows(tx, _COUNTS_OF, ids)

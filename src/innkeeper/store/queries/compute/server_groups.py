@@ -1,12 +1,14 @@
 """Database access for server groups and their members.
 
 Always true: queries of members leave out deleted servers. The membership rows of deleted servers
-are kept, to show which group a server was in.
+are kept, to show which group a server was in. Servers in child zones are members too, until they
+are surely gone or are being undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,10 +16,12 @@ import sqlalchemy as sa
 from innkeeper.domain.grouping import Members, ServerGroup
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import MAY_CHANGE_HOSTS
+from innkeeper.domain.zone_tree import PREFIX_END, ZoneServerState
 from innkeeper.store import by_ids
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import migrations, server_group_members, server_groups, servers
+from innkeeper.store.tables.zones import zone_servers
 from innkeeper.store.transactions import Tx
 
 _MOST = "servers_per_host_max"
@@ -63,7 +67,27 @@ _MOVING = (
     .where(servers.c.uuid != sa.bindparam("but"))
     .where(migrations.c.status.in_(sorted(MAY_CHANGE_HOSTS)))
 )
+_IS_BELOW = (zone_servers.c.uuid == server_group_members.c.server_uuid) & (
+    zone_servers.c.state != ZoneServerState.UNDOING
+)
+_MEMBERS_BELOW = (
+    sa.select(server_group_members.c.group_id, zone_servers.c.uuid)
+    .join(zone_servers, _IS_BELOW)
+    .where(server_group_members.c.group_id.in_(IDS))
+    .order_by(zone_servers.c.created_at, zone_servers.c.uuid)
+)
+# SELECT child_id, COUNT(*) FROM server_group_members JOIN zone_servers ...
+#  WHERE group_id = :requested AND uuid != :but GROUP BY child_id
+_BELOW_BY_CHILD = (
+    sa.select(zone_servers.c.child_id, sa.func.count())
+    .select_from(server_group_members)
+    .join(zone_servers, _IS_BELOW)
+    .where(server_group_members.c.group_id == sa.bindparam("requested"))
+    .where(zone_servers.c.uuid != sa.bindparam("but"))
+    .group_by(zone_servers.c.child_id)
+)
 _ADD_MEMBERS = Prepared(server_group_members.insert())
+_REMOVE_MEMBERS = server_group_members.delete().where(server_group_members.c.server_uuid.in_(IDS))
 
 
 def _group(row: Sequence[Any]) -> ServerGroup:
@@ -120,7 +144,8 @@ def count(tx: Tx, project_id: str) -> int:
 def members(tx: Tx, group_ids: Collection[int]) -> Members:
     """Return the members of these groups, by group. Empty groups are left out."""
     found: dict[int, tuple[ServerId, ...]] = {}
-    for group_id, uuid in by_ids.rows(tx, _MEMBERS, group_ids):
+    below = by_ids.rows(tx, _MEMBERS_BELOW, group_ids)
+    for group_id, uuid in [*by_ids.rows(tx, _MEMBERS, group_ids), *below]:
         found[group_id] = (*found.get(group_id, ()), ServerId(uuid))
     return found
 
@@ -134,10 +159,19 @@ def member_counts(tx: Tx, group_id: int, but: str = "") -> dict[str | None, int]
     return {host: number for host, number in rows}
 
 
-def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
-    """Return the other hosts of members that are moving, except for the server ``but``.
+def counts_below(tx: Tx, group_id: int, but: str = "") -> dict[int, int]:
+    """Return the number of members in child zones, by the child's row id.
 
-    The other host of a move is its source or destination, whichever the member is not on.
+    The server ``but`` does not count.
+    """
+    rows = tx.execute(_BELOW_BY_CHILD, {"requested": group_id, "but": but})
+    return {child_id: number for child_id, number in rows}
+
+
+def hosts_ahead(tx: Tx, group_id: int, but: str = "") -> list[str]:
+    """Return, for each move of a member, the source or destination that the member is not on.
+
+    Moves of the server ``but`` are left out.
     """
     rows = tx.execute(_MOVING, {"requested": group_id, "but": but})
     return [
@@ -152,6 +186,37 @@ def add_members(tx: Tx, group_id: int, uuids: Collection[str]) -> None:
     """Add servers to a group. They must not be in a group yet."""
     if uuids:
         _ADD_MEMBERS.run(tx, [{"server_uuid": uuid, "group_id": group_id} for uuid in uuids])
+
+
+def remove_members(tx: Tx, uuids: Collection[str]) -> None:
+    """Remove servers from their groups."""
+    by_ids.run(tx, _REMOVE_MEMBERS, uuids)
+
+
+def prune_of_parents(tx: Tx, before: datetime) -> int:
+    """Delete groups of zone parents that are older than ``before``, and have no member left.
+
+    Returns their number.
+    """
+    group = server_groups.c
+    member = sa.exists().where(server_group_members.c.group_id == group.id)
+    # Only the projects of zone parents have the mark in their ids.
+    is_empty = (
+        group.project_id.contains(PREFIX_END)
+        & (group.created_at < before)
+        & ~member.where(_IS_MEMBER)
+        & ~member.where(_IS_BELOW)
+    )
+    empty = [row[0] for row in tx.execute(sa.select(group.id).where(is_empty))]
+    for group_id in empty:
+        remove(tx, group_id)
+    return len(empty)
+
+
+def set_project(tx: Tx, group_id: int, project_id: str) -> None:
+    """Change the project that owns a group."""
+    query = server_groups.update().where(server_groups.c.id == group_id)
+    tx.execute(query.values(project_id=project_id))
 
 
 def remove(tx: Tx, group_id: int) -> None:

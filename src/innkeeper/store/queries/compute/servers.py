@@ -3,8 +3,9 @@
 Pages begin after the last row of the previous page (keyset pagination), not at an offset. So each
 page costs the same, and no server is listed twice if others are created or deleted in between.
 
-Always true: a deleted row never changes. Every update states which servers it expects, and reports
-whether they matched. A client's patterns and tags reach the database only as parameters.
+Always true: a deleted row never changes. Every update names the state that it expects of a server,
+and reports whether the server was in that state. A client's patterns and tags reach the database
+only as parameters.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from innkeeper.domain.listing import Pattern, ServerSelection, StateCondition
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
-from innkeeper.store.prepared import Prepared
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.transactions import Tx
 
@@ -74,21 +75,19 @@ class Alive:
     task_state: str | None
     host: str | None
     provider_id: ProviderId | None
+    created_at: datetime
 
 
-_ALIVE_MANY = (
+_ALIVE_MANY = PreparedForIds(
     sa.select(*records.columns(servers, Alive))
-    .where(servers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
+    .where(servers.c.uuid.in_(IDS))
     .where(servers.c.deleted_at.is_(None))
 )
 
 
 def alive(tx: Tx, uuids: Iterable[str]) -> list[Alive]:
     """Return the servers with these uuids that exist and are not deleted."""
-    requested = list(uuids)
-    if not requested:
-        return []
-    return [Alive(*row) for row in tx.execute(_ALIVE_MANY, {"uuids": requested})]
+    return [Alive(*row) for row in _ALIVE_MANY.rows(tx, uuids)]
 
 
 def hints_of(tx: Tx, uuids: Collection[str]) -> dict[ServerId, Mapping[str, Any]]:
@@ -98,7 +97,7 @@ def hints_of(tx: Tx, uuids: Collection[str]) -> dict[ServerId, Mapping[str, Any]
 
 
 def idle_since(tx: Tx, status: str, before: datetime, limit: int) -> list[Server]:
-    """Return servers on hosts with this status, no task state and no update since ``before``."""
+    """Return servers with this status, a host, no task state, and no update since ``before``."""
     query = (
         ROWS.where(servers.c.status == status)
         .where(servers.c.host.is_not(None))
@@ -130,12 +129,12 @@ def place_elsewhere(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
         tx.execute(_PLACED, list(rows))
 
 
+_KNOWN = PreparedForIds(sa.select(servers.c.uuid).where(servers.c.uuid.in_(IDS)))
+
+
 def ever_known(tx: Tx, uuids: Collection[str]) -> set[str]:
     """Return which of these uuids belong to servers, deleted or not."""
-    if not uuids:
-        return set()
-    query = sa.select(servers.c.uuid).where(servers.c.uuid.in_(list(uuids)))
-    return set(tx.execute(query).scalars())
+    return {row[0] for row in _KNOWN.rows(tx, uuids)}
 
 
 def change(tx: Tx, uuid: str, seen: datetime, values: Mapping[str, Any]) -> bool:
@@ -190,10 +189,11 @@ _FAULT = (
 
 
 def mark_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Move servers from BUILD to ACTIVE. Servers that are being deleted keep that task state.
+    """Move servers from BUILD to ACTIVE. Clear their task states, except for ``deleting``.
 
-    Raises :class:`ConcurrentUpdate` unless all of them are in BUILD. The caller must then roll
-    back. The functions below do the same for the state that they expect.
+    Raises :class:`ConcurrentUpdate` if a server is not in BUILD. The caller must then roll back.
+    The ``mark_`` functions below also raise this error if a server is not in the state that they
+    expect.
     """
     _mark(tx, _BUILT, uuids, now)
 
@@ -211,7 +211,7 @@ def mark_kept(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]], now: datetim
 
 
 def mark_deleted(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Mark servers as deleted. Of concurrent transactions, exactly one succeeds."""
+    """Mark servers as deleted. Of concurrent transactions that mark a server, only one succeeds."""
     _mark(tx, _DELETED, uuids, now)
 
 
@@ -232,16 +232,16 @@ def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Serv
 
 
 def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.Select[Any]:
-    """Return the query for one page. For a marker, its sort key is queried first."""
-    order = [SortKey(_sortable(name), falls) for name, falls in selection.sort]
+    """Return the query for one page. If there is a marker, first query the marker's sort key."""
+    order = [SortKey(sortable(name), falls) for name, falls in selection.sort]
     order.append(SortKey(servers.c.id, order[-1].is_descending if order else True))
-    query = ROWS.where(*_conditions(selection))
+    query = ROWS.where(*conditions(selection))
     if marker is not None:
         query = query.where(rows_after(order, _key_of(tx, order, marker)))
     return ordered(query, order).limit(selection.limit)
 
 
-def _sortable(name: str) -> sa.ColumnElement[Any]:
+def sortable(name: str) -> sa.ColumnElement[Any]:
     column: sa.ColumnElement[Any] = servers.c[name]
     if isinstance(column.type, sa.Boolean):
         # Some databases cannot sort booleans.
@@ -260,7 +260,7 @@ def _key_of(tx: Tx, order: Sequence[SortKey], marker: Server) -> Sequence[Any]:
     return tx.execute(query).one()
 
 
-def _conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
+def conditions(selection: ServerSelection) -> Iterator[sa.ColumnElement[bool]]:
     if selection.is_deleted is False:
         yield servers.c.deleted_at.is_(None)
     elif selection.is_deleted is True:
@@ -335,7 +335,7 @@ def _has_tag(tag: str) -> sa.ColumnElement[bool]:
 
 
 def _holds(column: sa.Column[Any], opening: str, written: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a JSON column's text has ``written`` as a whole element.
+    """Return the condition that the text of a JSON column contains the element ``written``.
 
     Only an element begins with an unescaped quote after an opening bracket or a comma, so text
     within a string cannot match. Only REPLACE is case-sensitive on every database:

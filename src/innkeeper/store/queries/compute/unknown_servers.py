@@ -1,4 +1,4 @@
-"""Servers in the agents' last reports that the database does not know."""
+"""Database access for servers that agents report but that have no row in the table of servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DELETE = unknown_servers.delete().where(unknown_servers.c.host.in_(IDS))
 def keep(
     tx: Tx, hosts: Collection[str], found: Mapping[str, Collection[ServerId]], now: datetime
 ) -> None:
-    """Replace the unknown servers of these hosts. Hosts without a change are not written."""
+    """Replace the unknown servers of these hosts by ``found``. Unchanged hosts are not written."""
     known: dict[str, set[str]] = {}
     for host, uuid in by_ids.rows(tx, _ON, hosts):
         known.setdefault(host, set()).add(uuid)

@@ -97,7 +97,7 @@ def projects_of_user(tx: Tx, user_id: str) -> list[Project]:
 
 
 def update_project(tx: Tx, project_id: str, values: Mapping[str, Any]) -> None:
-    """Update columns of a project."""
+    """Set these columns of a project."""
     _update(tx, projects, project_id, values)
 
 
@@ -125,7 +125,7 @@ def find_users(tx: Tx, *, name: str | None = None, is_enabled: bool | None = Non
 
 
 def update_user(tx: Tx, user_id: str, values: Mapping[str, Any]) -> None:
-    """Update columns of a user."""
+    """Set these columns of a user."""
     _update(tx, users, user_id, values)
 
 
@@ -179,7 +179,7 @@ def find_roles(tx: Tx, *, names: Iterable[str] | None = None) -> list[Role]:
 
 
 def update_role(tx: Tx, role_id: str, values: Mapping[str, Any]) -> None:
-    """Update columns of a role."""
+    """Set these columns of a role."""
     _update(tx, roles, role_id, values)
 
 

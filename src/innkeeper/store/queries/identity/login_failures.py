@@ -1,4 +1,4 @@
-"""The number of failed logins by user name and client address, and the time of the last one."""
+"""Database access for failed logins: their number and last time by user name and client address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from innkeeper.store.transactions import Tx
 
 
 def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
-    """Return the number of consecutive failures, and the time of the last one."""
+    """Return the number of consecutive failures, and the time of the last failure."""
     row = tx.execute(
         sa.select(login_failures.c.count, login_failures.c.last_at)
         .where(login_failures.c.subject == subject)
@@ -21,7 +21,7 @@ def of(tx: Tx, subject: str, source: str) -> tuple[int, datetime] | None:
 
 
 def write(tx: Tx, subject: str, source: str, count: int, now: datetime) -> None:
-    """Replace the record of a subject and source."""
+    """Set the number of failures of a subject from a source, with ``now`` as the last time."""
     remove(tx, subject, source)
     tx.execute(
         login_failures.insert().values(subject=subject, source=source, count=count, last_at=now)

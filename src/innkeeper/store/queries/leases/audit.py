@@ -7,10 +7,10 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_LEASES
-from innkeeper.domain.leases import LeaseEventKind, LeaseEventState
+from innkeeper.domain.leases import ReservationState
 from innkeeper.store.by_ids import Only, narrowed
 from innkeeper.store.tables.compute import hosts
-from innkeeper.store.tables.leases import freepool_hosts, holds, lease_events, leases, reservations
+from innkeeper.store.tables.leases import freepool_hosts, holds, leases, reservations
 from innkeeper.store.tables.pclouds import pool_hosts
 from innkeeper.store.transactions import Tx
 
@@ -54,29 +54,28 @@ _KEPT = (
 def kept(tx: Tx, only: Only = None) -> list[FreepoolRow]:
     """Return the hosts that are in the freepool or dedicated to leases.
 
-    With ``only``, return only the hosts with these names.
+    ``only`` selects hosts by name.
     """
     rows = narrowed(tx, _KEPT, hosts.c.name, only)
     return [FreepoolRow(*row) for row in rows]
 
 
 def holders(tx: Tx) -> dict[int, list[HostHolder]]:
-    """Return the reservations that hold each host, by the host's row id."""
+    """Return the reservations of whole hosts that hold each host, by the host's row id."""
     query = (
         sa.select(
             holds.c.host_id,
             reservations.c.uuid,
-            lease_events.c.state == LeaseEventState.DONE,
-            leases.c.ended_at.is_not(None),
+            holds.c.is_active.is_(sa.true()) & leases.c.ended_at.is_(None),
+            leases.c.ended_at.is_not(None) | (reservations.c.state == ReservationState.ENDING),
         )
         .join(reservations, reservations.c.id == holds.c.reservation_id)
         .join(leases, leases.c.id == reservations.c.lease_id)
-        .join(lease_events, lease_events.c.lease_id == leases.c.id)
-        .where(lease_events.c.kind == LeaseEventKind.START)
+        .where(reservations.c.unit_amounts.is_(None))
         .order_by(holds.c.host_id, leases.c.start_at)
     )
     found: dict[int, list[HostHolder]] = {}
-    for host_id, uuid, has_begun, is_over in tx.execute(query):
-        holder = HostHolder(uuid, bool(has_begun) and not is_over, bool(is_over))
+    for host_id, uuid, is_running, is_over in tx.execute(query):
+        holder = HostHolder(uuid, bool(is_running) and not is_over, bool(is_over))
         found.setdefault(host_id, []).append(holder)
     return found

@@ -2,43 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.ids import ProviderId
-from innkeeper.domain.leases import AvailableHost, FreepoolHost
+from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.domain.leases import CalendarHost, FreepoolHost
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.tables.compute import agents, hosts
 from innkeeper.store.tables.leases import freepool_hosts
-from innkeeper.store.tables.placement import inventories, resource_classes, resource_providers
+from innkeeper.store.tables.placement import (
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
 from innkeeper.store.transactions import Tx
 
+FACTS = ("name", "hypervisor_type", "hypervisor_version", "availability_zone")
+"""Columns of hosts that requirements compare."""
+NAMES = {"name": "hypervisor_hostname"}
+"""The names of columns in requirements, if the names differ."""
+AMOUNTS = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "local_gb": "DISK_GB"}
+"""Totals that requirements compare, by name."""
 _HOSTS: sa.Select[*tuple[Any, ...]] = (
     sa.select(
         *records.columns(
             hosts,
             FreepoolHost,
             but=("amounts",),
-            host_id=freepool_hosts.c.host_id,
             last_seen_at=agents.c.last_seen_at,
-            created_at=freepool_hosts.c.created_at,
+            **{
+                name: freepool_hosts.c[name]
+                for name in (
+                    *("host_id", "capabilities", "slots_uuid", "leaves_at"),
+                    *("created_at", "updated_at"),
+                )
+            },
         )
     )
     .join(hosts, hosts.c.id == freepool_hosts.c.host_id)
     .join(agents, agents.c.id == hosts.c.agent_id)
 )
-_CANDIDATES = (
-    sa.select(freepool_hosts.c.host_id, resource_providers.c.uuid, hosts.c.dedication)
+_CALENDAR = (
+    sa.select(
+        hosts.c.provider_id,
+        freepool_hosts.c.host_id,
+        resource_providers.c.uuid,
+        freepool_hosts.c.leaves_at,
+        freepool_hosts.c.capabilities,
+        *(hosts.c[name] for name in FACTS),
+    )
+    .select_from(freepool_hosts)
     .join(hosts, hosts.c.id == freepool_hosts.c.host_id)
-    .join(agents, agents.c.id == hosts.c.agent_id)
     .join(resource_providers, resource_providers.c.id == hosts.c.provider_id)
-    .where(hosts.c.is_disabled.is_(sa.false()), hosts.c.is_forced_down.is_(sa.false()))
-    .where(agents.c.last_seen_at >= sa.bindparam("heard_since"))
     .order_by(freepool_hosts.c.host_id)
+)
+_CALENDAR_OF = _CALENDAR.where(hosts.c.provider_id.in_(IDS))
+_TRAITS = (
+    sa.select(resource_provider_traits.c.resource_provider_id, traits.c.name)
+    .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
+    .where(resource_provider_traits.c.resource_provider_id.in_(IDS))
+    .order_by(traits.c.name)
+)
+_INVENTORIES = (
+    sa.select(
+        inventories.c.resource_provider_id,
+        resource_classes.c.name,
+        inventories.c.total,
+        inventories.c.reserved,
+        inventories.c.allocation_ratio,
+    )
+    .join(resource_classes, resource_classes.c.id == inventories.c.resource_class_id)
+    .where(inventories.c.resource_provider_id.in_(IDS))
 )
 _TOTALS = (
     sa.select(inventories.c.resource_provider_id, resource_classes.c.name, inventories.c.total)
@@ -47,9 +87,12 @@ _TOTALS = (
 )
 
 
-def add(tx: Tx, host_id: int, now: datetime) -> None:
+def add(
+    tx: Tx, host_id: int, slots_uuid: str, capabilities: Mapping[str, Any], now: datetime
+) -> None:
     """Add a host to the freepool."""
-    tx.execute(freepool_hosts.insert(), {"host_id": host_id, "created_at": now})
+    values = {"host_id": host_id, "slots_uuid": slots_uuid, "capabilities": dict(capabilities)}
+    tx.execute(freepool_hosts.insert(), {**values, "leaves_at": None, "created_at": now})
 
 
 def remove(tx: Tx, host_id: int) -> None:
@@ -69,9 +112,80 @@ def page(tx: Tx, *, after: int, limit: int) -> list[FreepoolHost]:
     return [FreepoolHost(*row) for row in tx.execute(query)]
 
 
-def available(tx: Tx, seen_since: datetime) -> list[AvailableHost]:
-    """Return the hosts of the freepool that are enabled and up, held or not."""
-    return [AvailableHost(*row) for row in tx.execute(_CANDIDATES, {"heard_since": seen_since})]
+def for_calendar(tx: Tx, providers: Collection[ProviderId] | None) -> list[CalendarHost]:
+    """Return the hosts of the freepool among these providers, or all hosts, for the calendar."""
+    rows: list[Any] = (
+        list(tx.execute(_CALENDAR).all())
+        if providers is None
+        else by_ids.rows(tx, _CALENDAR_OF, providers)
+    )
+    there = [ProviderId(row[0]) for row in rows]
+    amounts, has = _amounts(tx, there), _traits(tx, there)
+    return [
+        CalendarHost(
+            ProviderId(provider_id),
+            host_id,
+            ProviderUuid(uuid),
+            leaves_at,
+            {
+                **capabilities,
+                **_facts(facts, amounts[provider_id][0]),
+                "traits": has.get(provider_id, []),
+            },
+            amounts[provider_id][1],
+        )
+        for provider_id, host_id, uuid, leaves_at, capabilities, *facts in rows
+    ]
+
+
+def _facts(own: Sequence[Any], totals: Mapping[str, int]) -> dict[str, Any]:
+    """Return a host's own facts for requirements, by Blazar's names."""
+    return {
+        **{NAMES.get(name, name): value for name, value in zip(FACTS, own, strict=True)},
+        **{name: totals.get(class_name, 0) for name, class_name in AMOUNTS.items()},
+    }
+
+
+def _traits(tx: Tx, providers: Collection[ProviderId]) -> dict[ProviderId, list[str]]:
+    found: dict[ProviderId, list[str]] = {}
+    for provider_id, name in by_ids.rows(tx, _TRAITS, providers):
+        found.setdefault(ProviderId(provider_id), []).append(name)
+    return found
+
+
+def _amounts(
+    tx: Tx, providers: Collection[ProviderId]
+) -> dict[ProviderId, tuple[dict[str, int], dict[str, int]]]:
+    """Return the totals and the capacities of these providers by class.
+
+    A capacity is the total without the reserved amount. Overcommitment does not increase it.
+    """
+    found: dict[ProviderId, tuple[dict[str, int], dict[str, int]]] = {
+        each: ({}, {}) for each in providers
+    }
+    for provider_id, name, total, reserved, ratio in by_ids.rows(tx, _INVENTORIES, providers):
+        totals, capacities = found[ProviderId(provider_id)]
+        totals[name] = total
+        capacities[name] = int((total - reserved) * min(1.0, ratio))
+    return found
+
+
+def capacities(tx: Tx, providers: Collection[ProviderId]) -> dict[ProviderId, dict[str, int]]:
+    """Return the capacities of these providers by class, without overcommitment."""
+    return {each: amounts[1] for each, amounts in _amounts(tx, providers).items()}
+
+
+def change(tx: Tx, host_id: int, **values: Any) -> None:
+    """Update columns of a host of the freepool."""
+    query = freepool_hosts.update().where(freepool_hosts.c.host_id == host_id)
+    tx.execute(query.values(**values))
+
+
+def leaving(tx: Tx, now: datetime) -> list[int]:
+    """Return the hosts that should leave the freepool by now."""
+    query = sa.select(freepool_hosts.c.host_id).where(freepool_hosts.c.leaves_at <= now)
+    # Sorted here: to read in this order, SQLite would read all hosts.
+    return sorted(tx.execute(query).scalars())
 
 
 def totals(tx: Tx, providers: Collection[ProviderId]) -> Mapping[ProviderId, dict[str, int]]:

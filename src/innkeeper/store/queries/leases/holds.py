@@ -1,49 +1,116 @@
-"""Database access for holds: hosts of the freepool that reservations hold in their windows."""
+"""Database access for holds: units on hosts of the freepool that reservations have."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.leases import Window
-from innkeeper.store import by_ids
+from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.leases import HeldWindow, Hold, Window
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.tables.compute import hosts
 from innkeeper.store.tables.leases import holds, leases, reservations
 from innkeeper.store.transactions import Tx
 
-_BY_LEASE = (
-    sa.select(holds.c.host_id, leases.c.uuid, leases.c.start_at, leases.c.end_at)
+_HOLDS = sa.select(*records.columns(holds, Hold)).order_by(holds.c.host_id)
+_OF_RESERVATIONS = _HOLDS.where(holds.c.reservation_id.in_(IDS))
+# Holds of leases that are over do not count, even if their hosts are not empty yet.
+_WINDOWS = (
+    sa.select(
+        hosts.c.provider_id,
+        holds.c.reservation_id,
+        leases.c.start_at,
+        leases.c.end_at,
+        holds.c.units,
+        reservations.c.unit_amounts,
+        holds.c.is_active,
+    )
+    .select_from(holds)
+    .join(hosts, hosts.c.id == holds.c.host_id)
     .join(reservations, reservations.c.id == holds.c.reservation_id)
     .join(leases, leases.c.id == reservations.c.lease_id)
+    .where(leases.c.ended_at.is_(None))
+    .order_by(holds.c.host_id, leases.c.start_at, holds.c.reservation_id)
 )
+_WINDOWS_OF = _WINDOWS.where(hosts.c.provider_id.in_(IDS))
 
 
-def add(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
-    """Add holds of a reservation. The hosts must have no other hold in its window."""
-    if host_ids:
-        tx.execute(
-            holds.insert(), [{"reservation_id": reservation, "host_id": each} for each in host_ids]
-        )
+def add(tx: Tx, reservation: int, units: Mapping[int, int]) -> None:
+    """Add holds of a reservation, given as units by host.
 
-
-def held_in(tx: Tx, window: Window) -> set[int]:
-    """Return the hosts with a hold in a window.
-
-    Windows are half-open: a lease that ends when the window begins does not overlap it. Leases that
-    are over do not count, even if the end of their windows is in the future.
+    It must not have holds on these hosts yet.
     """
-    query = _BY_LEASE.where(
-        leases.c.ended_at.is_(None), leases.c.start_at < window.end, leases.c.end_at > window.start
+    rows = [
+        {"reservation_id": reservation, "host_id": host, "units": count, "is_active": False}
+        for host, count in sorted(units.items())
+    ]
+    if rows:
+        tx.execute(holds.insert(), rows)
+
+
+def set_units(tx: Tx, reservation: int, host: int, units: int) -> None:
+    """Change the units of one hold."""
+    own = holds.update().where(holds.c.reservation_id == reservation, holds.c.host_id == host)
+    tx.execute(own.values(units=units))
+
+
+def activate(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
+    """Record that these hosts, or their slots, were handed over to a reservation."""
+    those = holds.update().where(holds.c.reservation_id == reservation, holds.c.host_id.in_(IDS))
+    by_ids.run(tx, those.values(is_active=True), host_ids)
+
+
+def windows(tx: Tx, providers: Collection[ProviderId] | None) -> list[HeldWindow]:
+    """Return the holds of leases that are not over, on these providers or on all providers.
+
+    They are ordered by host and start.
+    """
+    rows: list[Any] = (
+        list(tx.execute(_WINDOWS).all())
+        if providers is None
+        else by_ids.rows(tx, _WINDOWS_OF, providers)
+    )
+    return [HeldWindow(*row) for row in rows]
+
+
+def held_hosts(tx: Tx, window: Window) -> set[int]:
+    """Return the hosts that are held at some time of a window."""
+    query = (
+        sa.select(holds.c.host_id)
+        .join(reservations, reservations.c.id == holds.c.reservation_id)
+        .join(leases, leases.c.id == reservations.c.lease_id)
+        .where(leases.c.ended_at.is_(None))
+        .where(leases.c.start_at < window.end, leases.c.end_at > window.start)
     )
     return set(tx.execute(query).scalars())
 
 
-def is_held(tx: Tx, host_id: int) -> bool:
-    """Return whether a lease that is not over holds a host, now or in the future."""
-    query = _BY_LEASE.where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
+def is_held(tx: Tx, host_id: int, after: datetime | None = None) -> bool:
+    """Return whether a lease that is not over holds a host at any time, or after a given time."""
+    query = (
+        sa.select(holds.c.host_id)
+        .join(reservations, reservations.c.id == holds.c.reservation_id)
+        .join(leases, leases.c.id == reservations.c.lease_id)
+        .where(holds.c.host_id == host_id, leases.c.ended_at.is_(None))
+    )
+    if after is not None:
+        query = query.where(leases.c.end_at > after)
     return tx.execute(query.limit(1)).first() is not None
+
+
+def providers_of(tx: Tx, rows: Collection[int]) -> list[ProviderId]:
+    """Return the providers of the hosts that these reservations hold."""
+    query = (
+        sa.select(hosts.c.provider_id)
+        .join(holds, holds.c.host_id == hosts.c.id)
+        .where(holds.c.reservation_id.in_(IDS))
+        .distinct()
+    )
+    return sorted({ProviderId(found) for (found,) in by_ids.rows(tx, query, rows)})
 
 
 def remove_all(tx: Tx, host_id: int) -> None:
@@ -51,29 +118,43 @@ def remove_all(tx: Tx, host_id: int) -> None:
     tx.execute(holds.delete().where(holds.c.host_id == host_id))
 
 
-def of_lease(tx: Tx, lease: int) -> list[tuple[str, int]]:
-    """Return the holds of a lease, as pairs of (reservation's uuid, host's row id)."""
-    query = (
-        sa.select(reservations.c.uuid, holds.c.host_id)
-        .join(reservations, reservations.c.id == holds.c.reservation_id)
-        .where(reservations.c.lease_id == lease)
-        .order_by(holds.c.host_id)
-    )
-    return [(uuid, host_id) for uuid, host_id in tx.execute(query)]
+def of_reservations(tx: Tx, rows: Collection[int]) -> dict[int, list[Hold]]:
+    """Return the holds of these reservations, by the reservation's row id."""
+    found: dict[int, list[Hold]] = {row: [] for row in rows}
+    for each in by_ids.rows(tx, _OF_RESERVATIONS, rows):
+        hold = Hold(*each)
+        found[hold.reservation_id].append(hold)
+    return found
 
 
-def remove(tx: Tx, lease: int, host_ids: Collection[int]) -> None:
-    """Delete the holds of a lease on these hosts."""
-    own = sa.select(reservations.c.id).where(reservations.c.lease_id == lease)
-    those = holds.delete().where(holds.c.host_id.in_(IDS), holds.c.reservation_id.in_(own))
+def of_reservation(
+    tx: Tx, row: int, *, is_active: bool | None = None, most: int | None = None
+) -> list[Hold]:
+    """Return the first holds of a reservation, ordered by host."""
+    query = _HOLDS.where(holds.c.reservation_id == row)
+    if is_active is not None:
+        query = query.where(holds.c.is_active.is_(is_active))
+    return [Hold(*each) for each in tx.execute(query.limit(most))]
+
+
+def remove(tx: Tx, reservation: int, host_ids: Collection[int]) -> None:
+    """Delete the holds of a reservation on these hosts."""
+    those = holds.delete().where(holds.c.reservation_id == reservation, holds.c.host_id.in_(IDS))
     by_ids.run(tx, those, host_ids)
 
 
-def windows(tx: Tx) -> list[tuple[int, str, datetime, datetime]]:
-    """Return the holds of leases that are not over, as rows of (host, lease's uuid, start, end).
+def others_active(
+    tx: Tx, reservation: int, host_ids: Collection[int]
+) -> list[tuple[int, int, Any]]:
+    """Return the units on these hosts that were handed over to other reservations.
 
-    The rows are ordered by host and start.
+    Units of leases that are over count until they are returned. The rows are (host, units, amounts
+    of one unit or None).
     """
-    query = _BY_LEASE.where(leases.c.ended_at.is_(None))
-    query = query.order_by(holds.c.host_id, leases.c.start_at, leases.c.id)
-    return [tuple(row) for row in tx.execute(query)]
+    query = (
+        sa.select(holds.c.host_id, holds.c.units, reservations.c.unit_amounts)
+        .join(reservations, reservations.c.id == holds.c.reservation_id)
+        .where(holds.c.host_id.in_(IDS), holds.c.is_active.is_(sa.true()))
+        .where(holds.c.reservation_id != reservation)
+    )
+    return [tuple(row) for row in by_ids.rows(tx, query, host_ids)]

@@ -14,7 +14,7 @@ from innkeeper.store.transactions import Tx
 
 _ACTIONS = sa.select(*records.columns(pcloud_actions, PcloudAction))
 PRUNED_MAX = 1000
-"""How many rows one transaction prunes at most, since other writers wait for it."""
+"""The maximum number of rows that one transaction prunes, since other writers wait for it."""
 
 
 def add(
@@ -53,7 +53,8 @@ def page(
 ) -> list[PcloudAction]:
     """Return the actions on a pcloud before the row ``before``, newest first.
 
-    With ``owner_id``, only actions after which this project, or an unknown one, owned the pcloud.
+    With ``owner_id``, return only the actions after which this project owned the pcloud. Actions
+    without a recorded owner are included.
     """
     query = _ACTIONS.where(pcloud_actions.c.pcloud_uuid == pcloud_uuid)
     if owner_id is not None:
@@ -66,7 +67,7 @@ def page(
 
 
 def prune(tx: Tx, before: datetime) -> int:
-    """Delete up to :data:`PRUNED_MAX` actions from before ``before``; return the number.
+    """Delete up to :data:`PRUNED_MAX` actions before ``before``; return how many were deleted.
 
     Ids increase with time, so the oldest rows have the lowest ids.
     """

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from innkeeper.domain.hosts import OF_PCLOUDS
+from innkeeper.domain.pclouds import HOST_FLAVOR_KIND, PCLOUD_KIND
 from innkeeper.store.by_ids import Only, narrowed
 from innkeeper.store.tables.compute import aggregate_hosts, aggregates, hosts
 from innkeeper.store.tables.pclouds import (
@@ -64,8 +65,16 @@ def dedicated(tx: Tx, only: Only = None) -> list[Dedicated]:
     return [Dedicated(*row) for row in narrowed(tx, _DEDICATED, hosts.c.name, only)]
 
 
+OF_ROOM = (HOST_FLAVOR_KIND, PCLOUD_KIND)
+"""The kinds of aggregates that this room owns. Leases have aggregates of another kind."""
+
+
 class AggregateMemberships(NamedTuple):
-    """Pairs of (host, owned aggregate) that should exist, that exist, and that Placement has."""
+    """Pairs of (host, owned aggregate).
+
+    The pairs in ``wanted`` should exist. The pairs in ``present`` exist. The pairs in ``mirrored``
+    exist in Placement.
+    """
 
     wanted: set[tuple[str, int]]
     present: set[tuple[str, int]]
@@ -76,7 +85,7 @@ _MEMBERSHIPS = (
     sa.select(hosts.c.name, aggregate_hosts.c.aggregate_id)
     .join(hosts, hosts.c.id == aggregate_hosts.c.host_id)
     .join(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
-    .where(aggregates.c.kind.is_not(None))
+    .where(aggregates.c.kind.in_(OF_ROOM))
 )
 _MIRRORED = (
     sa.select(hosts.c.name, aggregates.c.id)
@@ -85,7 +94,7 @@ _MIRRORED = (
         resource_provider_aggregates.c.resource_provider_id == hosts.c.provider_id,
     )
     .join(aggregates, aggregates.c.uuid == resource_provider_aggregates.c.aggregate_uuid)
-    .where(aggregates.c.kind.is_not(None))
+    .where(aggregates.c.kind.in_(OF_ROOM))
 )
 _BELONGINGS = sa.union_all(
     sa.select(hosts.c.name, host_flavors.c.aggregate_id)
@@ -114,7 +123,7 @@ def orphans(tx: Tx) -> list[tuple[str, str]]:
         sa.select(aggregates.c.name, aggregates.c.kind)
         .outerjoin(host_flavors, host_flavors.c.aggregate_id == aggregates.c.id)
         .outerjoin(pclouds, pclouds.c.aggregate_id == aggregates.c.id)
-        .where(aggregates.c.kind.is_not(None))
+        .where(aggregates.c.kind.in_(OF_ROOM))
         .where(host_flavors.c.id.is_(None) & pclouds.c.id.is_(None))
     )
     return [(name, kind) for name, kind in tx.execute(query)]
@@ -132,7 +141,7 @@ def ratios(
     """Return the CPU and memory inventories of hosts in pclouds that set ratios.
 
     The rows are (host, class, ratio, max_unit, total, pcloud's CPU ratio, pcloud's memory ratio).
-    Hosts to which the pcloud's new ratios are still to be applied are left out.
+    Hosts that may not have the pcloud's current ratios yet are left out.
     """
     query = (
         sa.select(
@@ -161,7 +170,7 @@ def in_force(
     """Return the hosts that have, or should have, the ratios of their pcloud.
 
     The rows are (host, ratios in its row by class, pcloud, pcloud's CPU ratio, pcloud's memory
-    ratio). Hosts to which the pcloud's new ratios are still to be applied are left out.
+    ratio). Hosts that may not have the pcloud's current ratios yet are left out.
     """
     has_ratio = pclouds.c.cpu_ratio.is_not(None) | pclouds.c.ram_ratio.is_not(None)
     query = (
@@ -185,7 +194,7 @@ def in_force(
 
 
 class Paid(NamedTuple):
-    """The billing of a host: the pcloud, the project that pays, the host's name and its units."""
+    """The billing of a host: its pcloud, the project that pays, its name and its units."""
 
     pcloud: str
     project_id: str
@@ -196,7 +205,7 @@ class Paid(NamedTuple):
 def open_periods(tx: Tx) -> tuple[dict[int, list[Paid]], dict[int, tuple[str, Paid]]]:
     """Return the open billing periods by host, and the hosts' names and expected billing.
 
-    The keys of both are the hosts' row ids.
+    Both mappings have the hosts' row ids as keys.
     """
     names = ("host_id", "pcloud_uuid", "project_id", "host_name", "units")
     billed = sa.select(*(billing_periods.c[name] for name in names))

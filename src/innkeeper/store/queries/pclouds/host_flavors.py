@@ -122,7 +122,7 @@ def free_counts(tx: Tx, rows: Collection[int], seen_since: datetime) -> dict[int
 
 
 def bounds(tx: Tx, row: int) -> tuple[int, int] | None:
-    """Return the lowest and highest row id of a pool's hosts, or ``None`` if it is empty."""
+    """Return the lowest and highest row id of a pool's hosts, or ``None`` if the pool is empty."""
     least, most = tx.execute(_BOUNDS, {"flavor": row}).one()
     return None if least is None else (least, most)
 
@@ -137,7 +137,10 @@ def free_hosts(
     before: int | None = None,
     limit: int,
 ) -> list[PoolHost]:
-    """Return free hosts of a pool with row ids from ``first`` to below ``before``, sorted."""
+    """Return the free hosts of a pool, sorted by row id.
+
+    Their row ids are at least ``first`` and below ``before``.
+    """
     query = (
         _POOLED.where(_IS_FREE)
         .where(pool_hosts.c.host_flavor_id == row)

@@ -1,4 +1,4 @@
-"""Database access for the hosts of pclouds, and of billing periods."""
+"""Database access for the hosts of pclouds, and for their billing periods."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def begin_billing(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     """Begin billing periods, given as mappings of their columns.
 
     Each period starts no earlier than the host's previous period ended, so that no time is billed
-    twice. Requests may commit out of order, and the clocks of processes differ.
+    twice. Without this rule, periods could overlap, because requests may commit out of order, and
+    the clocks of processes differ.
     """
     if not rows:
         return

@@ -34,13 +34,13 @@ def _pcloud(row: Sequence[Any]) -> Pcloud:
 def add(
     tx: Tx, uuid: str, aggregate_id: int, project_id: str, facts: Mapping[str, Any], now: datetime
 ) -> None:
-    """Insert a pcloud. Its aggregate must exist. ``facts`` is as for :func:`change`."""
+    """Insert a pcloud. Its aggregate must exist. ``facts`` maps its other fields to values."""
     head = {"uuid": uuid, "aggregate_id": aggregate_id, "project_id": project_id}
     tx.execute(pclouds.insert(), {**head, **_columns(facts), "created_at": now, "updated_at": now})
 
 
 def change(tx: Tx, row: int, facts: Mapping[str, Any], now: datetime) -> None:
-    """Update fields of a pcloud."""
+    """Update the fields of a pcloud that ``facts`` maps to values."""
     values = {**_columns(facts), "updated_at": now}
     tx.execute(pclouds.update().where(pclouds.c.id == row).values(**values))
 
@@ -129,9 +129,10 @@ def remove(tx: Tx, row: int) -> None:
 
 
 def projects(tx: Tx, rows: Collection[int]) -> dict[int, dict[str, bool]]:
-    """Return the projects of these pclouds, and whether each accepts placements without a hint.
+    """Return the projects that may use these pclouds, by pcloud.
 
-    These are the projects that may use the pclouds. Pclouds without projects are left out.
+    The values tell whether the project accepts placements without a hint. Pclouds without projects
+    are left out.
     """
     found: dict[int, dict[str, bool]] = {}
     for row, project_id, has_accepted in by_ids.rows(tx, _PROJECTS, rows):
@@ -167,7 +168,7 @@ def remove_project(tx: Tx, row: int, project_id: str) -> bool:
 
 
 def answered(tx: Tx, row: int, token: str) -> tuple[str, Any] | None:
-    """Return the hash of the request with this token, and the stored answer to the request."""
+    """Return the hash of the request with this token, and the stored answer to it."""
     query = sa.select(pcloud_tokens.c.request_hash, pcloud_tokens.c.answer)
     query = query.where(pcloud_tokens.c.pcloud_id == row, pcloud_tokens.c.token == token)
     found = tx.execute(query).first()
@@ -195,5 +196,5 @@ def forget_answers(tx: Tx, row: int) -> None:
 
 
 def forget_before(tx: Tx, moment: datetime) -> int:
-    """Delete answers stored before ``moment``; return the number."""
+    """Delete answers stored before ``moment``; return the number of deleted answers."""
     return tx.execute(pcloud_tokens.delete().where(pcloud_tokens.c.created_at < moment)).rowcount

@@ -40,7 +40,7 @@ _OF_CONSUMERS = _ROWS.where(allocations.c.consumer_id.in_(IDS))
 
 
 def of_consumers(tx: Tx, uuids: Iterable[ConsumerUuid]) -> list[Allocation]:
-    """Return the allocations of these consumers. Those of one consumer are ordered by id."""
+    """Return the allocations of these consumers. Each consumer's allocations are ordered by id."""
     return [Allocation(*row) for row in by_ids.rows(tx, _OF_CONSUMERS, uuids)]
 
 
@@ -98,6 +98,30 @@ def largest_of_servers(tx: Tx, ids: Collection[ProviderId]) -> dict[ClassId, int
         # Many providers are queried in groups, each of which has its own maximum.
         found[class_id] = max(used, found.get(class_id, 0))
     return found
+
+
+_ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
+_ROOTS = sa.select(resource_providers.c.id, _ROOT).where(resource_providers.c.id.in_(IDS))
+# SELECT (root) FROM resource_providers WHERE id IN (...) AND EXISTS (an allocation)
+_HELD = (
+    sa.select(_ROOT)
+    .where(sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id))
+    .distinct()
+)
+# Two queries: with one for both columns, not every database would use an index.
+_HELD_ROOTS = _HELD.where(resource_providers.c.id.in_(IDS))
+_HELD_BELOW = _HELD.where(resource_providers.c.root_provider_id.in_(IDS))
+
+
+def held_trees(tx: Tx, ids: Collection[ProviderId]) -> set[ProviderId]:
+    """Return those of these providers in whose trees any consumer has an allocation."""
+    roots = {ProviderId(each): root for each, root in by_ids.rows(tx, _ROOTS, ids)}
+    held = {
+        root
+        for query in (_HELD_ROOTS, _HELD_BELOW)
+        for (root,) in by_ids.rows(tx, query, sorted(set(roots.values())))
+    }
+    return {each for each, root in roots.items() if root in held}
 
 
 def is_tree_held(tx: Tx, provider_id: ProviderId, but_by: Collection[ConsumerUuid] = ()) -> bool:

@@ -104,7 +104,7 @@ def wrong_roots(tx: Tx, only: Only = None) -> Rows:
 
 
 def parent_cycles(tx: Tx) -> Rows:
-    """Return the uuids of providers whose chain of parents never ends, as rows."""
+    """Return the uuids of providers whose chain of parents does not end at a root, as rows."""
     # WITH RECURSIVE tree AS (roots UNION ALL the children of tree)
     top = sa.select(resource_providers.c.id).where(
         resource_providers.c.parent_provider_id.is_(None)

@@ -1,4 +1,7 @@
-"""Queries for providers' inventories and usage, for claims and for the snapshot."""
+"""Queries for providers' inventories and usage, for claims and for the snapshot.
+
+If ``ids`` is ``None``, a query returns the rows of all providers.
+"""
 
 from __future__ import annotations
 

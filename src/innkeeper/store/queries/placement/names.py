@@ -50,7 +50,7 @@ def listing(
     prefix: str | None = None,
     is_used: bool | None = None,
 ) -> list[NamedThing]:
-    """Return the matching names of a kind, oldest first, or sorted by name with ``among``."""
+    """Return the matching names of a kind, oldest first. With ``among``, sort them by name."""
     table = _TABLES[kind]
     query = sa.select(*records.columns(table, NamedThing))
     if among is not None:
@@ -66,7 +66,7 @@ def listing(
 
 
 def by_name(tx: Tx, kind: NameKind, name: str) -> NamedThing | None:
-    """Return the row of a name."""
+    """Return the resource class or trait with this name."""
     found = listing(tx, kind, among=[name])
     return found[0] if found else None
 
@@ -108,7 +108,7 @@ def is_used(tx: Tx, kind: NameKind, row_id: int) -> bool:
 
 
 def users(tx: Tx, kind: NameKind, row_id: int) -> list[ProviderId]:
-    """Return the providers with an inventory of this class, or with this trait, by id."""
+    """Return the providers with an inventory of this class, or with this trait, sorted by id."""
     of = sa.select(_USERS[kind]).where(_USES[kind] == row_id).order_by(_USERS[kind])
     return [ProviderId(provider_id) for provider_id in tx.execute(of).scalars()]
 

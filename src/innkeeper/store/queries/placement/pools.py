@@ -79,8 +79,28 @@ def tree_aggregates(tx: Tx, roots: Collection[ProviderId] | None) -> dict[Provid
     return found
 
 
+def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
+    """Return at most ``limit`` hosts whose tree has a member in an aggregate of the pool."""
+    links, others = resource_provider_aggregates, resource_provider_aggregates.alias("others")
+    mine = sa.select(links.c.aggregate_uuid).where(links.c.resource_provider_id == pool)
+    trees = (
+        sa.select(_ROOT)
+        .join(others, others.c.resource_provider_id == resource_providers.c.id)
+        .where(others.c.aggregate_uuid.in_(mine))
+        .where(resource_providers.c.id != pool)
+    )
+    host = resource_providers.alias("host")
+    query = (
+        sa.select(host.c.id)
+        .join(hosts, hosts.c.provider_id == host.c.id)
+        .where(sa.func.coalesce(host.c.root_provider_id, host.c.id).in_(trees))
+        .limit(limit)
+    )
+    return [ProviderId(each) for each in tx.execute(query).scalars()]
+
+
 def depended_on(tx: Tx, class_id: ClassId) -> set[ProviderId]:
-    """Return the pools of this class that serve a host without its own capacity of the class."""
+    """Return the pools of this class that serve a host without such capacity of its own."""
     theirs = resource_provider_aggregates
     lending = (
         sa.select(theirs.c.resource_provider_id, theirs.c.aggregate_uuid)

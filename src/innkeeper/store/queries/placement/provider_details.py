@@ -10,7 +10,9 @@ import sqlalchemy as sa
 from innkeeper.domain.amounts import Inventory
 from innkeeper.domain.ids import ClassId, ProviderId, TraitId
 from innkeeper.domain.placement import InventoryLine, NamedThing
-from innkeeper.store import records
+from innkeeper.store import by_ids, records
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.placement import (
     inventories,
     resource_classes,
@@ -46,6 +48,14 @@ _AGGREGATES = (
         resource_provider_aggregates.c.position, resource_provider_aggregates.c.aggregate_uuid
     )
 )
+_AGGREGATES_OF_ALL = PreparedForIds(
+    sa.select(
+        resource_provider_aggregates.c.resource_provider_id,
+        resource_provider_aggregates.c.aggregate_uuid,
+        resource_provider_aggregates.c.position,
+    ).where(resource_provider_aggregates.c.resource_provider_id.in_(IDS))
+)
+_JOIN = Prepared(resource_provider_aggregates.insert())
 
 
 def inventory_lines(tx: Tx, provider_id: ProviderId) -> list[InventoryLine]:
@@ -65,6 +75,31 @@ def traits_of(tx: Tx, provider_id: ProviderId) -> list[NamedThing]:
 def aggregates_of(tx: Tx, provider_id: ProviderId) -> dict[str, int]:
     """Return the uuids and positions of a provider's aggregates, in the order of joining."""
     return {uuid: position for uuid, position in tx.execute(_AGGREGATES, {"provider": provider_id})}
+
+
+def aggregates_of_all(tx: Tx, ids: Collection[ProviderId]) -> dict[ProviderId, dict[str, int]]:
+    """Return the uuids and positions of the aggregates of each of these providers."""
+    found: dict[ProviderId, dict[str, int]] = {each: {} for each in ids}
+    for provider_id, uuid, position in _AGGREGATES_OF_ALL.rows(tx, ids):
+        found[provider_id][uuid] = position
+    return found
+
+
+def join_aggregate(tx: Tx, aggregate: str, positions: Mapping[ProviderId, int]) -> None:
+    """Add providers to an aggregate, each with the position that the aggregate has there."""
+    rows = [
+        {"resource_provider_id": each, "aggregate_uuid": aggregate, "position": position}
+        for each, position in positions.items()
+    ]
+    if rows:
+        _JOIN.run(tx, rows)
+
+
+def leave_aggregate(tx: Tx, aggregate: str, ids: Collection[ProviderId]) -> None:
+    """Remove providers from an aggregate."""
+    links = resource_provider_aggregates
+    those = links.delete().where(links.c.aggregate_uuid == aggregate)
+    by_ids.run(tx, those.where(links.c.resource_provider_id.in_(IDS)), ids)
 
 
 def change_traits(

@@ -14,7 +14,7 @@ from innkeeper.domain.ids import ClassId, Generation, ProviderId, ProviderUuid, 
 from innkeeper.domain.placement import Provider, ProviderQuery
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.prepared import PreparedForIds
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.compute import hosts, servers
 from innkeeper.store.tables.placement import (
     allocations,
@@ -39,7 +39,7 @@ _PROVIDERS = (
     .outerjoin(_PARENTS, _PARENTS.c.id == resource_providers.c.parent_provider_id)
     .outerjoin(_ROOTS, _ROOTS.c.id == resource_providers.c.root_provider_id)
 )
-_BY_UUID = _PROVIDERS.where(resource_providers.c.uuid == sa.bindparam("uuid"))
+_BY_UUID = Prepared(_PROVIDERS.where(resource_providers.c.uuid == sa.bindparam("uuid")))
 _IDS = PreparedForIds(
     sa.select(resource_providers.c.uuid, resource_providers.c.id).where(
         resource_providers.c.uuid.in_(IDS)
@@ -66,7 +66,10 @@ _FAMILIES = sa.select(
 
 
 def families(tx: Tx, ids: Collection[ProviderId] | None) -> list[Family]:
-    """Return the places of these or all providers in their trees. Unknown ids are ignored."""
+    """Return the places of these providers, or of all providers, in their trees.
+
+    Unknown ids are ignored.
+    """
     only = None if ids is None else sorted(ids)
     rows = by_ids.narrowed(tx, _FAMILIES, resource_providers.c.id, only)
     return [Family(*row) for row in rows]
@@ -74,8 +77,7 @@ def families(tx: Tx, ids: Collection[ProviderId] | None) -> list[Family]:
 
 def by_uuid(tx: Tx, uuid: ProviderUuid) -> Provider | None:
     """Return the provider with this uuid."""
-    row = tx.execute(_BY_UUID, {"uuid": uuid}).first()
-    return None if row is None else _provider(row)
+    return next((_provider(row) for row in _BY_UUID.rows(tx, {"uuid": uuid})), None)
 
 
 def _provider(row: Sequence[Any]) -> Provider:
@@ -187,7 +189,7 @@ def insert(
     can_host: bool,
     now: datetime,
 ) -> ProviderId:
-    """Insert a provider. ``family`` contains the ids of its parent and its root."""
+    """Insert a provider. ``family`` is the pair (parent's row id, root's row id)."""
     result = tx.execute(
         resource_providers.insert().values(
             uuid=uuid,
@@ -220,7 +222,10 @@ def move(
     root_id: ProviderId | None,
     now: datetime,
 ) -> None:
-    """Move a subtree, of which the first provider is the top, to another parent or none."""
+    """Move a subtree to another parent, or make it a tree if ``parent_id`` is ``None``.
+
+    The first provider of ``subtree`` is its top.
+    """
     top, *others = subtree
     table = resource_providers
     tx.execute(
@@ -305,7 +310,7 @@ def _is_there(tx: Tx, column: sa.Column[Any], provider_id: ProviderId) -> bool:
 def delete(tx: Tx, provider_id: ProviderId, seen: Generation) -> bool:
     """Delete a provider with its inventories, traits and aggregates.
 
-    Returns False if its generation is no longer ``seen``.
+    Returns False if the provider's generation is no longer ``seen``.
     """
     for table in (inventories, resource_provider_traits, resource_provider_aggregates):
         tx.execute(table.delete().where(table.c.resource_provider_id == provider_id))

@@ -55,7 +55,7 @@ def heads(
     uuids: Collection[str] = (),
     names: Collection[str] = (),
 ) -> list[Any]:
-    """Return the providers that match any argument.
+    """Return the providers with one of these ids, uuids or names.
 
     The rows are (id, uuid, name, generation, can_host).
     """

@@ -1,4 +1,4 @@
-"""Sums of allocations by provider, and by consumer type."""
+"""Queries for sums of allocations, by provider and by consumer type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Keypairs: users' public keys, which agents put into servers; fingerprints and generation.
+"""Store users' public keys, which agents put into servers, and generate key pairs.
 
-Always true: the private key of a generated pair is returned once, and is not stored. Unlike
-elsewhere, the caller does not provide the randomness, because keys must not repeat.
+Always true: the private key of a generated pair is returned once, and is not stored. Keys must not
+repeat, so this module draws its own random numbers instead of getting them from the caller.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from innkeeper.domain.compute import UNLIMITED, Keypair
+from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import AlreadyExists, Invalid, NotFound, QuotaExceeded
+from innkeeper.domain.keypairs import Keypair
 from innkeeper.store.queries.compute import keypairs
 from innkeeper.store.transactions import Tx
 
@@ -33,14 +34,14 @@ def get(tx: Tx, user_id: str, name: str) -> Keypair:
 
 
 def page(tx: Tx, user_id: str, marker: str | None, limit: int) -> list[Keypair]:
-    """Return at most ``limit`` keypairs of a user by name, after the one named ``marker``."""
+    """Return at most ``limit`` keypairs of a user, sorted by name, after the name ``marker``."""
     if marker is not None and keypairs.get(tx, user_id, marker) is None:
         raise Invalid(f"marker [{marker}] not found")
     return keypairs.page(tx, user_id, marker, limit)
 
 
 def add(tx: Tx, keypair: Keypair, limit: int) -> Keypair:
-    """Store a user's public key; ``limit`` is the user's quota of keypairs."""
+    """Store a user's public key. ``limit`` is the maximum number of the user's keypairs."""
     if keypairs.get(tx, keypair.user_id, keypair.name) is not None:
         raise AlreadyExists(f"Key pair '{keypair.name}' already exists.")
     if limit != UNLIMITED and keypairs.count(tx, keypair.user_id) >= limit:
@@ -64,7 +65,7 @@ class Generated:
 
 
 def fingerprint(key_type: str, public_key: str) -> str:
-    """Return the fingerprint of a key; raises :class:`Invalid` for an invalid key."""
+    """Return the fingerprint of a key. Raises :class:`Invalid` for an invalid key."""
     found = _of_ssh(public_key) if key_type == SSH else _of_x509(public_key)
     if found is None:
         raise Invalid("Keypair data is invalid: failed to generate fingerprint")
@@ -72,7 +73,7 @@ def fingerprint(key_type: str, public_key: str) -> str:
 
 
 def generate(comment: str) -> Generated:
-    """Generate an SSH key pair."""
+    """Generate an SSH key pair. ``comment`` is appended to the public key."""
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM,

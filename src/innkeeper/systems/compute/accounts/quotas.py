@@ -1,7 +1,7 @@
-"""Quotas: the limits of projects.
+"""Read, set and check the quotas of projects.
 
 Always true: a project without a limit of its own has the default limit of the settings. A limit
-may be below the current usage. It then rejects new requests, but existing resources are kept.
+may be below the current usage. New requests are then refused, but existing resources are kept.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-from innkeeper.domain.compute import UNLIMITED, Limits
+from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import QuotaExceeded
+from innkeeper.domain.limits import Limits
 from innkeeper.domain.slices import Computing
+from innkeeper.domain.zone_tree import PREFIX_END, payer_of
 from innkeeper.store.queries.compute import quota_usages, quotas
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.zones import parents
 
 RESOURCES = frozenset(field.name for field in dataclasses.fields(Limits))
 
@@ -40,8 +43,29 @@ def limits(tx: Tx, project_id: str, default: Limits) -> Limits:
 
 
 def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, Limits]:
-    """Return the limits of each of these projects, with one query."""
+    """Return the limits of each of these projects, with one query.
+
+    A zone parent, named by its prefix, has the limits that this zone granted it.
+    """
     found = quotas.of_projects(tx, projects)
+    return {
+        **_own_limits(found, projects, default),
+        **{each: _granted(tx, each, default) for each in projects if each.endswith(PREFIX_END)},
+    }
+
+
+def _granted(tx: Tx, prefix: str, default: Limits) -> Limits:
+    parent = parents.by_name(tx, prefix.removesuffix(PREFIX_END))
+    if parent is None:
+        return default
+    return dataclasses.replace(
+        default, servers=parent.servers_max, vcpus=parent.vcpus_max, memory_mb=parent.memory_mb_max
+    )
+
+
+def _own_limits(
+    found: Mapping[str, Mapping[str, int]], projects: Collection[str], default: Limits
+) -> dict[str, Limits]:
     return {
         project_id: dataclasses.replace(
             default, **{k: v for k, v in found[project_id].items() if k in RESOURCES}
@@ -53,7 +77,10 @@ def limits_of(tx: Tx, projects: Collection[str], default: Limits) -> dict[str, L
 
 
 def update(tx: Tx, project_id: str, changed: Mapping[str, int], default: Limits) -> Limits:
-    """Set some limits of a project by resource, and return all of its limits."""
+    """Set some limits of a project, and return all of its limits.
+
+    ``changed`` has the new limits by resource.
+    """
     assert changed.keys() <= RESOURCES, "the API knows no other resources"
     quotas.replace(tx, project_id, changed)
     return limits(tx, project_id, default)
@@ -75,8 +102,9 @@ def set_limit(tx: Tx, project_id: str, resource: str, limit: int) -> None:
 
 
 def demand_room(tx: Tx, project_id: str, default: Limits, vcpus: int, memory_mb: int) -> None:
-    """Raise :class:`QuotaExceeded` if the quota does not allow these amounts."""
-    has, limit = used(tx, project_id), limits(tx, project_id, default)
+    """Raise :class:`QuotaExceeded` if the usage plus these amounts would exceed the quota."""
+    payer = payer_of(project_id)
+    has, limit = used(tx, payer), limits(tx, payer, default)
     rows = (
         ("cores", limit.vcpus, has.vcpus, vcpus),
         ("ram", limit.memory_mb, has.memory_mb, memory_mb),

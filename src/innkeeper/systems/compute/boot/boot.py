@@ -1,13 +1,14 @@
 """Boots servers: plans, claims and writes the requests of one batch in one transaction.
 
-This module has the retry loop for boots: plan, claim, and plan again after a conflict. Requests
-are planned one after the other on the same host table, so each sees what the earlier ones took.
-Their claims are committed together, and each is accepted or refused alone.
+This module has the retry loop for boots: plan, claim, and plan again after a conflict. Requests are
+planned one after the other on the same host table, so each plan considers the amounts of the
+earlier plans. The claims are committed together, and each claim is accepted or refused on its own.
 
-Always true: a server's row, its allocations, its quota usage and its build order are written in
-one transaction. A request without a valid host creates servers in ERROR, with a fault and without
+Always true: a server's row, its allocations, its quota usage and its build order are written in one
+transaction. A request without a valid host creates servers in ERROR, with a fault and without
 allocations. A request with an entry of a build plan is refused instead, and writes nothing. If a
-plug-in fails, its request ends like one without a valid host, and the others are not affected.
+plug-in fails during a request, this request ends like a request without a valid host. The other
+requests are not affected.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ class PendingBoot:
 
     @property
     def homes(self) -> Homes:
-        """The hosts of the servers that the request will create."""
+        """The hosts of the servers that the request will create; ``None`` for servers in ERROR."""
         if self.is_placed:
             return [entry.host for entry in self.plan.entries]
-        return [] if self.request.destination is not None else [None] * self.request.count_min
+        if self.request.destination is not None or self.request.is_refused_without_hosts:
+            return []
+        return [None] * self.request.count_min
 
 
 def boot_together(
@@ -142,14 +145,17 @@ def _plan(context: DecisionContext, pending: PendingBoot) -> None:
 
 
 def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
-    """Plan a request and deplete its hosts; raises as :meth:`DecisionContext.decide`."""
+    """Plan a request, and subtract the planned amounts from the host table.
+
+    Raises the errors of :meth:`DecisionContext.decide`.
+    """
     table, resolved = context.follower.table, pending.resolved
     moment = context.recorder.before(table)
     plan = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
     context.follower.touch(plan.seen)
     pending.plan = plan
     if not pending.is_placed:
-        # With too few hosts, the request takes none of them.
+        # A request that finds too few hosts gets none of them.
         depletion.undo(table, resolved.spec, plan)
         pending.record = decisions.of_refused(context, resolved, plan, moment)
         return
@@ -157,7 +163,7 @@ def _plan_or_fail(context: DecisionContext, pending: PendingBoot) -> None:
         undoing.callback(depletion.undo, table, resolved.spec, plan)
         pending.record = decisions.of_placed(context, resolved, plan, moment)
         undoing.pop_all()
-    # Done before the commit, so that the next request of the batch is planned with the
+    # This is done before the commit. The next request of the batch is then planned with the
     # generations that this claim will write.
     table.expect_claim(plan.seen)
 
@@ -182,10 +188,10 @@ def _claim_all(
             continue
         entries = each.plan.entries
         each.outcome = Booted(each.request.batch_id, each.request.server_ids[: len(entries)])
-        # Look these up now, since the next catch-up can move hosts to other rows of the table.
+        # These are looked up now, because the next catch-up can move hosts to other rows.
         each.agents = tuple(table.agent_of(entry.index) for entry in entries)
         each.automatic_pclouds = _automatic_pclouds(table, each)
-    # Undo in reverse order, so that each generation returns to what the earlier plan has seen.
+    # The reverse order restores each generation to the value that the earlier plan has seen.
     for each in reversed(conflicting):
         depletion.undo(table, each.resolved.spec, each.plan)
         table.expect_no_claim(each.plan.seen)
@@ -204,9 +210,10 @@ def _automatic_pclouds(table: HostTable, pending: PendingBoot) -> tuple[str | No
 def _no_valid_host(pending: PendingBoot, has_dedicated: bool) -> Booted | Refusal:
     request, plan, refused = pending.request, pending.plan, pending.record.refused
     failure = pending.failure
+    is_refused = request.destination is not None or request.is_refused_without_hosts
     server_ids = request.server_ids[: request.count_min]
     if failure is not None:
-        if request.destination is not None:
+        if is_refused:
             return failure
         return Booted(
             request.batch_id,
@@ -218,9 +225,9 @@ def _no_valid_host(pending: PendingBoot, has_dedicated: bool) -> Booted | Refusa
     sentence = reasons.sentence(
         plan, request.count_min, refused.nearest, has_dedicated=has_dedicated
     )
-    if request.destination is not None:
-        # A client with a build plan tries the next entry. It must not have to delete a server
-        # in ERROR first.
+    if is_refused:
+        # A client with a build plan tries the next entry. A server in ERROR would only have to be
+        # deleted first.
         return EntryStale(sentence)
     return Booted(
         request.batch_id,

@@ -1,4 +1,4 @@
-"""The decision context: everything that a decision needs, except for the transaction."""
+"""The decision context: all inputs of a decision except its transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class DecisionContext:
         return self.schedulers.default
 
     def is_others(self, spec: RequestSpec, host: str) -> bool:
-        """Return whether a host is dedicated to others; forcing the host does not override this."""
+        """Return whether a host's dedication excludes this request.
+
+        This is also true if the request forces the host.
+        """
         index = self.follower.table.index_by_name.get(host)
         if index is None:
             return False
@@ -43,8 +46,9 @@ class DecisionContext:
     def decide(self, scheduler: Scheduler, spec: RequestSpec) -> BuildPlan:
         """Let a scheduler decide, and leave the table depleted by the chosen amounts.
 
-        Raises :class:`PluginFailed`, and the table is then unchanged. Only a failed driver may
-        leave it depleted. The whole table is then read again before the next transaction.
+        Raises :class:`PluginFailed`. With a built-in driver, the table is then unchanged. A plug-in
+        driver may leave the table depleted. So the whole table is then read again before the next
+        transaction.
         """
         try:
             return scheduler.plan(self.follower.table, spec)
@@ -55,7 +59,7 @@ class DecisionContext:
             raise
 
     def plan(self, spec: RequestSpec) -> BuildPlan:
-        """Decide and leave the table unchanged, for callers that write their claims themselves."""
+        """Decide, and leave the table unchanged, for callers that write claims themselves."""
         made = self.decide(self.scheduler, spec)
         depletion.undo(self.follower.table, spec, made)
         return made

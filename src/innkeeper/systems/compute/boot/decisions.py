@@ -1,4 +1,4 @@
-"""Records of decisions, which are kept with the servers that they placed or could not place.
+"""Record decisions with the servers that they placed or could not place, and show them later.
 
 Always true: a decision is shown as it was made, even if the table or the settings have changed.
 """
@@ -26,20 +26,20 @@ from innkeeper.systems.compute.servers.servers import fault_message
 
 NOBODY_REFUSED = Refused((), ())
 HAS_DEDICATED = "has_dedicated"
-"""The key of the part that only administrators see; False if no host was dedicated at the time.
-Older versions wrote true, and never show the value."""
+"""The key of the part that only administrators see. The value is False if no host was dedicated at
+the time of the decision. Older versions wrote True, and they never show the value."""
 COUNTED = "missing_counted"
 """The key under ``HAS_DEDICATED`` with the messages that count hosts, by filter name."""
 ON_HOSTS = ("host", "alternates")
-"""The keys, in a decision and in the items of its lists, whose values name hosts."""
+"""The keys whose values name hosts, in a decision and in the items of its lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """What to write with the servers of one request.
+    """The record of one decision, which is written with the servers of its request.
 
     ``servers`` has one item for each placed server. If no valid host was found, ``servers`` is
-    empty and ``request`` is written with every server.
+    empty, and ``request`` is written with every server.
     """
 
     request: Mapping[str, Any] | None = None
@@ -47,7 +47,7 @@ class DecisionRecord:
     refused: Refused = NOBODY_REFUSED
 
     def of_server(self, number: int) -> Mapping[str, Any] | None:
-        """Return what to write with one server, by its index in the request."""
+        """Return the record to write with one server. ``number`` is its index in the request."""
         return self.servers[number] if self.servers else self.request
 
 
@@ -57,7 +57,10 @@ NOTHING_KEPT = DecisionRecord()
 def of_placed(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """Return the record of a plan that depleted the table; ``moment`` is a copy from before."""
+    """Return the record of a plan with enough hosts.
+
+    The plan has depleted the table. ``moment`` is a copy of the table from before the decision.
+    """
     if moment is not None:
         context.recorder.keep(_request(resolved), made, moment)
     setting = context.scheduling.explain_decisions
@@ -83,7 +86,7 @@ def of_placed(
 def of_refused(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan, moment: Moment | None
 ) -> DecisionRecord:
-    """Return the record of a plan with too few hosts. Its depletion is already undone."""
+    """Return the record of a plan with too few hosts. The plan's depletion is already undone."""
     table = context.follower.table
     moment = moment or context.recorder.after_failure(table)
     if moment is not None:
@@ -103,7 +106,7 @@ def of_refused(
 def of_failed(
     context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan
 ) -> DecisionRecord:
-    """Return the record of a decision in which a plug-in failed; ``made`` is an empty plan."""
+    """Return the record of a decision in which a plug-in failed. ``made`` is an empty plan."""
     if context.scheduling.explain_decisions == "off":
         return NOTHING_KEPT
     shared = _shared(context, context.schedulers.of(resolved.filters), resolved, made)
@@ -170,7 +173,7 @@ def _deciders(context: DecisionContext, scheduler: Scheduler, spec: RequestSpec)
 
 
 def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
-    """Return the kept decision about a server, or raise :class:`NotFound`."""
+    """Return the stored decision about a server. Raises :class:`NotFound`."""
     kept = server_actions.decision(tx, server.uuid)
     if kept is None:
         raise NotFound(f"No placement decision is stored for server {server.uuid}.")
@@ -186,14 +189,14 @@ def shown(tx: Tx, server: Server, *, are_hosts_named: bool) -> dict[str, Any]:
         answer["unread_hints"] = []
     if are_hosts_named:
         return answer | {"removed": _counted(kept)}
-    # A decision kept by an older version lacks the key, so hosts may have been dedicated.
+    # A decision that an older version stored lacks the key. Hosts may have been dedicated then.
     had_dedicated = kept.get(HAS_DEDICATED, True)
     nameless = _without_names(answer)
     return explanation_values.uncounted(nameless) if had_dedicated else nameless
 
 
 def _counted(kept: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the filters removed, as administrators see it."""
+    """Return the number of hosts that each filter removed, with the messages for administrators."""
     inside = kept.get(HAS_DEDICATED)
     counted = inside.get(COUNTED, {}) if isinstance(inside, Mapping) else {}
     return [

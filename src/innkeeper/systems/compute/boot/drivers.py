@@ -6,40 +6,41 @@ out silently, servers could be placed on forbidden hosts.
 
 from __future__ import annotations
 
-import importlib
-import re
-from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
+from collections.abc import Iterable
 from typing import Any
 
-from innkeeper.domain.errors import BROKEN_IMPORT, Invalid
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.placing import Rules
-from innkeeper.domain.slices import Scheduling
+from innkeeper.domain.preemption import reach_s
+from innkeeper.domain.slices import Leasing, Scheduling
 from innkeeper.scheduling.filters.capacity import NAME as CAPACITY
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.filters.dedication import LEASE, PCLOUD
 from innkeeper.scheduling.filters.forced_host import NAME as FORCED_HOST
 from innkeeper.scheduling.filters.refused_hosts import NAME as REFUSED_HOSTS
+from innkeeper.scheduling.filters.volume_pools import NAME as VOLUME_POOLS
 from innkeeper.scheduling.pipeline import Filter, Pipeline, Weighed, Weigher
 from innkeeper.scheduling.schedulers.catalogue import SCHEDULERS
 from innkeeper.scheduling.schedulers.scheduler import Choice, Scheduler
 from innkeeper.scheduling.weighers.catalogue import WEIGHER_SETS, WEIGHERS
-from innkeeper.systems.compute.boot import plugins
+from innkeeper.systems.compute.boot import loading, plugins
+from innkeeper.systems.compute.boot.loading import NamesNothing
 from innkeeper.systems.compute.grouping import hint_names
 from innkeeper.systems.compute.grouping.hint_names import Readers
 
-ALWAYS = (FORCED_HOST, REFUSED_HOSTS, PCLOUD, LEASE, CAPACITY)
+ALWAYS = (FORCED_HOST, REFUSED_HOSTS, VOLUME_POOLS, PCLOUD, LEASE, CAPACITY)
 """Filters that are always in force, even if the settings do not name them.
 
-If an operator could leave one out, dedicated hosts might be open to everybody. The capacity filter
-is included because a claim proves only that a provider has not changed since it was filtered."""
+If an operator could leave out one of them, dedicated hosts might be open to all projects. The
+capacity filter is included because a claim checks only that a provider has not changed since it was
+filtered."""
 TENANCY = frozenset({"AggregateMultiTenancyIsolation"})
 """Filters that separate projects. If the settings name one, no request can leave it out."""
+NO_LEASING = Leasing()
+"""The settings of leases by default, with which no server is preemptible."""
 PARTS_MAX = 16
-"""The number of servers per request for which the weight of each weigher is kept. Keeping the
-weights for a thousand servers would take as long as the decision itself."""
-OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-"""The name of a plug-in: a module, or an object in a module."""
+"""The maximum number of servers of a request for which the weight of each weigher is stored.
+Storing the weights of a thousand servers would take as long as the decision itself."""
 SETTINGS = {
     "driver": "scheduler_driver",
     "host filter": "default_host_filters",
@@ -47,15 +48,7 @@ SETTINGS = {
 }
 """The setting that names the plug-ins of each kind."""
 OF_REQUESTS_MAX = 8
-"""How many schedulers are cached for sets of filters that requests name."""
-
-
-class NamesNothing(ValueError):
-    """A name has no usable driver, filter or weigher; ``noun`` is the expected kind."""
-
-    def __init__(self, noun: str, message: str) -> None:
-        super().__init__(message)
-        self.noun = noun
+"""The number of cached schedulers for requests that name their own filters."""
 
 
 class Schedulers:
@@ -80,9 +73,9 @@ class Schedulers:
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """Return the scheduler with these host filters instead of the default filters.
 
-        Raises :class:`Invalid` for an unknown name, and for a filter that needs the host table to
-        count servers. The table counts servers only if a filter or weigher of the settings needs
-        the counts.
+        Raises :class:`Invalid` for an unknown name. Also raises it for a filter that needs the
+        number of servers on each host, if the host table does not count servers. The table counts
+        servers only if a filter or weigher in the settings needs their number.
         """
         if names is None:
             return self.default
@@ -95,14 +88,20 @@ class Schedulers:
         return self._of_requests[filters]
 
     def readers(self, names: tuple[str, ...] | None) -> Readers:
-        """Return which filters and weighers of a request read which hints; raises as :meth:`of`."""
+        """Return which hints the filters and weighers of a request read.
+
+        ``names`` are the filters that the request names. Raises the errors of :meth:`of`.
+        """
         if names is None:
             return self._readers
         filters = self.of(names).pipeline.filters
         return hint_names.readers(filters, self._weighers, self._readers.known)
 
     def names_of(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return the filters in force for a request; ``None`` means that it does not name any."""
+        """Return the filters in force for a request that names these filters.
+
+        ``None`` means that the request does not name filters.
+        """
         default = self._settings.default_host_filters
         if names is None:
             return default
@@ -118,18 +117,21 @@ class Schedulers:
             counting = [
                 each.NAME for each in made.pipeline.filters if getattr(each, "NEEDS_SERVERS", False)
             ]
-            raise Invalid(f"Servers are not counted here, as {', '.join(counting)} would need.")
+            raise Invalid(
+                "This service does not count the servers on each host, so these filters cannot be "
+                f"used: {', '.join(counting)}."
+            )
         return made
 
 
 def scheduler_of(settings: Scheduling, filters: Iterable[str] | None = None) -> Scheduler:
-    """Create the scheduler; ``filters`` override the filters of the settings.
+    """Create the scheduler. ``filters`` override the filters of the settings.
 
     Raises ``ValueError`` for an unknown name.
     """
     names = settings.default_host_filters if filters is None else filters
     pipeline = Pipeline(filters_of(names), _weighers_of(settings))
-    driver = _named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
+    driver = loading.named("driver", settings.scheduler_driver, SCHEDULERS, "innkeeper.schedulers")
     are_parts_kept = settings.explain_decisions != "off"
     choice = Choice(
         settings.host_subset_size,
@@ -143,13 +145,13 @@ def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> 
     # Only a class is called. Calling anything else could have side effects.
     if not isinstance(driver, type) or not hasattr(driver, "plan"):
         raise NamesNothing(
-            "driver", f"The driver {name!r} cannot be made: it is no class that has a 'plan'."
+            "driver", f"The driver {name!r} cannot be created: it is not a class with a 'plan'."
         )
     try:
         made = driver(pipeline, choice)
     except TypeError as error:
-        raise NamesNothing("driver", f"The driver {name!r} cannot be made: {error}.") from error
-    scheduler: Scheduler = _complete("driver", name, made, Scheduler)
+        raise NamesNothing("driver", f"The driver {name!r} cannot be created: {error}.") from error
+    scheduler: Scheduler = loading.complete("driver", name, made, Scheduler)
     if name in SCHEDULERS:
         return scheduler
     why = plugins.why_driver_unusable(scheduler)
@@ -159,8 +161,9 @@ def _driver_made(name: str, driver: Any, pipeline: Pipeline, choice: Choice) -> 
     return guarded  # type: ignore[no-any-return]
 
 
-def rules_of(settings: Scheduling) -> Rules:
+def rules_of(settings: Scheduling, leasing: Leasing = NO_LEASING) -> Rules:
     """Return the settings that filters and weighers read."""
+    is_allowed = leasing.allow_preemptible_servers
     return Rules(
         servers_per_host_max=settings.max_instances_per_host,
         busy_servers_per_host_max=settings.max_io_ops_per_host,
@@ -172,6 +175,7 @@ def rules_of(settings: Scheduling) -> Rules:
         isolates_aggregates_by_trait=settings.enable_isolated_aggregate_filtering,
         capabilities_max_age_s=settings.capabilities_max_age_s,
         capability_multipliers=tuple(sorted(settings.capability_multipliers.items())),
+        preemptible_reach_s=reach_s(leasing.preemption_grace_s) if is_allowed else None,
     )
 
 
@@ -180,13 +184,16 @@ def filters_of(names: Iterable[str]) -> tuple[Filter, ...]:
     in_force = dict.fromkeys((FORCED_HOST, *names, *ALWAYS))
     noun = "host filter"
     return tuple(
-        _checked(noun, each, _named(noun, each, FILTERS, "innkeeper.filters"), Filter)
+        _checked(noun, each, loading.named(noun, each, FILTERS, "innkeeper.filters"), Filter)
         for each in in_force
     )
 
 
 def multipliers_of(settings: Scheduling) -> dict[str, float]:
-    """Return the multipliers of the weighers in the settings, by name, with sets expanded."""
+    """Return the multipliers of the weighers in the settings, by the weigher's name.
+
+    If the settings name a set of weighers, the result has the weighers in the set.
+    """
     multipliers: dict[str, float] = {}
     for name in settings.default_host_weighers:
         multipliers |= WEIGHER_SETS.get(name, {name: 1.0})
@@ -202,7 +209,7 @@ def multipliers_of(settings: Scheduling) -> dict[str, float]:
 def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
     multipliers = multipliers_of(settings)
     made = {
-        name: _named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS)
+        name: loading.named("weigher", name, WEIGHERS, "innkeeper.weighers", WEIGHER_SETS)
         for name in multipliers
     }
     return tuple(
@@ -210,49 +217,12 @@ def _weighers_of(settings: Scheduling) -> tuple[Weighed, ...]:
     )
 
 
-def _named(
-    noun: str, name: str, ours: Mapping[str, Any], group: str, sets: Iterable[str] = ()
-) -> Any:
-    """Resolve a name: a built-in name, an entry point, or ``package.module:name``."""
-    if name in ours:
-        return ours[name]
-    found = [each for each in entry_points(group=group) if each.name == name]
-    try:
-        if found:
-            return found[0].load()
-        if OWN.fullmatch(name) and (":" in name or "." in name):
-            return _imported(name)
-    except BROKEN_IMPORT as error:
-        why = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-        raise NamesNothing(noun, f"The {noun} {name!r} cannot be imported ({why}).") from error
-    known = ", ".join(sorted([*ours, *sets]))
-    raise NamesNothing(
-        noun,
-        f"There is no {noun} {name!r}. There are: {known}; a plug-in is named as "
-        "package.module:name.",
-    )
-
-
 def _checked(noun: str, name: str, found: Any, kind: type) -> Any:
-    """Check a filter or weigher, and return it; a plug-in is wrapped in a guard."""
-    _complete(noun, name, found, kind)
+    """Check a filter or weigher, and return it. A plug-in is returned in a guard."""
+    loading.complete(noun, name, found, kind)
     if name in FILTERS or name in WEIGHERS:
         return found
     why = plugins.why_unusable(found)
     if why is not None:
         raise NamesNothing(noun, f"The {noun} {name!r} {why}.")
     return plugins.Guarded(noun, found)
-
-
-def _complete(noun: str, name: str, found: Any, kind: type) -> Any:
-    required = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
-    lacking = [each for each in dict.fromkeys(required) if not hasattr(found, each)]
-    if lacking:
-        raise NamesNothing(noun, f"The {noun} {name!r} has no {', '.join(lacking)}.")
-    return found
-
-
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, name) if name else found

@@ -1,8 +1,8 @@
-"""Decides as a boot does, but claims nothing: build plans for other zones, and explanations.
+"""Decide like a boot, but claim nothing, for build plans and explanations.
 
-Always true: a request that a boot would refuse is refused with the same message, and the host
-table is unchanged afterwards. If a plug-in fails, :class:`PluginFailed` is raised. In a boot, the
-servers would be in ERROR.
+Always true: a request that a boot would refuse is refused with the same message. The host table is
+unchanged afterwards. If a plug-in fails, :class:`PluginFailed` is raised, whereas a boot would
+create servers in ERROR.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from innkeeper.domain.compute import BootRequest
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import Invalid, UnknownPlace
 from innkeeper.domain.explaining import Explanation
 from innkeeper.domain.ids import HostIndex
-from innkeeper.domain.zones import Destination, Planned
+from innkeeper.domain.zones import Destination, Planned, ZonePlan
 from innkeeper.scheduling import depletion, explaining, reasons
 from innkeeper.scheduling.recordings import Recording
 from innkeeper.snapshot import recording
@@ -22,12 +22,16 @@ from innkeeper.store.queries.compute import hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
-from innkeeper.systems.compute.boot.request_resolver import RequestResolver
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver, check_place
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A boot to explain; ``host`` is a host to explain in particular."""
+    """A boot whose decision is to be explained.
+
+    If ``host`` is given, the explanation also says why this host is accepted or removed. With
+    ``is_record_wanted``, the decision is also recorded.
+    """
 
     request: BootRequest
     host: str | None = None
@@ -36,29 +40,37 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The explanation, and the recording of the decision if one was requested."""
+    """The explanation, and the recording of the decision if one was requested.
+
+    ``placed`` are the weights of the places that were found, even if they are too few. ``unknown``
+    is the error about a place that only another zone may know.
+    """
 
     explanation: Explanation
     recording: Recording | None
+    placed: tuple[float, ...] = ()
+    unknown: UnknownPlace | None = None
 
 
-def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> tuple[Planned, ...]:
-    """Plan a request with the server ids that are used when the plan's entries are booted.
+def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> ZonePlan:
+    """Return a planned server for each server id of a request.
 
-    The plan has fewer entries than requested servers if too few hosts are found.
+    A planned server gets its id when its entry of the plan is booted. If too few hosts are found,
+    there are fewer planned servers than ids.
     """
     resolved = RequestResolver(tx, context, [request]).resolve(request)
     made = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
     depletion.undo(context.follower.table, resolved.spec, made)
     uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in made.entries])
-    return tuple(
+    planned = tuple(
         Planned(Destination(server_id, entry.host, uuids[entry.provider_id]), entry.weight)
         for server_id, entry in zip(request.server_ids, made.entries, strict=False)
     )
+    return ZonePlan(planned, resolved.request.count_max)
 
 
 def explain(tx: Tx, context: DecisionContext, question: Question) -> Explained:
-    """Decide on a boot and explain the decision."""
+    """Decide on a boot without claiming anything, and explain the decision."""
     table, request = context.follower.table, question.request
     resolved = RequestResolver(tx, context, [request]).resolve(request)
     row = None if question.host is None else _row(table, question.host)
@@ -82,7 +94,16 @@ def explain(tx: Tx, context: DecisionContext, question: Question) -> Explained:
     if moment is not None:
         decision = DecisionRequest(resolved.spec, resolved.filters, request.now, request.batch_id)
         recorded = context.recorder.made_of(decision, made, moment)
-    return Explained(explanation, recorded)
+    placed = tuple(entry.weight for entry in made.entries)
+    return Explained(explanation, recorded, placed, _unknown_place(table, request))
+
+
+def _unknown_place(table: HostTable, request: BootRequest) -> UnknownPlace | None:
+    try:
+        check_place(table, request)
+    except UnknownPlace as error:
+        return error
+    return None
 
 
 def _row(table: HostTable, name: str) -> HostIndex:

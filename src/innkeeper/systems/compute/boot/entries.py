@@ -1,18 +1,20 @@
-"""Sealed entries of build plans, which clients send back to boot servers.
+"""Check and open the sealed entries of build plans, which clients send to boot servers.
 
-Always true: an entry boots one server at most. The plan fixed the server's id, so a second use
-finds the server's row, even after the server was deleted. A boot with an entry repeats all
-checks of the plan, but only for the entry's host.
+Always true: an entry boots one server at most. The entry contains the server's id. A second use of
+the entry finds the row of the server, even after the server was deleted. A boot with an entry
+repeats all checks of the plan, but only for the entry's host.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from uuid import NAMESPACE_OID, uuid5
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import AlreadyExists, Conflict, Invalid
-from innkeeper.domain.zones import EntryScope, digest
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zones import Destination, EntryScope, Opened, digest
 from innkeeper.systems.zones.sealing import NotOurs, Sealer
 
 
@@ -23,10 +25,11 @@ class EntryUsed(AlreadyExists):
         super().__init__(
             f"This entry of a build plan has already been used; its server is {server_id}."
         )
+        self.server_id = server_id
 
 
 class EntryExpired(Conflict):
-    """An entry is genuine, but has expired."""
+    """An entry could be opened, but has expired."""
 
     def __init__(self, expired_at: datetime) -> None:
         moment = expired_at.replace(microsecond=0).isoformat()
@@ -36,9 +39,9 @@ class EntryExpired(Conflict):
 
 
 class EntryStale(Conflict):
-    """The host of an entry no longer takes the server. ``why`` is for operators.
+    """The host of an entry no longer takes the server. ``why`` is shown only to operators.
 
-    The client is not told which filter refused the host. Otherwise a client with enough entries
+    The client does not learn which filter refused the host. Otherwise a client with enough entries
     could monitor the state of each host.
     """
 
@@ -50,10 +53,10 @@ class EntryStale(Conflict):
 
 
 def scope_of(request: BootRequest) -> EntryScope:
-    """Return what a request's entries are bound to.
+    """Return the scope to which the entries of a request are bound.
 
-    An entry is bound to the project and to all parameters that affect the choice of a host. The
-    name, the metadata and the like are left out, since the servers of a plan may differ in them.
+    An entry is bound to the project and to all parameters that affect the choice of a host. Other
+    parameters, such as name and metadata, may differ between the servers of a plan.
     """
     requested = {
         "flavor": request.flavor_id,
@@ -65,21 +68,45 @@ def scope_of(request: BootRequest) -> EntryScope:
     return EntryScope(request.project_id, digest(requested))
 
 
-def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
-    """Return the request, restricted to the server and the host of a sealed entry.
+def found(request: BootRequest, sealer: Sealer | None, text: str) -> Opened:
+    """Return the content of a sealed entry that a client presents.
 
     Raises :class:`Invalid` for a request for several servers, and the errors of
-    :meth:`Sealer.open`. The expiry is checked later: a client that lost the response may repeat
-    the request after it, and is then told the id of its server.
+    :meth:`Sealer.open`.
     """
     if request.count_max > 1:
-        raise Invalid("An entry of a build plan is for one server: max_count is 1 with it.")
+        raise Invalid("An entry of a build plan boots only one server: max_count must be 1.")
     if sealer is None:
         raise NotOurs
-    found = sealer.open(text, scope_of(request))
+    return sealer.open(text, scope_of(request))
+
+
+def with_entry(request: BootRequest, entry: Opened) -> BootRequest:
+    """Return the request, restricted to the server and the host of an opened entry.
+
+    The expiry is checked later. A client that lost the response may repeat the request after the
+    expiry, and must then learn the id of its server.
+    """
+    assert isinstance(entry.place, Destination), "the host is in this zone"
     return replace(
         request,
-        server_ids=(found.destination.server_id,),
-        destination=found.destination,
-        expires_at=found.expires_at,
+        server_ids=(entry.place.server_id,),
+        destination=entry.place,
+        expires_at=entry.expires_at,
     )
+
+
+def opened(request: BootRequest, sealer: Sealer | None, text: str) -> BootRequest:
+    """Return the request, restricted to the entry of a host of this zone.
+
+    Raises the errors of :func:`found`.
+    """
+    entry = found(request, sealer, text)
+    if not isinstance(entry.place, Destination):
+        raise NotOurs
+    return with_entry(request, entry)
+
+
+def server_id_of(text: str) -> ServerId:
+    """Return the id of the server of a child's entry: the same whenever the entry is presented."""
+    return ServerId(str(uuid5(NAMESPACE_OID, text)))

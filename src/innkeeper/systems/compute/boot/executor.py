@@ -1,4 +1,4 @@
-"""Carries out boots and decisions in the writer thread, on the process's only host table."""
+"""Carry out boots and decisions in the writer thread, with the only host table of the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Invalid, PluginFailed, Refusal
 from innkeeper.domain.ids import ServerId
-from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.domain.slices import Computing, Leasing, Scheduling
 from innkeeper.scheduling import reasons
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries.compute import servers
@@ -20,7 +20,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import dry_run, plugins
 from innkeeper.systems.compute.boot.boot import boot_together
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.drivers import Schedulers, rules_of
+from innkeeper.systems.compute.boot.drivers import NO_LEASING, Schedulers, rules_of
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
 from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
 from innkeeper.systems.compute.boot.recordings import Keep, Recorder
@@ -30,16 +30,25 @@ T = TypeVar("T")
 
 
 class BootExecutor:
-    """See :class:`innkeeper.engine.batches.Executor`. Used by one thread."""
+    """Implements :class:`innkeeper.engine.batches.Executor`. Only one thread uses it."""
 
     def __init__(
-        self, scheduling: Scheduling, computing: Computing, keep: Keep | None = None
+        self,
+        scheduling: Scheduling,
+        computing: Computing,
+        keep: Keep | None = None,
+        leasing: Leasing = NO_LEASING,
     ) -> None:
         schedulers = Schedulers(scheduling)
         self.follower = Follower(with_servers=schedulers.default.pipeline.needs_servers)
         recorder = Recorder(scheduling, schedulers, keep)
         self._context = DecisionContext(
-            self.follower, schedulers, scheduling, computing, recorder, rules_of(scheduling)
+            self.follower,
+            schedulers,
+            scheduling,
+            computing,
+            recorder,
+            rules_of(scheduling, leasing),
         )
 
     def load(self, tx: Tx) -> None:
@@ -51,11 +60,12 @@ class BootExecutor:
         self.follower.begin(tx)
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:
-        """Decide on and write all requests, and return one outcome for each.
+        """Decide on all requests, write their servers, and return one outcome for each request.
 
-        Of several requests with the same entry of a build plan, only one is booted. The others
-        get its refusal, or :class:`EntryUsed`. They share one commit, so a lookup of the server's
-        row would not detect the duplicates.
+        Several requests may have the same entry of a build plan. Only one of these requests is
+        booted. If this boot succeeds, the other requests get :class:`EntryUsed`. Otherwise, they
+        get the same refusal. A lookup of the server's row would not find these duplicates, because
+        the requests share one commit.
         """
         self._catch_up(tx, requests[0].now)
         if all(each.destination is None for each in requests):
@@ -86,9 +96,9 @@ class BootExecutor:
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """Return the outcome of a request that an earlier commit wrote, or ``None``.
 
-        A commit that raised may still have succeeded, if the connection broke before the
-        confirmation. Server ids are chosen before the first attempt, so a lookup of their rows
-        shows whether it succeeded.
+        A commit may succeed although it raised an error, if the connection broke before the
+        confirmation. Server ids are chosen before the first attempt. So the rows with these ids
+        show whether an attempt succeeded.
         """
         known = servers.ever_known(tx, request.server_ids)
         server_ids = tuple(each for each in request.server_ids if each in known)
@@ -105,31 +115,31 @@ class BootExecutor:
         return Booted(first.batch_id, server_ids, fault)
 
     def explain(self, tx: Tx, question: Question) -> Explained:
-        """Decide without writing, and explain the decision; raises the refusals of a boot."""
+        """Decide without writing, and explain the decision. Raises the refusals of a boot."""
         self._catch_up(tx, question.request.now)
         with _failures_logged():
             return dry_run.explain(tx, self._context, question)
 
     def decide(self, tx: Tx, work: Callable[[Tx, DecisionContext], T], now: datetime) -> T:
-        """Call ``work`` with a decision context whose host table is as ``tx`` sees it.
+        """Return the result of ``work``, called with an up-to-date decision context.
 
-        ``work`` must leave the table unchanged. The next decision reads what ``work`` wrote to
-        the store.
+        The host table of the context shows what ``tx`` sees. ``work`` must leave the table
+        unchanged. The next decision reads what ``work`` wrote to the store.
         """
         self._catch_up(tx, now)
         with _failures_logged():
             return work(tx, self._context)
 
     def follow(self, tx: Tx) -> None:
-        """Bring the host table up to date with what ``tx`` sees."""
+        """Bring the host table to the state that ``tx`` sees."""
         self.follower.catch_up(tx)
 
     def forget(self) -> None:
-        """Undo the changes to the host table for a transaction that was rolled back."""
+        """Undo the changes that a transaction made to the host table before its rollback."""
         self.follower.forget()
 
     def _catch_up(self, tx: Tx, now: datetime) -> None:
-        # A claim proves only that amounts are free. It would not detect that another process
+        # A claim checks only that amounts are free. It would not detect that another process
         # disabled a host, moved it to another availability zone, or freed capacity on it.
         self.follower.read_heartbeats(tx, now)
         self.follower.catch_up(tx)
@@ -138,9 +148,10 @@ class BootExecutor:
 def _first_of_each_entry(
     requests: Sequence[BootRequest], places: Sequence[int]
 ) -> dict[tuple[ServerId, ...], int]:
-    """Return the index of the first request for each build plan entry.
+    """Return the index of the first request with each build plan entry.
 
-    The key is the request's server ids. Requests without an entry never share server ids.
+    The key is the request's server ids, because requests with the same entry have the same ids.
+    Requests without an entry never share server ids.
     """
     first: dict[tuple[ServerId, ...], int] = {}
     for place in places:

@@ -1,8 +1,9 @@
-"""Guards the operator's own filters, weighers and drivers against failures.
+"""Guards the operator's own plug-ins against failures: filters, weighers and drivers here.
 
-Always true: if a guarded plug-in fails or returns an invalid value, :class:`PluginFailed` with
-its name is raised, and no decision is made. Only failures of the explaining methods (``missing``,
-``missing_counted``, ``lacks``) are tolerated. A standard text then replaces the explanation.
+Always true: if a guarded plug-in fails or returns an invalid value, :class:`PluginFailed` with its
+name is raised, and no decision is made. Only failures of the explaining methods (``missing``,
+``missing_counted``, ``lacks``) are tolerated. If an explaining method fails, a standard text
+replaces the explanation.
 
 Built-in filters and weighers are not guarded, which saves time in each decision.
 """
@@ -19,15 +20,16 @@ import structlog
 
 from innkeeper.domain.errors import PluginFailed
 from innkeeper.domain.placing import BuildPlan, RequestSpec
-from innkeeper.scheduling.facts.masks import row_count
 from innkeeper.scheduling.pipeline import ALL_ROWS
 from innkeeper.scheduling.reading import frozen
 from innkeeper.scheduling.schedulers.scheduler import Scheduler
+from innkeeper.snapshot.amounts import Rows
 from innkeeper.snapshot.columns import HostTable
 
 LOG = structlog.get_logger("innkeeper.compute")
 
-FIELDS = frozenset(each.name for each in fields(RequestSpec)) | {"names_dedicated"}
+DERIVED = frozenset({"names_dedicated", "uses_leased", "unneeded_until_s"})
+FIELDS = frozenset(each.name for each in fields(RequestSpec)) | DERIVED
 """The fields of a request spec that a plug-in may name in ``READS``."""
 FACTS = ("NAME", "REASON", "READS", "AGGREGATE_KEY", "NEEDS_SERVERS", "HINTS")
 NUMBERS = "biuf"
@@ -42,12 +44,15 @@ class WrongAnswer(TypeError):
     """A plug-in returned a value of the wrong type or shape."""
 
 
-class _Guard:
-    """Turns every error in a ``with`` block into :class:`PluginFailed`."""
+class Guard:
+    """Turns every error in a ``with`` block into :class:`PluginFailed`, except those to pass on."""
 
-    def __init__(self, noun: str, plugin: str) -> None:
+    def __init__(
+        self, noun: str, plugin: str, passed_on: tuple[type[Exception], ...] = (PluginFailed,)
+    ) -> None:
         self._noun = noun
         self._plugin = plugin
+        self._passed_on = passed_on
 
     def __enter__(self) -> None:
         pass
@@ -58,7 +63,7 @@ class _Guard:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, PLUGIN_ERRORS) and not isinstance(error, PluginFailed):
+        if isinstance(error, PLUGIN_ERRORS) and not isinstance(error, self._passed_on):
             raise PluginFailed(self._noun, self._plugin, _line_of(error)) from error
 
 
@@ -84,7 +89,7 @@ class Guarded:
         for name in FACTS:
             if hasattr(found, name):
                 setattr(self, name, getattr(found, name))
-        guard = _Guard(noun, str(found.NAME))
+        guard = Guard(noun, str(found.NAME))
         for name, check in CHECKS.items():
             if hasattr(found, name):
                 setattr(self, name, _checked(guard, getattr(found, name), name, check))
@@ -96,11 +101,11 @@ class Guarded:
 
 
 Check = Callable[[str, Any, HostTable, tuple[Any, ...]], Any]
-"""Takes a method's name, its answer, the host table and the other arguments. Returns a valid
-answer, or raises :class:`WrongAnswer`."""
+"""Checks a method's return value. Takes the method's name, the value, the host table and the other
+arguments. Returns the valid value, or raises :class:`WrongAnswer`."""
 
 
-def _checked(guard: _Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
+def _checked(guard: Guard, method: Any, name: str, check: Check) -> Callable[..., Any]:
     def call(hosts: HostTable, spec: RequestSpec, *more: Any) -> Any:
         with guard:
             return check(name, method(hosts, spec, *more), hosts, more)
@@ -108,7 +113,7 @@ def _checked(guard: _Guard, method: Any, name: str, check: Check) -> Callable[..
     return call
 
 
-def _worded(guard: _Guard, method: Any, name: str, words: Any) -> Callable[..., Any]:
+def _worded(guard: Guard, method: Any, name: str, words: Any) -> Callable[..., Any]:
     def call(hosts: HostTable, spec: RequestSpec, *more: Any) -> Any:
         try:
             with guard:
@@ -116,14 +121,14 @@ def _worded(guard: _Guard, method: Any, name: str, words: Any) -> Callable[..., 
         except PluginFailed as failure:
             # The decision has already been made. The method only explains it.
             log(failure)
-            return words.instead(f"the {failure.noun} {failure.plugin} failed to say more")
+            return words.instead(f"the {failure.noun} {failure.plugin} could not give details")
 
     return call
 
 
 def _valid(answer: Any, name: str, words: Any) -> Any:
     if not words.is_valid(answer):
-        raise WrongAnswer(f"{name} gave {_kind(answer)}, not {words.expected}")
+        raise WrongAnswer(f"{name} returned {_kind(answer)}, not {words.expected}")
     return answer
 
 
@@ -152,13 +157,16 @@ class _Lines:
 
 
 def _array(name: str, answer: Any, kinds: str, count: int | None) -> Any:
-    """Check for a one-dimensional array of these dtype kinds; ``count`` is its length, if known."""
+    """Return ``answer`` if it is a one-dimensional array of one of these dtype kinds.
+
+    ``count`` is the expected length, or ``None`` for any length. Raises :class:`WrongAnswer`.
+    """
     if not isinstance(answer, np.ndarray) or answer.dtype.kind not in kinds:
         expected = "truth values" if kinds == "b" else "numbers"
-        raise WrongAnswer(f"{name} gave {_kind(answer)}, not an array of {expected}")
+        raise WrongAnswer(f"{name} returned {_kind(answer)}, not an array of {expected}")
     is_long = answer.ndim == 1 and count in (None, answer.shape[0])
     if not is_long:
-        raise WrongAnswer(f"{name} gave an array of the shape {answer.shape}, not ({count},)")
+        raise WrongAnswer(f"{name} returned an array of shape {answer.shape}, not ({count},)")
     return answer
 
 
@@ -168,14 +176,19 @@ def _kind(answer: Any) -> str:
     return type(answer).__name__
 
 
+def _count(hosts: HostTable, rows: Rows) -> int:
+    """Return the number of rows, in any table with ``host_count`` rows."""
+    return len(range(hosts.host_count)[rows]) if isinstance(rows, slice) else int(rows.size)
+
+
 def _mask(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
-    return None if answer is None else _array(name, answer, "b", row_count(hosts, more[0]))
+    return None if answer is None else _array(name, answer, "b", _count(hosts, more[0]))
 
 
 def _column(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
-    numbers = _array(name, answer, NUMBERS, row_count(hosts, more[0]))
+    numbers = _array(name, answer, NUMBERS, _count(hosts, more[0]))
     if not np.isfinite(numbers).all():
-        raise WrongAnswer(f"{name} gave numbers that are not finite")
+        raise WrongAnswer(f"{name} returned numbers that are not finite")
     return numbers
 
 
@@ -185,22 +198,22 @@ def _few(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any
     rows = _array(name, answer, "iu", None)
     is_in_order = bool((rows[1:] > rows[:-1]).all())
     if rows.size and not (is_in_order and rows[0] >= 0 and rows[-1] < hosts.host_count):
-        raise WrongAnswer(f"{name} gave rows that are not there, or not in order")
+        raise WrongAnswer(f"{name} returned rows that do not exist, or are not in ascending order")
     return rows
 
 
 def _scale(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
     if not isinstance(answer, int | float | np.number):
-        raise WrongAnswer(f"{name} gave {_kind(answer)}, not a number")
+        raise WrongAnswer(f"{name} returned {_kind(answer)}, not a number")
     scale = float(answer)
     if not np.isfinite(scale):
-        raise WrongAnswer(f"{name} gave {scale}, which is not finite")
+        raise WrongAnswer(f"{name} returned {scale}, which is not finite")
     return scale
 
 
 def _admits(name: str, answer: Any, hosts: HostTable, more: tuple[Any, ...]) -> Any:
     if not isinstance(answer, bool | np.bool_):
-        raise WrongAnswer(f"{name} gave {_kind(answer)}, not a truth value")
+        raise WrongAnswer(f"{name} returned {_kind(answer)}, not a truth value")
     return bool(answer)
 
 
@@ -229,14 +242,14 @@ class GuardedDriver:
         self.NAME = driver.NAME
         self.pipeline = driver.pipeline
         self._driver = driver
-        self._guard = _Guard("driver", str(driver.NAME))
+        self._guard = Guard("driver", str(driver.NAME))
 
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
-        """See :meth:`Scheduler.plan`; raises :class:`PluginFailed`."""
+        """Call the driver's :meth:`Scheduler.plan`. Raises :class:`PluginFailed`."""
         with self._guard:
             made = self._driver.plan(hosts, spec)
             if not isinstance(made, BuildPlan):
-                raise WrongAnswer(f"plan gave {_kind(made)}, not a BuildPlan")
+                raise WrongAnswer(f"plan returned {_kind(made)}, not a BuildPlan")
             return made
 
 
@@ -246,8 +259,8 @@ class GuardedDriver:
 def why_unusable(found: Any) -> str | None:
     """Return why a filter or weigher cannot be used, or ``None`` if it can.
 
-    The result continues a sentence that begins with the plug-in's name. A plug-in must name
-    existing fields, name hints correctly, and work with a host table without hosts.
+    The result continues a sentence that begins with the plug-in's name. The fields in ``READS``
+    must exist, ``HINTS`` must be a tuple of names, and the methods must work without hosts.
     """
     return _misnamed(found) or _failing(found)
 
@@ -256,20 +269,20 @@ def _misnamed(found: Any) -> str | None:
     for name in ("NAME", "REASON", "AGGREGATE_KEY"):
         text = getattr(found, name, "text")
         if not isinstance(text, str) or not text:
-            return f"has {name} that is no text"
+            return f"has a {name} that is not a text"
     for name, known in (("READS", FIELDS), ("HINTS", None)):
         named = getattr(found, name, ())
         if not _are_names(named):
-            return f"has {name} that is no tuple of names"
+            return f"has {name} that is not a tuple of names"
         unknown = [each for each in named if known is not None and each not in known]
         if unknown:
-            return f"names {unknown[0]!r} in {name}, which is no field of the request spec"
+            return f"has {unknown[0]!r} in {name}, which is not a field of the request spec"
     return None
 
 
 def _failing(found: Any) -> str | None:
     hosts, spec = _trial()
-    guard = _Guard("plug-in", str(found.NAME))
+    guard = Guard("plug-in", str(found.NAME))
     try:
         with guard:
             guarded = Guarded("plug-in", found)

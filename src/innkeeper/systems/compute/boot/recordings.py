@@ -1,7 +1,7 @@
-"""Records decisions of the compute room, as the setting ``record_decisions`` says.
+"""Record the decisions that the setting ``record_decisions`` selects.
 
-Always true: recording does not change a decision. The writer thread only copies the columns
-between decisions. The receiver of the recording does all other work.
+Always true: recording does not change a decision. The writer thread only copies the columns of the
+host table between decisions. The receiver of the recording does all other work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DecisionRequest:
 
 
 class Recorder:
-    """Copies host tables for recordings, and hands finished ones to ``keep``."""
+    """Copies host tables for recordings, and hands finished recordings to ``keep``."""
 
     def __init__(self, settings: Scheduling, schedulers: Schedulers, keep: Keep | None) -> None:
         self._settings = settings
@@ -43,11 +43,11 @@ class Recorder:
         self._setting = "none" if keep is None else settings.record_decisions
 
     def before(self, table: HostTable) -> Moment | None:
-        """Copy the table before a decision, if every decision is recorded."""
+        """Return a copy of the table from before a decision, if every decision is recorded."""
         return recording.copy_of(table) if self._setting == "all" else None
 
     def after_failure(self, table: HostTable) -> Moment | None:
-        """Copy the table after a decision was undone, if failed decisions are recorded."""
+        """Return a copy of the table after a decision was undone, if failures are recorded."""
         return recording.copy_of(table) if self._setting == "failed" else None
 
     def keep(self, request: DecisionRequest, made: BuildPlan, moment: Moment) -> None:

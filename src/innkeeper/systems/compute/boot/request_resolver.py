@@ -1,11 +1,11 @@
-"""Resolves requests: looks up everything that a boot request or a server to move refers to.
+"""Look up everything that a boot request, or a server that will move, refers to.
 
 Always true: a resolved boot request has a flavor that the project may use, an image that fits the
-flavor, and an availability zone or host that exists. It requests no more servers than the
-project's quota allows, where the earlier requests of the same batch count as usage.
+flavor, and an availability zone or host that exists. The request asks for no more servers than the
+project's quota allows. The earlier requests of the same batch count as usage.
 
-Always true: the request spec of a server to move repeats that of its boot. The flavor comes from
-the server's row, and the server itself does not count in the rule of its group.
+Always true: the request spec of a server to move repeats the spec of its boot. The flavor comes
+from the server's row. In the rule of the server's group, the server itself does not count.
 """
 
 from __future__ import annotations
@@ -15,24 +15,30 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import BootRequest, Flavor, Image, Limits, Server
-from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
+from innkeeper.domain import preemption
+from innkeeper.domain.compute import BootRequest, Flavor, Server
+from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded, UnknownPlace
 from innkeeper.domain.grouping import GroupState
-from innkeeper.domain.ids import ServerId
-from innkeeper.domain.placing import RequestSpec
+from innkeeper.domain.ids import ProviderId, ServerId
+from innkeeper.domain.images import Image
+from innkeeper.domain.limits import Limits
+from innkeeper.domain.placing import RequestSpec, Rules
+from innkeeper.domain.zone_tree import payer_of
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
-from innkeeper.store.queries.compute import hosts, quota_usages, servers
+from innkeeper.store.queries.compute import quota_usages
 from innkeeper.store.queries.compute.quota_usages import QuotaUsage
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale, EntryUsed
+from innkeeper.systems.compute.boot.entries import EntryStale
+from innkeeper.systems.compute.boot.entry_checks import EntryChecks
 from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.flavors.demands import Demands
-from innkeeper.systems.compute.grouping import groups, hints
+from innkeeper.systems.compute.grouping import dedications, groups, hints
 from innkeeper.systems.compute.grouping.hints import Resolved
+from innkeeper.systems.volumes import attachments
 
 UNLIMITED = -1
 Homes = Sequence[str | None]
@@ -45,7 +51,7 @@ class ResolvedRequest:
 
     ``facts`` is the flavor as stored with a server. ``filters`` are the filters that the request
     names instead of the default filters. ``unread`` has a message for each hint that no filter or
-    weigher reads. The hints of ``request`` are the hints that its servers keep.
+    weigher reads. The hints of ``request`` are the hints that are stored with its servers.
     """
 
     request: BootRequest
@@ -68,26 +74,37 @@ class RequestResolver:
     def __init__(self, tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]) -> None:
         self._tx = tx
         self._context = context
+        self._requests = requests
         image_ids = {each.image_id for each in requests if each.image_id is not None}
-        projects = {each.project_id for each in requests}
+        payers = {payer_of(each.project_id) for each in requests}
+        self._entries = EntryChecks(tx, requests)
         self._flavors = flavors.by_public_ids(tx, {each.flavor_id for each in requests})
         self._images = images.get_many(tx, image_ids) if image_ids else {}
         # One mapping per flavor: the database driver then encodes it once for the whole batch.
-        self._facts = {name: flavors.facts_of(each) for name, each in self._flavors.items()}
-        self._demands: dict[tuple[str, str | None], Demands] = {}
-        self._limits = quotas.limits_of(tx, projects, quotas.defaults(context.computing))
-        self._usages = quota_usages.of_projects(tx, projects)
+        self._facts: dict[int, Mapping[str, Any]] = {}
+        self._diskless: dict[int, Flavor] = {}
+        self._demands: dict[tuple[int, int], Demands] = {}
+        self._limits = quotas.limits_of(tx, payers, quotas.defaults(context.computing))
+        self._usages = quota_usages.of_projects(tx, payers)
         self._group_states: dict[int, GroupState] = {}
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
-        """Look up everything that a request refers to; raises a refusal if the request fails."""
-        _check_entry(self._tx, request)
-        flavor = _flavor(self._tx, self._flavors, request)
-        image = _image(self._images, request, flavor)
-        _check_key(self._tx, request)
-        _check_place(self._context.follower.table, request)
+        """Look up everything that a request refers to. Raises the refusal of an invalid request."""
+        self._entries.check(request)
+        definitions = request.definitions
+        if definitions is None:
+            flavor = _flavor(self._tx, self._flavors, request)
+            image = _image(self._images, request, flavor)
+            _check_key(self._tx, request)
+        else:
+            flavor, image = definitions.flavor, definitions.image
+        if request.is_volume_backed:
+            # The servers keep this flavor, so moves and audits see the same amounts.
+            flavor = self._without_disk(flavor)
+        if not request.may_be_elsewhere:
+            check_place(self._context.follower.table, request)
         project_id = request.project_id
         # Hints are resolved before planning, since a refused request must not write anything.
         resolved = hints.resolve(
@@ -97,21 +114,28 @@ class RequestResolver:
             project_id=project_id,
             is_admin=request.is_admin,
             now=request.now,
+            definitions=definitions,
         )
-        limits = self._limits[project_id]
-        count = _allowed_count(limits, self._usages[project_id], request, flavor)
+        payer = payer_of(request.project_id)
+        limits = self._limits[payer]
+        count = _allowed_count(limits, self._usages[payer], request, flavor)
         group = None
         if resolved.group is not None:
             group = self._group_state(resolved.group, request)
-            most = limits.server_group_members
-            count = groups.allowed_count(group, most, request.count_min, count)
+            if definitions is None:
+                most = limits.server_group_members
+                count = groups.allowed_count(group, most, request.count_min, count)
+            elif request.destination is not None and not group.group_id:
+                raise EntryStale("The group of the zone parent was deleted.")
         if count != request.count_max:
             request = replace(request, count_max=count)
         if request.hints:
             request = replace(request, hints=resolved.kept)
         destination = request.destination
+        demanded = self._demanded(flavor, image)
+        check_slots(self._tx, demanded, request.flavor_id, project_id)
         spec = _spec(
-            self._demanded(flavor, image),
+            demanded,
             flavor,
             {} if image is None else image.properties,
             resolved,
@@ -127,16 +151,24 @@ class RequestResolver:
             availability_zone=request.availability_zone,
             forced_host=request.forced_host if destination is None else destination.host,
             hints=request.hints,
+            has_fixed_scales=request.is_across_zones,
             automatic_pclouds=() if resolved.names_dedicated else self._automatic(project_id),
+            volume_pools=self._pools_of(request),
         )
         group_id = None if group is None else group.group_id
-        facts = self._facts[flavor.flavor_id]
         return ResolvedRequest(
-            request, flavor, facts, image, spec, group_id, resolved.filters, resolved.unread
+            request,
+            flavor,
+            self._facts_of(flavor),
+            image,
+            spec,
+            group_id,
+            resolved.filters,
+            resolved.unread,
         )
 
     def resolve_again(self, resolved: ResolvedRequest) -> ResolvedRequest:
-        """Look up again what other writers may have changed: the group and automatic pclouds."""
+        """Look up the group and automatic pclouds again. Other writers may have changed them."""
         spec = resolved.spec
         if not spec.names_dedicated:
             automatic = self._automatic(resolved.request.project_id)
@@ -147,14 +179,15 @@ class RequestResolver:
         return replace(resolved, spec=spec)
 
     def place(self, resolved: ResolvedRequest, homes: Homes) -> None:
-        """Record the hosts of a request's servers, in place of those recorded before."""
+        """Record the hosts of a request's servers. Earlier records of the request are replaced."""
         request, flavor = resolved.request, resolved.flavor
-        # The key is a server id, because clients choose request ids and two may collide.
+        # The key is a server id. Clients choose the request ids, so two of them may be equal.
         key = request.server_ids[0]
         more = len(homes) - len(self._homes.get(key, ()))
         self._homes[key] = homes
-        used = self._usages[request.project_id]
-        self._usages[request.project_id] = QuotaUsage(
+        payer = payer_of(request.project_id)
+        used = self._usages[payer]
+        self._usages[payer] = QuotaUsage(
             used.servers + more,
             used.vcpus + more * flavor.vcpus,
             used.memory_mb + more * flavor.memory_mb,
@@ -162,8 +195,28 @@ class RequestResolver:
         if resolved.group_id is not None:
             self._members.setdefault(resolved.group_id, {})[key] = homes
 
+    def _pools_of(self, request: BootRequest) -> frozenset[ProviderId]:
+        if not request.has_volumes:
+            return frozenset()
+        return attachments.pools_of(self._tx, request.server_ids)
+
+    def _without_disk(self, flavor: Flavor) -> Flavor:
+        # It is kept, because other caches know flavors by their objects.
+        found = self._diskless.get(id(flavor))
+        if found is None:
+            found = self._diskless[id(flavor)] = replace(flavor, disk_gb=0)
+        return found
+
+    def _facts_of(self, flavor: Flavor) -> Mapping[str, Any]:
+        found = self._facts.get(id(flavor))
+        if found is None:
+            found = self._facts[id(flavor)] = flavors.facts_of(flavor)
+        return found
+
     def _demanded(self, flavor: Flavor, image: Image | None) -> Demands:
-        key = (flavor.flavor_id, None if image is None else image.id)
+        # Zone parents define flavors themselves, so two flavors may have the same id. The requests
+        # of the batch keep the objects.
+        key = (id(flavor), id(image))
         found = self._demands.get(key)
         if found is None:
             found = demands.of(flavor, {} if image is None else image.properties)
@@ -195,8 +248,8 @@ def spec_of_server(
     """Return the request spec of a server that needs another host.
 
     A resize passes the new ``flavor``. ``more`` are fields of the spec that the caller sets:
-    ``refused_hosts``, ``forced_host``, or an ``availability_zone`` that overrides the one
-    requested at boot. Raises :class:`Invalid` if the demands of the flavor conflict.
+    ``refused_hosts``, ``forced_host``, or an ``availability_zone``, which overrides the zone of the
+    boot request. Raises :class:`Invalid` if the demands of flavor and image conflict.
     """
     group = groups.rule_of(tx, server.uuid)
     flavor = flavor or flavors.of_facts(server.flavor)
@@ -215,6 +268,7 @@ def spec_of_server(
         rules=context.rules,
         group=None if group is None else group.rule,
         hints=server.hints,
+        volume_pools=attachments.pools_of(tx, [server.uuid]),
         **{"availability_zone": server.asked_az, **more},
     )
 
@@ -224,8 +278,10 @@ def _spec(
     flavor: Flavor,
     properties: Mapping[str, str],
     resolved: Resolved,
+    rules: Rules,
     **more: Any,
 ) -> RequestSpec:
+    takes_slot = bool(demands.reservations_of(demanded))
     return RequestSpec(
         amounts=demanded.amounts,
         required_traits=demanded.required_traits,
@@ -241,23 +297,14 @@ def _spec(
         pclouds=resolved.pclouds,
         pcloud_host=resolved.pcloud_host,
         reservation=resolved.reservation,
+        takes_slot=takes_slot,
+        rules=rules,
+        is_preemptible=rules.preemptible_reach_s is not None
+        and preemption.is_preemptible(flavor.extra_specs)
+        # What a request names comes first.
+        and not (takes_slot or resolved.names_dedicated),
         **more,
     )
-
-
-def _check_entry(tx: Tx, request: BootRequest) -> None:
-    destination = request.destination
-    if destination is None:
-        return
-    # This check precedes the expiry check. If a client with a used entry were told to ask for
-    # another plan, it would boot a second server.
-    if servers.ever_known(tx, [destination.server_id]):
-        raise EntryUsed(destination.server_id)
-    if request.expires_at is not None and request.now >= request.expires_at:
-        raise EntryExpired(request.expires_at)
-    host = hosts.by_names(tx, [destination.host]).get(destination.host)
-    if host is None or host.provider_uuid != destination.provider_uuid:
-        raise EntryStale(f"The host {destination.host} is gone.")
 
 
 def _flavor(tx: Tx, known: Mapping[str, Flavor], request: BootRequest) -> Flavor:
@@ -270,6 +317,19 @@ def _flavor(tx: Tx, known: Mapping[str, Flavor], request: BootRequest) -> Flavor
     if flavor.is_disabled:
         raise Invalid(f"Flavor {request.flavor_id} is disabled.")
     return flavor
+
+
+def check_slots(tx: Tx, demanded: Demands, flavor_id: str, project_id: str) -> None:
+    """Reject a flavor with slots of a reservation that the project may not use.
+
+    Raises :class:`Invalid`.
+    """
+    reserved = demands.reservations_of(demanded)
+    if not reserved:
+        return
+    users = dedications.reservation_projects(tx, reserved)
+    if any(project_id not in users.get(each, ()) for each in reserved):
+        raise Invalid(f"Flavor {flavor_id} could not be found.")
 
 
 def _image(known: Mapping[str, Image], request: BootRequest, flavor: Flavor) -> Image | None:
@@ -296,12 +356,13 @@ def _check_key(tx: Tx, request: BootRequest) -> None:
         raise Invalid("Invalid key_name provided.") from error
 
 
-def _check_place(table: HostTable, request: BootRequest) -> None:
+def check_place(table: HostTable, request: BootRequest) -> None:
+    """Raise :class:`UnknownPlace` if this zone lacks the requested host or availability zone."""
     zone = request.availability_zone
     if zone is not None and not table.has_zone(zone):
-        raise Invalid("The requested availability zone is not available")
+        raise UnknownPlace("The requested availability zone is not available")
     if request.forced_host is not None and request.forced_host not in table.index_by_name:
-        raise Invalid(f"Compute host {request.forced_host} could not be found.")
+        raise UnknownPlace(f"Compute host {request.forced_host} could not be found.")
 
 
 def _allowed_count(limits: Limits, used: QuotaUsage, request: BootRequest, flavor: Flavor) -> int:

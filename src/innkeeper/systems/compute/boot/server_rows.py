@@ -1,4 +1,4 @@
-"""Writes the rows of booted servers, their quota usage, group memberships and build orders.
+"""Write the rows of booted servers, their quota usage, group memberships and build orders.
 
 Always true: all rows of a batch are written in the transaction of its claims.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,13 +19,18 @@ from innkeeper.store.queries.compute import orders, quota_usages
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.boot.decisions import DecisionRecord
 from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
 from innkeeper.systems.compute.grouping import dedications, groups
 from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.volumes import attachments
+from innkeeper.systems.zones import used_entries
+from innkeeper.systems.zones.used_entries import UsedEntry
 
 HOSTNAME_MAX = 63
-"""The maximum length of a domain name's label, in octets (RFC 1035)."""
+"""The maximum length of a host name, in octets. A label in a domain name has the same limit (RFC
+1035)."""
 _NOT_IN_LABEL = re.compile(r"[^a-z0-9-]+")
 
 
@@ -54,18 +59,25 @@ def write(tx: Tx, batch: Sequence[NewServers]) -> None:
     usages: dict[str, list[int]] = {}
     for each in batch:
         request, flavor = each.resolved.request, each.resolved.flavor
-        new_orders += _orders(each)
+        new_orders += _orders(tx, each)
         if each.resolved.group_id is not None:
             members.setdefault(each.resolved.group_id, []).extend(each.booted.server_ids)
         usage = usages.setdefault(request.project_id, [0, 0, 0])
         for column, amount in enumerate((1, flavor.vcpus, flavor.memory_mb)):
             usage[column] += amount * len(each.booted.server_ids)
+    used_entries.use_many(tx, [row for each in batch for row in _used(each.resolved.request)])
     server_rows.insert_many(tx, [row for each in batch for row in _rows(each)])
     orders.add(tx, new_orders, batch[0].resolved.request.now)
     for group_id, server_ids in members.items():
         groups.add_members(tx, group_id, server_ids)
     for project_id, (count, vcpus, memory_mb) in usages.items():
         quota_usages.add_usage(tx, project_id, count, vcpus, memory_mb)
+
+
+def _used(request: BootRequest) -> list[UsedEntry]:
+    if request.entry_id is None or request.expires_at is None:
+        return []
+    return [UsedEntry(request.entry_id, request.server_ids[0], request.expires_at)]
 
 
 def _rows(new: NewServers) -> list[dict[str, Any]]:
@@ -79,7 +91,7 @@ def _rows(new: NewServers) -> list[dict[str, Any]]:
             "uuid": server_id,
             "name": _name(request, index),
             "hostname": _hostname(request, index, server_id),
-            "launch_index": index,
+            "launch_index": request.launch_index(index),
             "status": Status.ERROR if entry is None else Status.BUILD,
             "task_state": None if entry is None else Task.SPAWNING,
             "host": None if entry is None else entry.host,
@@ -94,8 +106,8 @@ def _rows(new: NewServers) -> list[dict[str, Any]]:
     return rows
 
 
-def _orders(new: NewServers) -> list[NewOrder]:
-    return [
+def _orders(tx: Tx, new: NewServers) -> list[NewOrder]:
+    made = [
         NewOrder(
             agent_id=new.agents[index],
             host=entry.host,
@@ -107,6 +119,16 @@ def _orders(new: NewServers) -> list[NewOrder]:
         )
         for index, entry in enumerate(new.entries)
     ]
+    if not new.resolved.request.has_volumes:
+        return made
+    return [_with_volumes(tx, each) for each in made]
+
+
+def _with_volumes(tx: Tx, order: NewOrder) -> NewOrder:
+    """Return a build order that lists the server's volumes. It waits until they are made."""
+    mine = attachments.of_servers(tx, [order.server_uuid])
+    body = {**order.body, "volumes": attachments.orders_body(tx, order.server_uuid)}
+    return replace(order, body=body, is_held=not volume_orders.are_made(tx, mine))
 
 
 def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
@@ -117,15 +139,17 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
 
 
 def _name(request: BootRequest, index: int) -> str:
-    """Return a server's name; several servers of a request are numbered, as in Nova."""
-    return request.name if request.count_max == 1 else f"{request.name}-{index + 1}"
+    """Return a server's name. Several servers of one request are numbered, as in Nova."""
+    if not request.numbers_names:
+        return request.name
+    return f"{request.name}-{request.launch_index(index) + 1}"
 
 
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
-    """Return the requested host name of a server, or else one derived from the server's name."""
+    """Return a server's host name: the requested name, or else a name made from the server's."""
     if request.hostname is not None:
-        is_numbered = request.count_max > 1
-        return f"{request.hostname}-{index + 1}" if is_numbered else request.hostname
+        number = request.launch_index(index) + 1
+        return f"{request.hostname}-{number}" if request.numbers_names else request.hostname
     name = _name(request, index)
     label = _NOT_IN_LABEL.sub("-", name.lower()).strip("-")[:HOSTNAME_MAX].strip("-")
     return label or f"server-{server_id}"

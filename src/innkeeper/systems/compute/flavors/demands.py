@@ -1,12 +1,13 @@
-"""The demands of a flavor and an image on a host, from extra specs and image properties.
+"""Compute the demands on a host from a flavor's extra specs and an image's properties.
 
 - ``trait:NAME`` is ``required``, ``forbidden`` or, unlike in Nova, ``preferred``.
-- ``resources:CLASS`` overrides the amount of the flavor's shape; 0 requests none of the class.
-- ``capabilities:NAME`` and names without a scope are compared with agents' capabilities.
-- ``aggregate_instance_extra_specs:NAME`` is left to the filter that reads it.
+- ``resources:CLASS`` overrides the flavor's own amount of the class; 0 requests none of the class.
+- ``capabilities:NAME`` and names without a scope are compared with the capabilities of the host.
+- ``aggregate_instance_extra_specs:NAME`` is evaluated only by the filter that reads this scope.
+- ``affinity_id`` only tells clients the server group of a reservation, as in Blazar.
 - Numbered groups (``resources1:CLASS``, ``trait_NET:NAME``) are not supported, so
   ``group_policy`` has no effect.
-- Other scopes (``hw:``, ``quota:``) are left to agents' drivers.
+- Other scopes (``hw:``, ``quota:``) are evaluated only by the drivers of agents.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from dataclasses import dataclass
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.leases import reservation_of_class
 from innkeeper.domain.placing import Comparison
 from innkeeper.scheduling import comparisons
 
 TRAIT = "trait:"
 RESOURCES = "resources:"
 GROUP_POLICY = "group_policy"
+NOT_COMPARED = frozenset({GROUP_POLICY, "affinity_id"})
+"""Names without a scope that are not capabilities."""
 CAPABILITIES = "capabilities:"
 OF_AGGREGATES = "aggregate_instance_extra_specs:"
 REQUIRED, FORBIDDEN, PREFERRED = "required", "forbidden", "preferred"
@@ -32,7 +36,7 @@ _OF_A_GROUP = re.compile(r"(resources|trait)[^:]+:", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The amounts per server, and the traits and comparisons that its host must satisfy."""
+    """The amounts that a server needs, and the traits and comparisons that a host must satisfy."""
 
     amounts: Mapping[str, int]
     required_traits: frozenset[str]
@@ -42,10 +46,10 @@ class Demands:
 
 
 def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
-    """Return the demands of a flavor and of an image with these properties.
+    """Return the demands of a flavor together with an image that has these properties.
 
-    Raises :class:`Invalid` for invalid extra specs, for a flavor and an image that conflict, and
-    for a flavor without resources.
+    Raises :class:`Invalid` for invalid extra specs, for a flavor and an image with conflicting
+    traits, and for a flavor without resources.
     """
     amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.memory_mb, "DISK_GB": flavor.all_disk_gb}
     refuse_groups(flavor.extra_specs)
@@ -61,7 +65,7 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
         elif key.startswith(OF_AGGREGATES):
             # The value is checked here, because the filter could not report an error to the client.
             comparisons.parse(key, value)
-        elif ":" not in key and key != GROUP_POLICY:
+        elif ":" not in key and key not in NOT_COMPARED:
             compared.append(comparisons.parse(key, value))
     for key, value in properties.items():
         if key.startswith(TRAIT):
@@ -80,16 +84,22 @@ def of(flavor: Flavor, properties: Mapping[str, str]) -> Demands:
     )
 
 
+def reservations_of(demanded: Demands) -> list[str]:
+    """Return the uuids of the reservations whose slots are demanded."""
+    found = (reservation_of_class(name) for name in demanded.amounts)
+    return [each for each in found if each is not None]
+
+
 def _traits_of(traits: Mapping[str, str], verdict: str) -> frozenset[str]:
     return frozenset(name for name, each in traits.items() if each == verdict)
 
 
 def refuse_groups(keys: Iterable[str]) -> None:
-    """Raise :class:`Invalid` for extra specs of numbered groups, which would have no effect."""
+    """Raise :class:`Invalid` for the keys of numbered groups, which would have no effect."""
     for key in keys:
         if _OF_A_GROUP.match(key) is not None:
             raise Invalid(
-                f"Validation failed; the extra spec '{key}' is of a numbered group. Numbered "
+                f"Validation failed; the extra spec '{key}' belongs to a numbered group. Numbered "
                 "groups are not supported yet; 'resources:CLASS' and 'trait:NAME' are."
             )
 

@@ -1,4 +1,4 @@
-"""Flavors: shapes of servers, with extra specs and access lists.
+"""Manage flavors, which are shapes of servers, with their extra specs and access lists.
 
 Always true: a private flavor is visible only to its projects and to administrators.
 """
@@ -33,8 +33,16 @@ def may_use(tx: Tx, flavor: Flavor, project_id: str | None) -> bool:
     return project_id is not None and flavors.has_project(tx, flavor.id, project_id)
 
 
+def for_resize(tx: Tx, flavor_id: str, project_id: str, *, is_admin: bool) -> Flavor:
+    """Return a flavor for a project's server. Raises :class:`Invalid` if it cannot be used."""
+    flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
+    if flavor is None or flavor.is_disabled or not (is_admin or may_use(tx, flavor, project_id)):
+        raise Invalid(f"Flavor {flavor_id} could not be found.")
+    return flavor
+
+
 def get(tx: Tx, flavor_id: str, project_id: str | None, *, is_admin: bool) -> Flavor:
-    """Return the flavor if the caller may see it, or raise :class:`NotFound`."""
+    """Return a flavor by its public id. Raises :class:`NotFound` if the caller may not see it."""
     flavor = flavors.by_public_ids(tx, [flavor_id]).get(flavor_id)
     if flavor is None or not (is_admin or may_use(tx, flavor, project_id)):
         raise NotFound(f"Flavor {flavor_id} could not be found.")
@@ -55,7 +63,7 @@ def page(
 
 
 def create(tx: Tx, flavor: Flavor, *, now: datetime) -> Flavor:
-    """Create a flavor; the store assigns its row id."""
+    """Create a flavor. The store assigns its row id."""
     if flavors.by_public_ids(tx, [flavor.flavor_id]):
         raise AlreadyExists(f"Flavor with ID {flavor.flavor_id} already exists.")
     if flavors.is_name_taken(tx, flavor.name):
@@ -78,7 +86,7 @@ def delete(tx: Tx, flavor_id: str) -> None:
 def add_extra_specs(
     tx: Tx, flavor_id: str, added: Mapping[str, str], *, is_checked: bool, now: datetime
 ) -> None:
-    """Add extra specs to a flavor, or replace extra specs with the same keys.
+    """Add extra specs to a flavor. Existing extra specs with the same keys are replaced.
 
     With ``is_checked``, values that the scheduler does not understand are rejected. Numbered
     groups are always rejected.
@@ -91,7 +99,7 @@ def add_extra_specs(
 
 
 def remove_extra_spec(tx: Tx, flavor_id: str, key: str, *, now: datetime) -> None:
-    """Remove one extra spec."""
+    """Remove one extra spec of a flavor."""
     flavor = get(tx, flavor_id, None, is_admin=True)
     extra_spec(flavor, key)
     kept = {name: value for name, value in flavor.extra_specs.items() if name != key}
@@ -99,14 +107,14 @@ def remove_extra_spec(tx: Tx, flavor_id: str, key: str, *, now: datetime) -> Non
 
 
 def extra_spec(flavor: Flavor, key: str) -> str:
-    """Return the value of one extra spec; raises :class:`NotFound` if the flavor has none."""
+    """Return the value of one extra spec. Raises :class:`NotFound` if the flavor lacks the key."""
     if key not in flavor.extra_specs:
         raise NotFound(f"Flavor {flavor.flavor_id} has no extra specs with key {key}.")
     return flavor.extra_specs[key]
 
 
 def check_extra_specs(specs: Mapping[str, str]) -> None:
-    """Raise :class:`Invalid` for values of extra specs that the scheduler does not understand.
+    """Raise :class:`Invalid` for extra specs whose values the scheduler does not understand.
 
     Only ``trait:``, ``resources:`` and ``group_policy`` are checked.
     """
@@ -145,9 +153,9 @@ def projects_of(tx: Tx, flavor_id: str) -> list[str]:
 def add_project(
     tx: Tx, flavor_id: str, project_id: str, *, takes_public: bool = False
 ) -> list[str]:
-    """Give a project access to a flavor, and return the flavor's projects.
+    """Give a project access to a flavor, and return all projects that have access.
 
-    A public flavor needs no access list, and is rejected unless ``takes_public`` is set.
+    A public flavor needs no access list. So it is rejected unless ``takes_public`` is set.
     """
     flavor = get(tx, flavor_id, None, is_admin=True)
     if flavor.is_public and not takes_public:
@@ -170,7 +178,7 @@ def remove_project(tx: Tx, flavor_id: str, project_id: str) -> list[str]:
 
 
 def facts_of(flavor: Flavor) -> dict[str, Any]:
-    """Return a flavor as stored with a server."""
+    """Return a flavor in the form in which it is stored with a server."""
     return {
         "id": flavor.flavor_id,
         "name": flavor.name,
@@ -184,6 +192,9 @@ def facts_of(flavor: Flavor) -> dict[str, Any]:
 
 
 def of_facts(facts: Mapping[str, Any]) -> Flavor:
-    """Return the flavor stored with a server; its own row may have changed or been deleted."""
+    """Return the flavor that is stored with a server.
+
+    The flavor's own row may have changed since, or have been deleted.
+    """
     more = {name: value for name, value in facts.items() if name != "id"}
     return Flavor(id=0, flavor_id=facts["id"], **more)

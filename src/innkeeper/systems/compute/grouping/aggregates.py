@@ -1,13 +1,13 @@
-"""Aggregates: operators' sets of hosts, and the availability zones that some of them define.
+"""Manage aggregates: operators' sets of hosts. Some of them define availability zones.
 
 Always true: the aggregates of a host name at most one availability zone.
-``hosts.availability_zone`` is that zone, or else the zone that the host's agent reports. No change
+``hosts.availability_zone`` is this zone, or else the zone that the host's agent reports. No change
 moves a host with servers to another zone. Placement has every membership, under the aggregate's
-uuid. A change of an aggregate's hosts or metadata adds change rows for their providers in the
-same transaction. The owner of an owned aggregate applies all changes to it.
+uuid. A change of an aggregate's hosts or metadata adds change rows for the hosts' providers in the
+same transaction. All changes to an owned aggregate are applied by its owner.
 
-May be false: that Placement has no other memberships. An operator may edit the same aggregates
-there. For owned aggregates, the audit of the owner's room reports such memberships.
+May be false: that Placement has no other memberships. An operator may edit the same aggregates in
+Placement. For owned aggregates, the audit of the owner's room reports such memberships.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def listing(tx: Tx, owners: Owners = NO_OWNERS) -> list[Aggregate]:
 
 
 def get(tx: Tx, row: int, owners: Owners = NO_OWNERS) -> Aggregate:
-    """Return the aggregate in this row with its owner's metadata, or raise :class:`NotFound`."""
+    """Return the aggregate with this row id and its owner's metadata. Raises :class:`NotFound`."""
     found = aggregates.by_row(tx, row)
     if found is None:
         raise NotFound(f"Aggregate {row} could not be found.")
@@ -59,12 +59,12 @@ def _with_owners_metadata(tx: Tx, found: Sequence[Aggregate], owners: Owners) ->
 
 
 def create(tx: Tx, uuid: str, name: str, zone: str | None, now: datetime) -> Aggregate:
-    """Create an aggregate without hosts; raises :class:`AlreadyExists` for a name in use."""
+    """Create an aggregate without hosts. Raises :class:`AlreadyExists` for a name in use."""
     _demand_free_name(tx, name)
     if name.startswith(owned_aggregates.NAME_PREFIX):
         raise Invalid(
-            f"Names that begin with {owned_aggregates.NAME_PREFIX} are those of host flavors "
-            "and pclouds, which have an API of their own."
+            f"Names that begin with {owned_aggregates.NAME_PREFIX} are reserved for host "
+            "flavors and pclouds, which have an API of their own."
         )
     metadata = {} if zone is None else {ZONE_KEY: zone}
     return get(tx, aggregates.add(tx, uuid, name, metadata, now))
@@ -78,7 +78,7 @@ def _demand_free_name(tx: Tx, name: str, but_by: int | None = None) -> None:
 def rename(
     tx: Tx, row: int, name: str | None, now: datetime, owners: Owners = NO_OWNERS
 ) -> Aggregate:
-    """Rename an aggregate; ``None`` leaves its name unchanged."""
+    """Rename an aggregate. A ``name`` of ``None`` leaves its name unchanged."""
     aggregate = get(tx, row)
     if name is not None and name != aggregate.name:
         if aggregate.kind is not None or name.startswith(owned_aggregates.NAME_PREFIX):
@@ -103,9 +103,9 @@ def set_metadata(
 ) -> Aggregate:
     """Set some keys of an aggregate's metadata, and remove the keys whose value is ``None``.
 
-    The key that names an availability zone cannot be removed or emptied. Its value cannot change
-    while hosts that would change their zone have servers. ``deed`` is the verb in the messages of
-    refusals.
+    The key that names an availability zone cannot be removed or emptied. The value of this key
+    cannot change if a host with servers would move to another zone. ``deed`` is the verb in the
+    messages of refusals.
     """
     aggregate = get(tx, row)
     wanted = _apply_owners_keys(tx, aggregate, wanted, now, owners)
@@ -131,14 +131,14 @@ def _apply_owners_keys(
         reserved = sorted(key for key in wanted if key.startswith(owned_aggregates.KEY_PREFIX))
         if reserved:
             raise Invalid(
-                f"Keys that begin with {owned_aggregates.KEY_PREFIX} are those of host flavors "
-                f"and pclouds, and aggregate {aggregate.id} is neither: {reserved[0]}."
+                f"Keys that begin with {owned_aggregates.KEY_PREFIX} are reserved for host "
+                f"flavors and pclouds. Aggregate {aggregate.id} cannot have the key {reserved[0]}."
             )
         return wanted
     if ZONE_KEY in wanted:
         raise Invalid(
-            f"Aggregate {aggregate.name} makes no availability zone; the zone of its hosts "
-            "depends on other aggregates."
+            f"Aggregate {aggregate.name} cannot define an availability zone: other aggregates "
+            "define the zones of its hosts."
         )
     owned = {key: text for key, text in wanted.items() if owner.keeps_key(key)}
     if owned:
@@ -149,7 +149,7 @@ def _apply_owners_keys(
 def _wanted_zone(
     tx: Tx, aggregate: Aggregate, wanted: MetadataEdit, members: Sequence[Member], cannot: str
 ) -> str | None:
-    """Return the new availability zone of the hosts; ``None`` if the edit does not name one."""
+    """Return the new availability zone of the hosts, or ``None`` if the edit keeps the zone."""
     if ZONE_KEY not in wanted:
         return None
     zone = wanted[ZONE_KEY]
@@ -183,7 +183,7 @@ def _already(zones: list[str]) -> str:
 
 
 def delete(tx: Tx, row: int, now: datetime, owners: Owners = NO_OWNERS) -> None:
-    """Delete an aggregate; raises :class:`Invalid` if it has hosts."""
+    """Delete an aggregate. Raises :class:`Invalid` if it has hosts."""
     aggregate = get(tx, row)
     owner = owned_aggregates.of(owners, aggregate)
     if aggregate.hosts:
@@ -200,9 +200,9 @@ def delete(tx: Tx, row: int, now: datetime, owners: Owners = NO_OWNERS) -> None:
 def add_host(tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWNERS) -> Aggregate:
     """Add a host to an aggregate, and thus to its availability zone.
 
-    Raises :class:`NotFound` for an unknown host or aggregate. Raises :class:`Conflict` if the
-    host is already a member, is in another aggregate with a different zone, or has servers that
-    would change their zone.
+    Raises :class:`NotFound` for an unknown host or aggregate. Raises :class:`Conflict` if the host
+    is already a member, or is in an aggregate with a different zone. Also raises it if the host has
+    servers and would move to another zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     if host is None:
@@ -228,7 +228,7 @@ def add_host(tx: Tx, row: int, name: str, now: datetime, owners: Owners = NO_OWN
 
 
 def _move_targets(tx: Tx) -> set[str]:
-    """Return the hosts that a server may move to, or return to, in an open migration."""
+    """Return the names of the hosts on which a server may end up after an open migration."""
     return migrations.hosts_of(tx, OPEN - {MigrationStatus.DONE})
 
 
@@ -248,7 +248,7 @@ def _demand_same_zone(tx: Tx, host: Host, zone: str, cannot: str) -> None:
             "shelve_offload and unshelve to achieve this."
         )
     if host.name in _move_targets(tx):
-        raise Conflict(f"{change} but a server that is being moved may come to the host.")
+        raise Conflict(f"{change} but a server that is being moved may end up on the host.")
 
 
 def remove_host(
@@ -256,9 +256,9 @@ def remove_host(
 ) -> Aggregate:
     """Remove a host from an aggregate.
 
-    The host's zone is then that of its other aggregates, or else the zone that its agent reports.
-    Raises :class:`NotFound` if the host is not a member, and :class:`Conflict` if its servers
-    would change their zone.
+    The host is then in the zone of its other aggregates, or else in the zone that its agent
+    reports. Raises :class:`NotFound` if the host is not a member, and :class:`Conflict` if it has
+    servers and would move to another zone.
     """
     host = hosts.by_names(tx, [name]).get(name)
     aggregate = aggregates.by_row(tx, row)
@@ -282,7 +282,7 @@ def remove_host(
 
 
 def zones_by_host(tx: Tx, host_ids: Collection[int]) -> dict[int, str]:
-    """Return the zones that the aggregates of these hosts name, by host row id."""
+    """Return the availability zones that the aggregates of these hosts name, by host row id."""
     return {
         host_id: aggregate.availability_zone
         for host_id, aggregate in aggregates.of_hosts(tx, host_ids)
@@ -291,7 +291,10 @@ def zones_by_host(tx: Tx, host_ids: Collection[int]) -> dict[int, str]:
 
 
 def forget_host(tx: Tx, host: Host, now: datetime) -> None:
-    """Remove a host that is being deleted, and thus has no servers, from all of its aggregates."""
+    """Remove a host from all of its aggregates, because the host is being deleted.
+
+    The host has no servers, so its availability zone does not matter.
+    """
     for _, aggregate in aggregates.of_hosts(tx, [host.id]):
-        aggregates.remove_host(tx, aggregate.id, host.id)
+        aggregates.remove_hosts(tx, aggregate.id, [host.id])
         placement_aggregates.leave(tx, host.provider_uuid, aggregate.uuid, now)

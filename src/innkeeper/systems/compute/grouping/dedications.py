@@ -1,8 +1,8 @@
-"""Dedications of hosts: the pcloud or reservation that a host is dedicated to.
+"""Read and change the dedications of hosts to host flavors' pools, pclouds and reservations.
 
 Always true: a change of a dedication advances the generation of the host's provider in the same
-transaction, so a claim that was decided before the change is rejected. When a dedication ends,
-the host gets its own allocation ratios back.
+transaction. So a claim that was decided before the change is refused. When a dedication ends, the
+host gets its own allocation ratios back.
 """
 
 from __future__ import annotations
@@ -24,34 +24,36 @@ from innkeeper.domain.hosts import (
     KeptRatio,
 )
 from innkeeper.domain.ids import canonical_uuid
-from innkeeper.domain.moves import Migration
+from innkeeper.domain.moves import OPEN, Migration
 from innkeeper.store.queries.compute import dedications, hosts, migrations, orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import hint_names
-from innkeeper.systems.placement import ratios
+from innkeeper.systems.placement import providers, ratios
 from innkeeper.systems.placement.ratios import Ratio
 
 HINT, HOST_HINT = "pcloud", "pcloud_host"
 """The scheduler hints that name a server's pclouds, and a host of one of them."""
 UNASKED = hint_names.UNASKED
-"""Stored in addition to :data:`HINT` for a server that a pcloud took automatically. A server with
-both hints may use ordinary hosts once its project may no longer use the pcloud."""
+"""The hint that is stored in addition to :data:`HINT` for a server that a pcloud took
+automatically. A server with both hints may use ordinary hosts once its project may no longer use
+the pcloud."""
 RESERVATION_HINT = "reservation"
 """The scheduler hint that names a server's reservation."""
 NAME_MAX = 255
-"""The width of the name column; a longer text cannot be a name."""
+"""The width of the name column. A longer text cannot be a name."""
 SHOWN_MAX = 60
-"""How many characters of a client's text are quoted in a refusal."""
+"""The maximum number of characters of a client's text that a refusal quotes."""
 
 # Queries that are re-exported unchanged.
 is_name_used = dedications.is_name_used
 left_at = dedications.left_at
 residents = dedications.residents
+reservation_projects = dedications.reservation_projects
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The dedicated hosts that a server requests and that its project may use."""
+    """The pclouds or the reservation that a server requests, and that its project may use."""
 
     pclouds: tuple[str, ...] = ()
     reservation: str | None = None
@@ -65,14 +67,24 @@ class Wanted:
 def dedicate(
     tx: Tx, host: Host, dedication: str | None, dedicated_to: str | None, now: datetime
 ) -> None:
-    """Dedicate a host; ``None`` opens it to all projects."""
+    """Write a host's dedication. ``None`` opens the host to all projects."""
+    dedicate_all(tx, [host], dedication, dedicated_to, now)
+
+
+def dedicate_all(
+    tx: Tx, some: Sequence[Host], dedication: str | None, dedicated_to: str | None, now: datetime
+) -> None:
+    """Write the dedication of several hosts, with as many statements as for one."""
     assert (dedicated_to is None) == (dedication in TO_NOBODY)
-    hosts.dedicate(tx, host.id, dedication, dedicated_to, now)
-    ratios.advance(tx, host.provider_uuid, now)
+    hosts.dedicate(tx, [each.id for each in some], dedication, dedicated_to, now)
+    providers.advance_all(tx, [each.provider_id for each in some], now)
 
 
 def named(hints: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the pclouds that a server's hints name; the server may use hosts of any of them."""
+    """Return the ids of the pclouds that a server's hints name.
+
+    The server may use hosts of any of these pclouds.
+    """
     return _uuids(hints, HINT)
 
 
@@ -101,10 +113,10 @@ def _texts(hints: Mapping[str, Any], name: str) -> list[str]:
 
 
 def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wanted | None]:
-    """Return the dedicated hosts for each of these pairs of (hints, project id), in order.
+    """Return the requested pclouds and reservations for each of these pairs of (hints, project id).
 
-    An item is ``None`` if the project may not use the reservation in its hints, or may use none of
-    the pclouds.
+    An item is ``None`` if the project may not use the reservation in the hints. An item is also
+    ``None`` if the project may use none of the pclouds in the hints.
     """
     named_by = [named(each) for each, _ in hints]
     reserved = [named_reservation(each) for each, _ in hints]
@@ -115,7 +127,7 @@ def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wa
     for (_, project_id), pclouds, reservation in zip(hints, named_by, reserved, strict=True):
         # One pcloud that the project may use is enough.
         mine = tuple(each for each in pclouds if project_id in users.get(each, ()))
-        is_mine = reservation is not None and owners.get(reservation) == project_id
+        is_mine = reservation is not None and project_id in owners.get(reservation, ())
         if (pclouds and not mine) or (reservation is not None and not is_mine):
             found.append(None)
         else:
@@ -124,15 +136,15 @@ def wanted_by(tx: Tx, hints: Sequence[tuple[Mapping[str, Any], str]]) -> list[Wa
 
 
 def taken_in(hints: Mapping[str, Any], pcloud: str) -> dict[str, Any]:
-    """Return the hints of a server that a pcloud takes automatically."""
+    """Return a server's hints with the pcloud that takes the server automatically."""
     return {**hints, HINT: pcloud, UNASKED: True}
 
 
 def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[str, Any]:
-    """Return the hints of a server without a host that are still binding.
+    """Return the hints that still apply to a server without a host.
 
-    A pcloud that took the server automatically is left out once the project may no longer use it.
-    A pcloud that the server requested is kept.
+    A pcloud may have taken the server automatically. Its hint no longer applies once the project
+    may no longer use the pcloud. The hint for a pcloud that the client requested still applies.
     """
     if hints.get(UNASKED) is not True or wanted_by(tx, [(hints, project_id)]) != [None]:
         return hints
@@ -140,11 +152,14 @@ def still_bound(tx: Tx, hints: Mapping[str, Any], project_id: str) -> Mapping[st
 
 
 def takes(host: Host, wanted: Wanted) -> bool:
-    """Return whether a host takes servers that request these dedicated hosts, or none."""
+    """Return whether a host takes a server that requests these dedicated hosts.
+
+    A server that requests no dedicated hosts may only use hosts that are not dedicated.
+    """
     if not wanted.is_any:
         return host.dedication is None
     if wanted.reservation is not None and wanted.pclouds:
-        # No host belongs to both. New requests that name both are rejected.
+        # No host belongs to a pcloud and a reservation. New requests that name both are refused.
         return False
     if wanted.reservation is not None:
         return host.dedication == Dedication.LEASED and host.dedicated_to == wanted.reservation
@@ -165,7 +180,7 @@ def why_not_free(host: Host) -> str | None:
 def why_down(host: Host) -> str | None:
     """Return why a host that is forced down cannot be dedicated, or ``None`` for other hosts.
 
-    A host can be dedicated while its agent is down, because the agent may be back soon.
+    A host whose agent is down can be dedicated, because the agent may soon be up again.
     """
     return "its compute service is declared down" if host.is_forced_down else None
 
@@ -173,8 +188,8 @@ def why_down(host: Host) -> str | None:
 def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None) -> str | None:
     """Return why a host is not empty, or ``None`` if it is empty.
 
-    ``lost`` is passed for a host that is lost. The remains of these migrations then do not count,
-    and neither do the pending orders of the host's agent.
+    For a host that is lost, ``lost`` has migrations whose remains on the host do not count. The
+    pending orders of the agent of a lost host do not count either.
     """
     gone = {each.uuid for each in lost or ()}
     count, _ = hosts.server_counts(tx, [host.name]).get(host.name, (0, 0))
@@ -189,22 +204,46 @@ def why_not_empty(tx: Tx, host: Host, lost: Collection[Migration] | None = None)
     return None
 
 
+def empty_among(tx: Tx, some: Sequence[Host]) -> set[int]:
+    """Return the row ids of those hosts that are empty, with as many statements as for one.
+
+    See :func:`why_not_empty`.
+    """
+    free = without_servers(tx, [each.name for each in some])
+    left = [each for each in some if each.name in free]
+    if not left:
+        return set()
+    moving = migrations.hosts_of(tx, OPEN)
+    awaited = orders.awaited_hosts(tx, {each.agent_id for each in left})
+    held = ratios.held_among(tx, [each.provider_id for each in left])
+    return {
+        each.id
+        for each in left
+        if each.name not in moving
+        and (each.agent_id, each.name) not in awaited
+        and each.provider_id not in held
+    }
+
+
 def without_servers(tx: Tx, names: Collection[str]) -> set[str]:
-    """Return the hosts that have no servers; :func:`why_not_empty` checks all conditions."""
+    """Return the names of those hosts that have no servers.
+
+    A host without servers may still not be empty, see :func:`why_not_empty`.
+    """
     counts = hosts.server_counts(tx, names)
     return {name for name in names if not counts.get(name, (0, 0))[0]}
 
 
 def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -> None:
-    """Set the allocation ratios of a host by class; other classes get their own ratios back.
+    """Set the allocation ratios of a host by class. Other classes get their own ratios back.
 
-    ``max_unit`` does not exceed the total, whatever the ratio.
+    ``max_unit`` never exceeds the total, even with a ratio above 1.
     """
     kept = host.kept_ratios or {}
     if not kept and not wanted:
         return
     present = ratios.inventories(tx, host.provider_id)
-    # Other classes get their own ratio back. Their total may have changed in the meantime.
+    # The totals of these classes may have changed since their own ratios were stored.
     back = {
         name: Ratio(each.ratio, each.max_unit or present[name].total or 1)
         for name, each in kept.items()
@@ -230,9 +269,9 @@ def set_ratios(tx: Tx, host: Host, wanted: Mapping[str, float], now: datetime) -
 def reported(
     tx: Tx, report: HostReport, host: Host | None, default_ratios: Mapping[str, float]
 ) -> HostReport:
-    """Return an agent's report with the ratios of the host's dedication instead of its own.
+    """Return an agent's report with the ratios of the host's dedication.
 
-    The reported ratios are stored until the dedication ends.
+    The ratios that the agent reported are stored until the dedication ends.
     """
     if host is None or not host.kept_ratios:
         return report
@@ -246,7 +285,7 @@ def reported(
             default if line.allocation_ratio is None else line.allocation_ratio,
             mine.max_unit if line.max_unit is None else line.max_unit,
         )
-        # Set both with each report, because a client of Placement may have changed them.
+        # Both are set with each report, because a client of Placement may have changed them.
         most = max(1, min(kept[name].max_unit or line.total, line.total))
         inventories[name] = replace(line, allocation_ratio=mine.in_force, max_unit=most)
     if kept != host.kept_ratios:
@@ -257,8 +296,9 @@ def reported(
 def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
     """Return the id of the pcloud that a project names.
 
-    A name refers to the project's own pcloud, or else to another project's pcloud that it may
-    use. Raises :class:`Invalid` for unknown and ambiguous names. An id is not looked up.
+    If ``named`` is an id, return this id, even if no pcloud has it. Otherwise, look for the name
+    among the project's own pclouds. If none of them has the name, look among the other pclouds that
+    the project may use. Raises :class:`Invalid` for unknown and ambiguous names.
     """
     canonical = canonical_uuid(named)
     if canonical is not None:
@@ -277,21 +317,28 @@ def pcloud_named(tx: Tx, named: str, project_id: str) -> str:
 
 
 def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str:
-    """Return the id of the reservation that a project names, by its id or by its lease's name.
+    """Return the id of the reservation that a project names by its id, or by the lease's name.
 
-    A name refers to a lease of the project that is not over. Raises :class:`Invalid` for unknown
-    and ambiguous names, and for a lease with several reservations. An id is not looked up.
+    If ``named`` is an id, return this id, even if no reservation has it. Otherwise, look for the
+    name among the project's leases that have not ended. Leases that others share with the project
+    count only if it has none of this name, so that nobody else can redirect its servers.
+
+    Raises :class:`Invalid` for unknown and ambiguous names, and for a lease with several
+    reservations.
     """
     canonical = canonical_uuid(named)
     if canonical is not None:
         return canonical
     found: dict[str, list[str]] = {}
     if _is_name(named):
-        found = dedications.reservations_of_leases_named(tx, named, project_id, now)
+        for is_own in (True, False):
+            found = found or dedications.reservations_of_leases_named(
+                tx, named, project_id, now, is_own=is_own
+            )
     if not found:
         raise Invalid(
-            f"No reservation has the id '{_shown(named)}', and no lease of this project that "
-            "is not over has that name."
+            f"No reservation has the id '{_shown(named)}', and no current or future lease of "
+            "this project has that name."
         )
     every = [uuid for uuids in found.values() for uuid in uuids]
     if len(found) > 1:
@@ -308,13 +355,13 @@ def reservation_named(tx: Tx, named: str, project_id: str, now: datetime) -> str
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a text could be a name; some databases reject queries for other texts."""
+    """Return whether a text could be a name. Some databases reject queries for other texts."""
     is_text = text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
     return 0 < len(text) <= NAME_MAX and "\0" not in text and is_text
 
 
 def _listed(uuids: Sequence[str]) -> str:
-    """Return the first ids as text, because a project may be able to use very many pclouds."""
+    """Return the first few ids as a text, because a project may be able to use many pclouds."""
     shown = ", ".join(uuids[: dedications.NAMED_MAX])
     return shown + (", and others" if len(uuids) > dedications.NAMED_MAX else "")
 

@@ -1,29 +1,41 @@
-"""Server groups: members, and the rules for their placement.
+"""Manage server groups: their members, and the rules for the members' placement.
 
 Always true: a group and its members belong to one project. A membership is written in the
-transaction that writes the server. Deleting a group does not affect its servers.
+transaction that writes the server, here or in a child zone. Deleting a group does not affect its
+servers.
+
+A zone parent describes its groups with each request. This zone stores such a group when the first
+server joins it, so that later moves keep to its policy. It may have come from several zone parents
+of one tree. Only zones that were told its key can join it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import Invalid, NotFound, QuotaExceeded
-from innkeeper.domain.grouping import GroupState, Members, ServerGroup
+from innkeeper.domain.grouping import GroupDefinition, GroupState, Members, ServerGroup
 from innkeeper.domain.ids import ServerId, canonical_uuid
 from innkeeper.domain.placing import GroupPolicy, GroupRule
 from innkeeper.store.queries.compute import server_groups
 from innkeeper.store.transactions import Tx
 
+NAME_OF_PARENTS = "group of a zone parent"
+EMPTY_FOR = timedelta(hours=1)
+"""How long a zone parent's group without members stays: much longer than any boot takes."""
+
 # Queries that are re-exported unchanged.
 count = server_groups.count
 uuid_of = server_groups.uuid_of_server
+leave = server_groups.remove_members
+counts_below = server_groups.counts_below
 
 
 def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
-    """Create a group, and return it. ``limit`` is the project's quota of groups."""
+    """Create a group, and return it. ``limit`` is the maximum number of the project's groups."""
     if wanted.servers_per_host_max is not None and wanted.policy != GroupPolicy.ANTI_AFFINITY:
         raise Invalid("Only anti-affinity policy supports rules.")
     if limit != UNLIMITED and server_groups.count(tx, wanted.project_id) >= limit:
@@ -33,7 +45,7 @@ def create(tx: Tx, wanted: ServerGroup, limit: int) -> ServerGroup:
 
 
 def get(tx: Tx, uuid: str) -> ServerGroup:
-    """Return the group with this id, or raise :class:`NotFound`."""
+    """Return the group with this id. Raises :class:`NotFound`."""
     canonical = canonical_uuid(uuid)
     group = None if canonical is None else server_groups.by_uuid(tx, canonical)
     if group is None:
@@ -49,7 +61,7 @@ def unknown(uuid: str) -> NotFound:
 def page(
     tx: Tx, project_id: str | None, *, limit: int, offset: int = 0
 ) -> tuple[list[ServerGroup], Members]:
-    """Return groups of a project, or of all projects, with their members."""
+    """Return a page of the groups of a project, or of all projects, and the groups' members."""
     found = server_groups.page(tx, project_id, limit=limit, offset=offset)
     return found, server_groups.members(tx, [each.id for each in found])
 
@@ -60,31 +72,81 @@ def members(tx: Tx, group: ServerGroup) -> tuple[ServerId, ...]:
 
 
 def delete(tx: Tx, uuid: str) -> None:
-    """Delete a group, or raise :class:`NotFound`."""
+    """Delete a group. Raises :class:`NotFound`."""
     server_groups.remove(tx, get(tx, uuid).id)
 
 
-def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
-    """Return the state of a group, or raise :class:`Invalid` if the project does not own it."""
+def give(tx: Tx, uuid: str, project_id: str) -> None:
+    """Let a group belong to another project; its members stay. Raises :class:`NotFound`."""
+    server_groups.set_project(tx, get(tx, uuid).id, project_id)
+
+
+def of_project(tx: Tx, uuid: str, project_id: str) -> ServerGroup:
+    """Return a project's group. Raises :class:`Invalid` if the project does not own it."""
     try:
         group = get(tx, uuid)
     except NotFound as error:
         raise Invalid(error.message) from error
     if group.project_id != project_id:
         raise Invalid(unknown(uuid).message)
-    return _group_state(tx, group)
+    return group
+
+
+def rule_for(tx: Tx, uuid: str, project_id: str) -> GroupState:
+    """Return the state of a group. Raises :class:`Invalid` if the project does not own it."""
+    return state(tx, of_project(tx, uuid, project_id))
+
+
+def of_parent(tx: Tx, told: GroupDefinition) -> ServerGroup | None:
+    """Return a zone parent's group as this zone stores it, or ``None`` before its first member."""
+    return server_groups.by_uuid(tx, told.uuid)
+
+
+def state_of_parent(tx: Tx, told: GroupDefinition) -> GroupState:
+    """Return the state of a zone parent's group in this zone and the zones below it."""
+    group = of_parent(tx, told)
+    if group is None:
+        most = told.servers_per_host_max or 1
+        found = GroupState(0, GroupRule(told.policy, {}, most), 0)
+    else:
+        found = state(tx, group)
+    if told.has_members and not found.members and told.policy == GroupPolicy.AFFINITY:
+        # The zone parent knows of members here that this zone does not know.
+        found = replace(found, rule=replace(found.rule, is_elsewhere=True))
+    return found
+
+
+def store_of_parent(
+    tx: Tx, told: GroupDefinition, project_id: str, user_id: str, now: datetime
+) -> None:
+    """Store a zone parent's group, unless it is stored already, so that servers can join it."""
+    if of_parent(tx, told) is None:
+        most = told.servers_per_host_max
+        server_groups.add(
+            tx,
+            ServerGroup(
+                told.uuid, NAME_OF_PARENTS, project_id, user_id, told.policy, most, created_at=now
+            ),
+        )
+
+
+def prune_of_parents(tx: Tx, now: datetime) -> int:
+    """Delete the groups of zone parents that lost their last member. Return their number."""
+    return server_groups.prune_of_parents(tx, now - EMPTY_FOR)
 
 
 def rule_of(tx: Tx, server_uuid: str) -> GroupState | None:
-    """Return the state of a server's group without the server itself, or ``None``.
+    """Return the state of a server's group, or ``None`` if the server is in no group.
 
-    It is used for moves, in which the server's current host does not count.
+    The state does not include the server itself. This state is used for moves, in which the
+    server's current host does not count.
     """
     group = server_groups.of_server(tx, server_uuid)
-    return None if group is None else _group_state(tx, group, but=server_uuid)
+    return None if group is None else state(tx, group, but=server_uuid)
 
 
-def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
+def state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
+    """Return the present state of a group, in which the server ``but`` does not count."""
     counts = server_groups.member_counts(tx, group.id, but)
     placed = {host: number for host, number in counts.items() if host is not None}
     ahead = server_groups.hosts_ahead(tx, group.id, but)
@@ -92,14 +154,21 @@ def _group_state(tx: Tx, group: ServerGroup, but: str = "") -> GroupState:
         # A moving member counts on both of its hosts, because it may end up on either.
         for host in ahead:
             placed[host] = placed.get(host, 0) + 1
-    rule = GroupRule(group.policy, placed, group.servers_per_host_max or 1, bool(ahead))
-    return GroupState(group.id, rule, sum(counts.values()))
+    below = sum(server_groups.counts_below(tx, group.id, but).values())
+    rule = GroupRule(
+        group.policy,
+        placed,
+        group.servers_per_host_max or 1,
+        is_moving=bool(ahead),
+        is_elsewhere=group.policy == GroupPolicy.AFFINITY and bool(below) and not placed,
+    )
+    return GroupState(group.id, rule, sum(counts.values()) + below)
 
 
 def joined(group_state: GroupState, hosts: Iterable[str | None]) -> GroupState:
-    """Return a group's state with one more member for each of these hosts.
+    """Return a group's state with one more member on each of these hosts.
 
-    ``None`` stands for a member without a host. This serves requests that share a transaction,
+    ``None`` is a member without a host. Requests that share a transaction need this function,
     because the members from earlier requests are not written yet.
     """
     placed = dict(group_state.rule.members)

@@ -1,7 +1,7 @@
-"""Names of scheduler hints: which are known, which filters read them, and which are misspelt.
+"""Check the names of scheduler hints: whether they are known, read by a filter, or misspelt.
 
-Always true: a new request with a known hint that no filter reads is rejected. A misspelt name is
-rejected too, because a server with a misspelt ``pcloud`` could be placed anywhere. Other names
+Always true: a new request with a known hint that no filter reads is refused. A misspelt name is
+refused too, because a server with a misspelt ``pcloud`` could be placed anywhere. Other names
 are accepted, because clients of other clouds send their own hints.
 """
 
@@ -16,12 +16,12 @@ from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.scheduling.weighers.catalogue import WEIGHERS
 
 FILTER_HINTS = ("filter", "filters")
-"""The hints that name host filters instead of the default filters; a policy restricts them."""
+"""The hints that name the host filters of a request. A policy rule restricts their use."""
 UNASKED = "pcloud_unasked"
-"""Stored in addition to the hint ``pcloud`` if the service wrote ``pcloud``; see
-``dedications``."""
+"""The hint that is stored in addition to ``pcloud`` if the service, not the client, wrote
+``pcloud``. See ``dedications.UNASKED``."""
 OF_ALL = frozenset({*FILTER_HINTS, UNASKED})
-"""The hints that are always read, whatever filters are in force."""
+"""The hints that are always read, independent of the filters in force."""
 OF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "group": ("group",),
     "same_hosts": ("same_host",),
@@ -35,8 +35,9 @@ OF_FIELDS: Mapping[str, tuple[str, ...]] = {
 """The hints that set each field of the request spec. A filter that reads a field also reads its
 hints."""
 LETTERS_MAX = 2
-"""The maximum number of wrong letters in a name that counts as misspelt. They must also be fewer
-than half of the known name's letters: ``city`` is not a misspelt ``cidr``."""
+"""The maximum number of wrong letters in a name that counts as misspelt.
+
+Fewer than half of the known name's letters may be wrong: ``city`` is not a misspelt ``cidr``."""
 ISOLATING = ("pcloud", "reservation")
 """The hints that keep other projects' servers away. A longer name that contains one of them, such
 as ``pcloud_id``, counts as misspelt."""
@@ -50,7 +51,7 @@ class Readers:
 
     ``by_filters`` are the hints that filters read. ``read`` also includes the hints that weighers
     read. ``of_any`` names the plug-ins that may read any hint. ``known`` lists all readers of each
-    known hint, even those that are not in force.
+    known hint, including readers that are not in force.
     """
 
     by_filters: frozenset[str]
@@ -60,7 +61,10 @@ class Readers:
 
 
 def known_to(plugins: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    """Return the known hints with their readers: built-in filters and weighers, and these."""
+    """Return the known hints, each with the names of the filters and weighers that read it.
+
+    The readers are the built-in filters and weighers, and ``plugins``.
+    """
     found: dict[str, tuple[str, ...]] = dict.fromkeys(OF_ALL, ())
     # A plug-in may replace a built-in filter of the same name, and may read other hints.
     for each in (*FILTERS.values(), *WEIGHERS.values(), *plugins):
@@ -90,9 +94,9 @@ def readers(
 
 
 def check(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
-    """Return the hints with unknown names, with a note about each.
+    """Return a note about each hint with an unknown name.
 
-    Raises :class:`Invalid` for a known hint without a reader in force, and for a misspelt name.
+    Raises :class:`Invalid` for a known hint that no filter in force reads, and for a misspelt name.
     """
     unread: dict[str, str] = {}
     for name in sorted(hints.keys() - readers.read):
@@ -103,9 +107,9 @@ def check(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
         meant = nearest(name, readers.known)
         if meant is not None:
             raise Invalid(
-                f"There is no scheduler hint '{name[:SHOWN_MAX]}'; the nearest is '{meant}'. A "
-                f"hint of another meaning needs a name that differs from it by more than "
-                f"{LETTERS_MAX} letters and does not contain it."
+                f"There is no scheduler hint '{name[:SHOWN_MAX]}'; the nearest is '{meant}'. "
+                f"If another hint is meant, its name must differ from '{meant}' by more than "
+                f"{LETTERS_MAX} letters, and must not contain '{meant}'."
             )
         unread[name] = NOT_READ
         if readers.of_any:
@@ -114,7 +118,7 @@ def check(hints: Mapping[str, Any], readers: Readers) -> dict[str, str]:
 
 
 def not_in_force(name: str, readers: Readers) -> Invalid:
-    """Return the refusal for a known hint without a reader in force."""
+    """Return the refusal for a known hint that no filter in force reads."""
     ours = [each for each in readers.known[name] if each in FILTERS]
     reader = (ours or readers.known[name])[0]
     problem = (
@@ -132,9 +136,9 @@ def not_in_force(name: str, readers: Readers) -> Invalid:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that ``name`` misspells, or ``None``.
 
-    This is the known name with the smallest number of edits from ``name``, ignoring case. An edit
-    adds, removes or replaces a letter, or swaps two neighbours. If no known name is near enough,
-    an isolating name that ``name`` contains is returned.
+    This is the known name that needs the fewest edits to become ``name``, ignoring case. An edit
+    adds, removes or replaces a letter, or swaps two neighbouring letters. If no known name is near
+    enough, a name in :data:`ISOLATING` that ``name`` contains is returned.
     """
     small = name.lower()
     near = [
@@ -148,7 +152,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _distance(one: str, other: str) -> int | None:
-    """Return the number of edits between two texts; ``None`` above :data:`LETTERS_MAX`."""
+    """Return the number of edits between two texts, or ``None`` above :data:`LETTERS_MAX`."""
     if one == other:
         return 0
     # Cheap tests come first, because a client may send many long names.

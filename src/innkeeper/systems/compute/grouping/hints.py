@@ -1,9 +1,12 @@
-"""Scheduler hints: users' rules for the hosts of their servers, resolved for a request spec.
+"""Resolve scheduler hints for a request spec. Hints are users' rules for the hosts of servers.
 
-Always true: a hint that names another project's server gets the same refusal as one that names
+Always true: a hint with another project's server is refused with the same message as a hint with
 an unknown server. The stored hints of a server name pclouds and reservations by id, so a rename
 has no effect on them. Hints with unknown names are stored too, because an operator's own filters
-may read them; see :mod:`innkeeper.systems.compute.grouping.hint_names`.
+may read them. See :mod:`innkeeper.systems.compute.grouping.hint_names`.
+
+Servers in hints may be in child zones. The zone where the request came in refuses unknown servers.
+The zones below skip servers that they do not have.
 """
 
 from __future__ import annotations
@@ -14,16 +17,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from innkeeper.domain.compute import Definitions
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.grouping import GroupState
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.placing import Expression, GroupPolicy, Network
+from innkeeper.domain.zone_tree import PREFIX_END, ZoneServerState, payer_of
 from innkeeper.scheduling import expressions, variables
 from innkeeper.scheduling.filters.catalogue import FILTERS
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.grouping import dedications, groups, hint_names
 from innkeeper.systems.compute.grouping.hint_names import FILTER_HINTS, Readers
+from innkeeper.systems.zones import remote
 
 GROUP, QUERY = "group", "query"
 SAME_HOST, DIFFERENT_HOST = "same_host", "different_host"
@@ -31,14 +37,14 @@ NEAR_ADDRESS, NEAR_RANGE = "build_near_host_ip", "cidr"
 DEFAULT_RANGE = "/24"
 """The default range of addresses that count as near."""
 HARD_POLICIES = (GroupPolicy.AFFINITY, GroupPolicy.ANTI_AFFINITY)
-"""The group policies that a filter enforces; weighers apply the other policies."""
+"""The group policies that a filter enforces. Weighers apply the other policies."""
 ReadersOf = Callable[[tuple[str, ...] | None], Readers]
-"""Returns the readers of a request's hints, given the filters that the request names."""
+"""Returns the readers of a request's hints. The argument is the filters that the request names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Hints as a request spec has them; see :class:`innkeeper.domain.placing.RequestSpec`.
+    """Hints in the form of a request spec. See :class:`innkeeper.domain.placing.RequestSpec`.
 
     ``filters`` are the filters that the request names instead of the default filters. ``kept`` are
     the hints as stored with the server. ``unread`` are the unknown hints, with a note about each.
@@ -73,8 +79,9 @@ def resolve(
     project_id: str,
     is_admin: bool,
     now: datetime,
+    definitions: Definitions | None = None,
 ) -> Resolved:
-    """Resolve the hints of a new request.
+    """Resolve the hints of a new request. One from a zone parent has ``definitions``.
 
     Raises :class:`Invalid` for unknown or malformed values, for a misspelt hint, and for a known
     hint that no filter in force reads.
@@ -86,12 +93,16 @@ def resolve(
     unread = hint_names.check(hints, readers)
     _check_combinations(hints)
     hints = _by_ids(tx, hints, project_id, now)
-    group = _group(tx, hints, project_id)
+    group = _group(tx, hints, project_id, definitions)
     is_hard = group is not None and group.rule.policy in HARD_POLICIES
     if is_hard and GROUP not in readers.by_filters:
         raise hint_names.not_in_force(GROUP, readers)
     same, different = _uuids(hints, SAME_HOST), _uuids(hints, DIFFERENT_HOST)
-    homes = _homes(tx, {*same, *different}, project_id, is_admin=is_admin)
+    homes = (
+        _homes(tx, {*same, *different}, project_id, is_admin=is_admin)
+        if definitions is None
+        else _homes_of_parent(tx, same, different, project_id)
+    )
     return Resolved(
         group=group,
         same_hosts=_hosts(homes, same) if same else None,
@@ -108,7 +119,7 @@ def resolve(
 
 
 def names_hosts(hints: Mapping[str, Any]) -> bool:
-    """Return whether the query in these hints uses the names of hosts.
+    """Return whether the query in these hints compares the names of hosts.
 
     Raises :class:`Invalid` for a malformed query.
     """
@@ -117,11 +128,11 @@ def names_hosts(hints: Mapping[str, Any]) -> bool:
 
 
 def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -> Resolved:
-    """Resolve the stored hints of a server that is to be moved, except for its group.
+    """Resolve the stored hints of a server that is to be moved, except the hint for its group.
 
-    ``is_nowhere`` means that the server has no host. Only then does the requested host of a
-    pcloud count, and only if a host still has that name. To allow the move, servers that have
-    been deleted are ignored, and so are malformed values that older versions stored.
+    ``is_nowhere`` means that the server has no host. The hint for a host of a pcloud is used only
+    for such a server, and only if a host still has this name. Deleted servers and malformed values
+    from older versions are ignored, because they must not prevent the move.
     """
     if not hints:
         return NOTHING
@@ -134,7 +145,7 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
     remaining = [uuid for uuid in same if uuid in homes]
     return Resolved(
         same_hosts=_hosts(homes, remaining) if remaining else None,
-        different_hosts=_hosts(homes, [uuid for uuid in different if uuid in homes]),
+        different_hosts=_hosts(homes, different),
         near=near,
         query=query,
         pclouds=dedications.named(hints),
@@ -144,7 +155,7 @@ def still_meant(tx: Tx, hints: Mapping[str, Any], *, is_nowhere: bool = False) -
 
 
 def _present_host(tx: Tx, hints: Mapping[str, Any]) -> str | None:
-    # The owner of the pcloud may have renamed the host, or given it back.
+    # The owner of the pcloud may have renamed or released the host.
     name, pclouds = dedications.named_host(hints), dedications.named(hints)
     return name if name is not None and dedications.is_name_used(tx, pclouds, name) else None
 
@@ -175,9 +186,10 @@ def _pcloud_host(hints: Mapping[str, Any]) -> str | None:
 
 
 def _full_texts(hints: Mapping[str, Any], name: str) -> list[str]:
-    """Return the texts of a hint like :func:`_texts`, but reject empty texts.
+    """Return the texts of a hint like :func:`_texts`, but refuse empty texts.
 
-    Otherwise a script with an empty variable could place its server on a wrong host.
+    An empty text may come from a script with an empty variable. If it were accepted, the server
+    could be placed on a wrong host.
     """
     if name not in hints:
         return []
@@ -210,34 +222,80 @@ def _uuids(hints: Mapping[str, Any], name: str) -> list[str]:
 def _homes(
     tx: Tx, uuids: Collection[str], project_id: str, *, is_admin: bool
 ) -> Mapping[str, str | None]:
-    found = _known_homes(tx, uuids, None if is_admin else project_id)
-    unknown = sorted(set(uuids) - found.keys())
+    found: dict[str, str | None] = {
+        str(each.uuid): each.host
+        for each in servers.alive(tx, sorted(uuids))
+        if is_admin or each.project_id == project_id
+    }
+    others = set(uuids) - found.keys()
+    found |= dict.fromkeys(below(tx, others, None if is_admin else project_id))
+    unknown = sorted(others - found.keys())
     if unknown:
         raise Invalid(f"Server {unknown[0]} could not be found.")
     return found
 
 
-def _known_homes(
-    tx: Tx, uuids: Collection[str], project_id: str | None = None
-) -> dict[str, str | None]:
-    """Return the hosts of the servers that exist and belong to the project, if one is given."""
+def below(tx: Tx, uuids: Collection[str], project_id: str | None) -> dict[str, int]:
+    """Return the child zones of those of these servers that are below this zone, by server id.
+
+    With a ``project_id``, servers of other projects are left out.
+    """
     return {
-        str(each.uuid): each.host
-        for each in servers.alive(tx, sorted(uuids))
-        if project_id in (None, each.project_id)
+        str(each.uuid): each.child_id
+        for each in (remote.by_uuids(tx, sorted(uuids)) if uuids else ())
+        if each.state != ZoneServerState.UNDOING and project_id in (None, each.project_id)
     }
 
 
+def _homes_of_parent(
+    tx: Tx, same: Collection[str], different: Collection[str], project_id: str
+) -> dict[str, str | None]:
+    """Return the hosts of those servers that are in this zone, by server id.
+
+    The zone where the request came in has checked whose they are. This zone checks again that the
+    zone parent owns those near which it wants servers. Servers to stay away from may also have come
+    from another zone parent of the same tree.
+    """
+    found: dict[str, str | None] = {}
+    for each in servers.alive(tx, sorted({*same, *different})):
+        is_of_parent = payer_of(each.project_id) == payer_of(project_id)
+        if is_of_parent or (PREFIX_END in each.project_id and each.uuid not in same):
+            found[str(each.uuid)] = each.host
+    return found
+
+
+def _known_homes(tx: Tx, uuids: Collection[str]) -> dict[str, str | None]:
+    """Return the hosts of those servers that exist in this zone, by server id."""
+    return {str(each.uuid): each.host for each in servers.alive(tx, sorted(uuids))}
+
+
 def _hosts(homes: Mapping[str, str | None], uuids: Collection[str]) -> frozenset[str]:
-    there = (homes[uuid] for uuid in uuids)
+    there = (homes.get(uuid) for uuid in uuids)
     return frozenset(host for host in there if host is not None)
 
 
-def _group(tx: Tx, hints: Mapping[str, Any], project_id: str) -> GroupState | None:
+def _group(
+    tx: Tx, hints: Mapping[str, Any], project_id: str, definitions: Definitions | None
+) -> GroupState | None:
+    named = group_of(hints)
+    if named is None:
+        return None
+    if definitions is not None and definitions.group is not None:
+        return groups.state_of_parent(tx, definitions.group)
+    return groups.rule_for(tx, named, project_id)
+
+
+def group_of(hints: Mapping[str, Any]) -> str | None:
+    """Return the server group that hints name. Raises :class:`Invalid` for several."""
     named = _texts(hints, GROUP)
     if len(named) > 1:
         raise Invalid("A server can be in one server group only.")
-    return groups.rule_for(tx, named[0], project_id) if named else None
+    return named[0] if named else None
+
+
+def servers_of(hints: Mapping[str, Any], name: str) -> list[str]:
+    """Return the ids of the servers that the hint ``same_host`` or ``different_host`` names."""
+    return _uuids(hints, name)
 
 
 def _check_combinations(hints: Mapping[str, Any]) -> None:
@@ -261,8 +319,8 @@ def _check_combinations(hints: Mapping[str, Any]) -> None:
         if variables.is_nameless(word):
             kind = word.partition(".")[0]
             raise Invalid(
-                f"The query for hosts cannot be used: the variable ${word} names none of the "
-                f"{kind}; it is written as ${kind}.NAME."
+                f"The query for hosts is not valid: the variable ${word} has no name. Write it as "
+                f"${kind}.NAME."
             )
 
 

@@ -1,8 +1,8 @@
-"""Aggregates that another room owns: the protocol of an owner, and the changes that it may make.
+"""Defines the protocol of rooms that own aggregates, and the changes that an owner may make.
 
-Always true: only the owner of an aggregate edits it, and rejects edits that would break the rules
-of its room. The owner adds and removes hosts with :func:`add_host` and :func:`remove_host`. Only
-owned aggregates have names and keys with the owners' prefixes.
+Always true: only the owner of an aggregate edits it. The owner refuses edits that would break the
+rules of its room. The owner adds and removes hosts with :func:`add_host` and :func:`remove_host`.
+Only owned aggregates have names with ``NAME_PREFIX`` and keys with ``KEY_PREFIX``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import aggregates as placement_aggregates
 
 NAME_PREFIX, KEY_PREFIX = "Pcloud:", "pcloud:"
-"""The prefix of owned aggregates' names, and of the metadata keys that owners write."""
+"""The prefix of the names of owned aggregates, and the prefix of the owners' metadata keys."""
 
 # Queries that are re-exported unchanged.
+by_uuid = aggregates.by_uuid
+change = aggregates.change
 remove = aggregates.remove
 is_name_taken = aggregates.is_name_taken
 
@@ -35,18 +37,21 @@ class AggregateOwner(Protocol):
         """Return the values of the owner's keys, by the row ids of the aggregates."""
 
     def keeps_key(self, key: str) -> bool:
-        """Return whether a key is the owner's; other keys are stored with the aggregate."""
+        """Return whether the owner keeps the value of a key.
+
+        The values of other keys are stored with the aggregate.
+        """
 
     def set_metadata(
         self, tx: Tx, aggregate: Aggregate, wanted: Mapping[str, str | None], now: datetime
     ) -> None:
-        """Apply an edit of the owner's keys; ``None`` removes a key."""
+        """Apply an edit of the owner's keys. A value of ``None`` removes a key."""
 
     def add_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Apply the addition of a host."""
+        """Apply the addition of a host to an aggregate."""
 
     def remove_host(self, tx: Tx, aggregate: Aggregate, host: Host, now: datetime) -> None:
-        """Apply the removal of a host."""
+        """Apply the removal of a host from an aggregate."""
 
     def delete(self, tx: Tx, aggregate: Aggregate, now: datetime) -> None:
         """Apply the deletion of an aggregate without hosts."""
@@ -58,7 +63,7 @@ NO_OWNERS: Owners = MappingProxyType({})
 
 
 def of(owners: Owners, aggregate: Aggregate) -> AggregateOwner | None:
-    """Return the owner of an aggregate; ``None`` if every administrator may edit the aggregate.
+    """Return the owner of an aggregate, or ``None`` for an aggregate without an owner.
 
     Raises :class:`Conflict` if the aggregate has an owner that is not in ``owners``.
     """
@@ -70,21 +75,42 @@ def of(owners: Owners, aggregate: Aggregate) -> AggregateOwner | None:
     return owner
 
 
-def create(tx: Tx, uuid: str, name: str, kind: str, now: datetime) -> int:
+def create(
+    tx: Tx,
+    uuid: str,
+    name: str,
+    kind: str,
+    now: datetime,
+    metadata: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Create an aggregate of a kind, without hosts, and return its row id."""
-    return aggregates.add(tx, uuid, name, {}, now, kind)
+    return aggregates.add(tx, uuid, name, metadata, now, kind)
 
 
 def add_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
     """Add a host to an aggregate, here and in Placement."""
-    aggregates.add_host(tx, row, host.id)
-    join_placement(tx, uuid, host, now)
+    add_hosts(tx, row, uuid, [host], now)
+
+
+def add_hosts(tx: Tx, row: int, uuid: str, some: Sequence[Host], now: datetime) -> None:
+    """Add several hosts to an aggregate, with as many statements as for one."""
+    ids = [each.provider_id for each in some]
+    aggregates.add_hosts(tx, row, [each.id for each in some])
+    placement_aggregates.join_all(tx, ids, uuid, now)
+    changes.add_always_read(tx, ids, now)
 
 
 def remove_host(tx: Tx, row: int, uuid: str, host: Host, now: datetime) -> None:
     """Remove a host from an aggregate, here and in Placement."""
-    aggregates.remove_host(tx, row, host.id)
-    leave_placement(tx, uuid, host, now)
+    remove_hosts(tx, row, uuid, [host], now)
+
+
+def remove_hosts(tx: Tx, row: int, uuid: str, some: Sequence[Host], now: datetime) -> None:
+    """Remove several hosts from an aggregate, with as many statements as for one."""
+    ids = [each.provider_id for each in some]
+    aggregates.remove_hosts(tx, row, [each.id for each in some])
+    placement_aggregates.leave_all(tx, ids, uuid, now)
+    changes.add_always_read(tx, ids, now)
 
 
 def join_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
@@ -100,7 +126,7 @@ def leave_placement(tx: Tx, uuid: str, host: Host, now: datetime) -> None:
 
 
 def uuid_of(tx: Tx, row: int) -> str:
-    """Return the uuid, which Placement also uses, of an owned aggregate that exists."""
+    """Return the uuid of an owned aggregate. Placement has the same uuid for it."""
     found = aggregates.uuid_of(tx, row)
     assert found is not None, "only its owner removes an owned aggregate"
     return found

@@ -1,4 +1,4 @@
-"""Agents: registration, heartbeats, and which callers may act for them."""
+"""Register agents, record their heartbeats, and check which callers may act for them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ page = agents.page
 def register(
     tx: Tx, context: RequestContext, name: str, driver: str, *, new_id: str, now: datetime
 ) -> Agent:
-    """Register an agent, or return the agent with this name, which has restarted.
+    """Register an agent, and return it. A known agent with this name has restarted.
 
     The registration of a known agent does not count as a heartbeat, because its machines may not
-    respond. If the caller has the agent's own credential, the agent belongs to that credential
-    from then on. Raises :class:`AlreadyExists` if another user's agent has the name, and
+    respond. If the caller has the agent's own credential, the agent then belongs to this
+    credential. Raises :class:`AlreadyExists` if another user's agent has the name, and
     :class:`Forbidden` for the credential of another agent.
     """
     agent_identity = context.agent_identity
@@ -45,7 +45,7 @@ def register(
 
 
 def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
-    """Return the agent if the caller may act for it, or raise :class:`NotFound`."""
+    """Return the agent with this id. Raises :class:`NotFound` if the caller may not act for it."""
     found = agents.by_id(tx, AgentId(agent_id))
     if found is None or not _is_own(found, context):
         raise NotFound(f"Agent {agent_id} could not be found.")
@@ -53,7 +53,7 @@ def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
 
 
 def heartbeat(tx: Tx, context: RequestContext, agent_id: str, now: datetime) -> Agent:
-    """Record a heartbeat of an agent; its hosts are then up."""
+    """Record a heartbeat of an agent, which makes its hosts up. Return the agent."""
     found = own(tx, context, agent_id)
     agents.mark_seen(tx, found.id, now)
     return found

@@ -1,8 +1,9 @@
-"""Hosts: reports of their agents, and operators' changes to their services.
+"""Apply agents' reports about hosts, and operators' changes to compute services.
 
-Always true: a change of a fact in the host table (zone, capabilities, agent, whether a host is
-disabled or forced down) adds a change row for the provider in the same transaction. The zone that
-an agent reports is stored. It applies if no aggregate of the host names a zone.
+Always true: if a fact in the host table changes, a change row for the provider is added in the same
+transaction. Such facts are the availability zone, the capabilities, the agent, and whether a host
+is disabled or forced down. The zone that an agent reports is stored. It applies if no aggregate of
+the host names a zone.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from innkeeper.systems.compute.grouping import aggregates, dedications
 from innkeeper.systems.compute.hosts import reconcile
 from innkeeper.systems.compute.moves import cleanup
 from innkeeper.systems.placement import providers, registration
+from innkeeper.systems.volumes import volumes
 
 # Queries that are re-exported unchanged.
-by_row = hosts.by_row
+by_row, by_rows = hosts.by_row, hosts.by_rows
 page = hosts.page
 
 
@@ -41,11 +43,11 @@ def report(
     ids: IdSource,
     now: datetime,
 ) -> list[Reported]:
-    """Apply an agent's report; hosts that are missing from it stay unchanged.
+    """Apply an agent's report. Hosts that are missing from the report stay unchanged.
 
-    A report without changes writes only the time of the report. Raises :class:`Conflict` for a
-    host of another agent that is up, and :class:`Forbidden` for a host that ``agent_identity`` may
-    not report.
+    A report without changes writes only the time of the report. Raises :class:`Conflict` for a host
+    of another agent, if that agent is up. Raises :class:`Forbidden` for a host that
+    ``agent_identity`` may not report.
     """
     names = [each.name for each in reports]
     if len(set(names)) != len(names):
@@ -92,10 +94,12 @@ def _must_be_allowed(
         if not agent_identity.may_report(name):
             raise Forbidden(f"The agent's credential is not for the host {name}.")
         host = known.get(name)
-        # That an agent is down does not prove that its hosts may be taken over. An administrator
-        # decides that by naming the hosts in a credential.
+        # The hosts of an agent that is down may not simply be taken over. An administrator allows
+        # this by naming the hosts in a credential.
         if host is not None and host.agent_id != agent.id and not agent_identity.hosts:
-            raise Forbidden(f"Host {name} is another agent's, and the credential does not name it.")
+            raise Forbidden(
+                f"Host {name} belongs to another agent, and the credential does not name it."
+            )
 
 
 def _must_be_ours(
@@ -170,7 +174,7 @@ def _add(
             for each in fresh
         ],
     )
-    # If the provider existed before its host, nothing else adds a change row for it.
+    # If a provider existed before its host, only this call adds a change row for it.
     providers_of = [registered[each.name] for each in fresh]
     changes.add_always_read(tx, [each.provider_id for each in providers_of if not each.is_new], now)
 
@@ -236,8 +240,8 @@ _SHOWN = ("agent", "zone", "ip", "facts")
 def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
     """Return whether a host's capabilities had expired before this report.
 
-    The report makes them valid again. It needs a change row, because the host table otherwise
-    reads the times of reports only periodically.
+    The report makes them valid again, and must add a change row. Without a change row, the host
+    table would learn this late, because it reads the times of reports only periodically.
     """
     if host.reported_at is None:
         return True
@@ -246,7 +250,7 @@ def _had_expired(host: Host, defaults: HostDefaults, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ServiceChange:
-    """An operator's change of a host's service; ``None`` leaves a field unchanged."""
+    """An operator's change of a host's compute service. ``None`` leaves a field unchanged."""
 
     is_disabled: bool | None = None
     disabled_reason: str | None = None
@@ -254,7 +258,10 @@ class ServiceChange:
 
 
 def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> Host:
-    """Change a host's service and return the host. Enabling it clears the disabled reason."""
+    """Change a host's compute service, and return the host.
+
+    If the service is enabled, the reason why it was disabled is deleted.
+    """
     is_disabled = host.is_disabled if wanted.is_disabled is None else wanted.is_disabled
     reason = host.disabled_reason if wanted.is_disabled is None else wanted.disabled_reason
     is_down = host.is_forced_down if wanted.is_forced_down is None else wanted.is_forced_down
@@ -274,11 +281,11 @@ def change_service(tx: Tx, host: Host, wanted: ServiceChange, now: datetime) -> 
 
 
 def remove_service(tx: Tx, host: Host, now: datetime) -> None:
-    """Remove a host and its memberships in aggregates, and its provider if that is unused.
+    """Remove a host and its memberships in aggregates. Its provider is removed if it is unused.
 
     Remains of moved servers on the host count as destroyed. Raises :class:`InUse` if the host is
-    dedicated, has servers, or is the source or destination of a move. If an agent still reports
-    the host, its next registration creates the host again.
+    dedicated, has servers or volumes, or is the source or destination of a move. If an agent still
+    has the host, the agent's next registration creates the host again.
     """
     reason = dedications.why_not_free(host)
     if reason is not None:
@@ -291,6 +298,11 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
             "Unable to delete compute service that is hosting instances. Migrate or delete "
             "the instances first."
         )
+    if volumes.are_on(tx, host.provider_id):
+        raise InUse(
+            "Unable to delete compute service of a host that has volumes on its disks. Delete the "
+            "volumes first."
+        )
     cleanup.abandon(tx, host.name, now)
     aggregates.forget_host(tx, host, now)
     hosts.remove(tx, host.id)
@@ -302,7 +314,7 @@ def remove_service(tx: Tx, host: Host, now: datetime) -> None:
 
 
 def by_service(tx: Tx, service_uuid: str) -> Host:
-    """Return the host of this compute service, or raise :class:`NotFound`."""
+    """Return the host of the compute service with this uuid. Raises :class:`NotFound`."""
     found = hosts.by_service(tx, service_uuid)
     if found is None:
         raise NotFound(f"Service {service_uuid} could not be found.")
@@ -310,7 +322,7 @@ def by_service(tx: Tx, service_uuid: str) -> Host:
 
 
 def by_name(tx: Tx, name: str) -> Host:
-    """Return the host with this name, or raise :class:`NotFound`."""
+    """Return the host with this name. Raises :class:`NotFound`."""
     found = hosts.by_names(tx, [name]).get(name)
     if found is None:
         raise NotFound(f"Could not find binary nova-compute on host {name}.")
@@ -344,7 +356,7 @@ def residents(tx: Tx, names: Collection[str]) -> dict[str, list[tuple[ServerId, 
 
 
 def usable_zones(tx: Tx, service_down_time_s: float, *, now: datetime) -> dict[str, bool]:
-    """Return all availability zones in order, and whether a host of each can take servers now."""
+    """Return all availability zones in order, and whether a host in each takes servers now."""
     return availability_zones.usable(tx, now - timedelta(seconds=service_down_time_s))
 
 

@@ -1,7 +1,7 @@
-"""Totals and usage of hosts, for operators.
+"""Compute the totals and the usage of hosts, for operators.
 
-Always true: a host shows the amounts that it can use. If it has no inventory of a class, these
-are the sums over the pools that lend to it, so several hosts may show the same amounts. The sums
+Always true: a host shows the amounts that it can use. If a host has no inventory of a class, it
+shows the sums over the pools that lend to it. So several hosts may show the same amounts. The sums
 over all hosts count each pool once.
 """
 
@@ -21,10 +21,10 @@ from innkeeper.systems.placement import pools
 
 @dataclass(slots=True)
 class Amounts:
-    """One resource class of one host, or of all hosts.
+    """The amounts of one resource class of one host, or of all hosts.
 
     ``held`` includes the amount reserved for the host itself, as in Nova for memory and disk.
-    ``is_own`` means that the host has capacity of the class itself and needs no pool.
+    ``is_own`` means that the host has its own capacity of the class, and borrows none from pools.
     """
 
     total: int = 0
@@ -46,7 +46,7 @@ class Amounts:
 
 @dataclass(slots=True)
 class HostInventories:
-    """The amounts of a host, the number of its servers, and the number of those with a task."""
+    """The amounts of a host, the number of its servers, and the number of servers with a task."""
 
     vcpus: Amounts = field(default_factory=Amounts)
     memory_mb: Amounts = field(default_factory=Amounts)
@@ -61,7 +61,7 @@ class HostInventories:
 
 
 def of_hosts(tx: Tx, hosts: Sequence[Host]) -> list[HostInventories]:
-    """Return the inventories of these hosts, in the same order, without reading other hosts."""
+    """Return the inventories of these hosts, in the order of ``hosts``. No other host is read."""
     found = {each.provider_id: HostInventories() for each in hosts}
     classes = host_inventory_rows.class_ids(tx)
     _fill(tx, found, classes)

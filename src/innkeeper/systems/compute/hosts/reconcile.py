@@ -1,9 +1,9 @@
-"""Reconciles the servers that are on hosts with those that are recorded for them.
+"""Compare the servers that agents find on their hosts with the database, and correct differences.
 
 An agent reports its hosts' servers when it starts, before it fetches orders:
 
-- For a server that was deleted or moved while the agent was down, the agent gets a destroy order,
-  unless an open migration explains the copy.
+- If a server was deleted or moved while the agent was down, the agent gets a destroy order. It gets
+  no order if an open migration explains the copy on the host.
 - An unknown server is left alone, returned to the caller and stored for audits. The agent may
   belong to another cloud, or the database may come from a backup.
 - A server that the host no longer has goes to ERROR. It keeps its host and its allocations,
@@ -34,9 +34,11 @@ from innkeeper.systems.compute.servers.power import POWER_OF
 from innkeeper.systems.compute.servers.servers import fault
 
 LOST = "The host came back without this server."
-"""The fault of a server that its host lost. If the server reappears, this fault identifies it."""
+"""The fault of a server that its host has lost.
+
+If the server reappears, this fault shows that it was lost before."""
 WAS = "was"
-"""The key of the server's former status in that fault."""
+"""The key in the fault of a lost server whose value is the server's former status."""
 STATUS_OF = {
     Power.RUNNING: Status.ACTIVE,
     Power.PAUSED: Status.PAUSED,
@@ -50,15 +52,15 @@ CONSISTENT = {
     # A suspended server's memory is on disk, so the server appears to be shut down.
     Status.SUSPENDED: (Status.SHUTOFF, Status.PAUSED),
 }
-"""The reported statuses that are consistent with each recorded status. Servers in any other status
-are not compared."""
+"""The statuses that an agent may report for each recorded status. Servers with any other recorded
+status are not compared."""
 MUST_BE_THERE = frozenset({*CONSISTENT, Status.VERIFY_RESIZE, Status.SHELVED})
 
 
 def servers(
     tx: Tx, agent_id: AgentId, reports: Sequence[HostReport], now: datetime
 ) -> dict[str, tuple[ServerId, ...]]:
-    """Reconcile the servers of the reported hosts, and return the unknown servers by host."""
+    """Reconcile the servers of the reported hosts. Return the unknown servers by host name."""
     present = {each.name: set(each.servers) for each in reports if each.servers is not None}
     if not present:
         return {}
@@ -108,7 +110,7 @@ def _destroy(
 
 
 def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
-    """Return pairs of (host, server id) for the open migrations of these servers."""
+    """Return the hosts of these servers' open migrations, as pairs of (host, server id)."""
     return {
         (host, each.server_uuid)
         for part in by_ids.parts(uuids)
@@ -119,20 +121,23 @@ def _in_moves(tx: Tx, uuids: Collection[str]) -> set[tuple[str, ServerId]]:
 
 
 UNREPORTED = -1
-"""The host has the server, but its agent does not report power states."""
+"""The power state of a server that is on its host, if the agent does not report power states."""
 
 
 def _power(
     uuid: ServerId, present: Collection[ServerId], off: Mapping[ServerId, int] | None
 ) -> int | None:
-    """Return the power state of a server on its host; ``None`` if the host does not have it."""
+    """Return the power state of a server on its host, or ``None`` if the host does not have it."""
     if uuid not in present:
         return None
     return UNREPORTED if off is None else off.get(uuid, Power.RUNNING)
 
 
 def _corrections(row: Any, power: int | None, now: datetime) -> dict[str, Any]:
-    """Return the columns of a server to write, given the power state that its host reports."""
+    """Return the columns of a server that must be changed, with their new values.
+
+    ``power`` is the power state that the host reports, see :func:`_power`.
+    """
     if row.task_state is not None:
         return {}
     is_lost = row.status == Status.ERROR and (row.fault or {}).get("message") == LOST

@@ -1,8 +1,8 @@
-"""Compares the host table of a running process with the store, one part at a time.
+"""Compare the host table of a running process with the store, one part at a time.
 
-Always true: the table has caught up with what the transaction sees, so any difference is a
-fault. Rows that differ are read again, so that the next decision is correct. Parts are small,
-because all writes wait during a comparison. The first part includes all pools, which are few.
+Always true: the table has caught up with the transaction, so any difference is a fault. Rows that
+differ are read again, so that the next decision is correct. Parts are small, because all writes
+wait during a comparison. The first part includes all pools, because there are only a few.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ class Compared(NamedTuple):
 
 
 def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
-    """Compare one part of the rows, and repair differences. The caller runs this as a decision."""
+    """Compare one part of the rows, and correct differences.
+
+    The caller must call this function like a decision, with an up-to-date host table.
+    """
     follower = context.follower
     table = follower.table
     start = first_row if first_row < table.host_count else 0
@@ -39,7 +42,7 @@ def compare(tx: Tx, context: DecisionContext, first_row: int) -> Compared:
     pools = set[ProviderId]() if start else set(table.pools.index_of)
     stored = HostTable()
     stored.knows_servers = table.knows_servers
-    # This skips the loading of memberships near pools, which is slow. They are not compared.
+    # The memberships of hosts near pools are slow to load. They are neither loaded nor compared.
     stored.knows_memberships = True
     loader.load(tx, stored, ids | pools)
     differing = differences_of_some(table, stored, ids)

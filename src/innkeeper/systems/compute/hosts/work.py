@@ -1,4 +1,4 @@
-"""Work orders: delivery to agents, results, timeouts and deletion.
+"""Deliver work orders to agents, apply their results, and end and delete old orders.
 
 Always true: an order ends once, and its result is applied in the transaction that ends it. A
 repeated or late result is accepted, but has no effect.
@@ -22,7 +22,7 @@ from innkeeper.systems.compute.moves import (
     migrations,
     shelving,
 )
-from innkeeper.systems.compute.servers import builds, power
+from innkeeper.systems.compute.servers import attaching, builds, power
 from innkeeper.systems.compute.servers.results import (
     Apply,
     Ended,
@@ -32,10 +32,10 @@ from innkeeper.systems.compute.servers.results import (
 )
 
 SWEEP_MAX = 500
-"""How many orders one sweep ends at most, and how many it deletes at most. Ending 500 builds
-takes about 60 ms, during which all other writes wait."""
+"""The maximum number of orders that one sweep ends, and the maximum number that it deletes. Ending
+500 builds takes about 60 ms, during which all other writes wait."""
 KEPT_S = 24 * 3600.0
-"""How long an ended order is kept as history, in seconds."""
+"""How long an order that has ended is kept as history, in seconds."""
 TOPIC = orders.TOPIC
 """The topic on which a commit publishes the agents that have new orders."""
 
@@ -55,12 +55,26 @@ APPLY: Mapping[str, Apply] = {
     OrderKind.SHELVE: one_by_one(shelving.apply_shelve),
     OrderKind.OFFLOAD: one_by_one(shelving.apply_offload),
     OrderKind.UNSHELVE: one_by_one(shelving.apply_unshelve),
+    OrderKind.MAKE_VOLUME: one_by_one(attaching.apply_make),
+    OrderKind.GROW_VOLUME: one_by_one(attaching.apply_grow),
+    OrderKind.DROP_VOLUME: one_by_one(attaching.apply_drop),
+    OrderKind.ATTACH_VOLUME: one_by_one(attaching.apply_attach),
+    OrderKind.DETACH_VOLUME: one_by_one(attaching.apply_detach),
 }
 """The function that applies the results of each kind of order. Results of builds and deletions
 arrive by the hundred, so these two functions apply all results together."""
-ENDLESS = frozenset({OrderKind.DESTROY, OrderKind.OFFLOAD, OrderKind.SEND})
+ENDLESS = frozenset(
+    {
+        OrderKind.DESTROY,
+        OrderKind.OFFLOAD,
+        OrderKind.SEND,
+        OrderKind.DROP_VOLUME,
+        OrderKind.DETACH_VOLUME,
+    }
+)
 """The orders that do not time out. A host that comes up again must still destroy deleted servers,
-and only the source knows where a server is during a live migration."""
+delete volumes and detach them. During a live migration, only the source knows where the server
+is."""
 TIMED = frozenset(APPLY) - ENDLESS
 
 # Queries that are re-exported unchanged.
@@ -69,7 +83,10 @@ newest = orders.newest
 
 
 def given_since(tx: Tx, last: int) -> tuple[int, frozenset[str]]:
-    """Return the newest order's number (or ``last``), and the agents with orders after ``last``."""
+    """Return the number of the newest order, and the agents with orders after ``last``.
+
+    The number is ``last`` if there is no newer order.
+    """
     behind = orders.agents_behind(tx, last)
     return max(behind.values(), default=last), frozenset(behind)
 
@@ -81,9 +98,9 @@ def record(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> list[tuple[int, bool]]:
-    """Apply an agent's results; returns pairs of (order number, whether its result was new).
+    """Apply an agent's results. Return pairs of (order number, whether its result is new).
 
-    A result is not new if the order belongs to another agent, does not exist or has ended.
+    A result is not new if the order belongs to another agent, does not exist, or has ended.
     """
     known = orders.waiting_among(tx, {each.order_id for each in results})
     ended: list[Ended] = []
@@ -113,7 +130,10 @@ def _end(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datet
 
 
 def _one_per_server(reported: Sequence[Ended]) -> list[list[Ended]]:
-    """Split results into parts with one result per server; each server's results stay in order."""
+    """Split results into parts with at most one result per server.
+
+    The results of each server stay in order.
+    """
     parts: list[list[Ended]] = []
     seen: Counter[ServerId] = Counter()
     for order, result in reported:
@@ -131,14 +151,15 @@ def sweep(
     now: datetime,
     settings: ResultSettings = ResultSettings(),  # noqa: B008 - frozen
 ) -> int:
-    """End orders that timed out, and delete old orders.
+    """End orders that timed out, and delete old orders. Return how much was done.
 
-    A timed-out order counts as failed. The consequences are safe even if it was carried out.
-    Overdue cleanups and offloads are repeated, and servers that have been shelved for
-    ``shelved_offload_time`` are offloaded. Returns the number of orders and servers handled.
+    An order that timed out counts as failed. The consequences are safe even if the agent has
+    carried out the order. Overdue cleanups and offloads are repeated. Servers that have been
+    shelved for ``shelved_offload_time`` are offloaded. The result is the number of affected orders
+    and servers.
     """
-    # If a clock was ahead and has been set back, heartbeats can lie in the future. Without the
-    # reset, agents that are down would count as up until that time.
+    # If a clock was ahead and has been set back, some heartbeats have times in the future. They
+    # are reset. Otherwise agents that are down would count as up until these times.
     agents.reset_future_heartbeats(tx, now + timedelta(seconds=settings.service_down_time_s), now)
     limit = now - timedelta(seconds=order_timeout_s)
     late = orders.waiting_since(tx, limit, TIMED, SWEEP_MAX)
@@ -148,6 +169,7 @@ def sweep(
     for order in orders.waiting_since(tx, limit, {OrderKind.SEND}, SWEEP_MAX):
         live.give_up_waiting(tx, order, message % (order.host, order.kind), now)
     count = len(late) + cleanup.retry(tx, limit, SWEEP_MAX, now)
+    count += attaching.sweep(tx, limit, now)
     count += shelving.retry_offloads(tx, limit, SWEEP_MAX, now)
     if settings.shelved_offload_time > 0:
         before = now - timedelta(seconds=settings.shelved_offload_time)

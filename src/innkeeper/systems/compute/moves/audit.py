@@ -1,4 +1,4 @@
-"""Audit of migrations, and of the allocations of servers and migrations against their flavors."""
+"""Check migrations, and compare the allocations of servers and migrations with their flavors."""
 
 from __future__ import annotations
 
@@ -26,40 +26,41 @@ from innkeeper.systems.compute.moves.moving import MIGRATION_TYPE
 _invariant = partial(Invariant, "compute")
 TOO_LITTLE = _invariant(
     "too-little",
-    "a server or migration holds what its flavor needs",
+    "a server or migration has all allocations that its flavor needs",
     "Restore its allocations with the amounts of its flavor.",
-    "claims what a server lacks, if it holds only its host and there is room",
+    "claims what a server lacks, if all its allocations are on its host and the host has enough "
+    "free capacity",
 )
 TOO_MUCH = _invariant(
     "too-much",
-    "a server or migration holds no more than its flavor needs",
+    "a server or migration has no more allocations than its flavor needs",
     "Find out what it uses, and replace its allocations with the amounts of its flavor.",
 )
 ENDED_MIGRATION = _invariant(
     "ended-migration",
-    "a migration that has ended holds nothing",
+    "a migration that has ended has no allocations",
     "Delete its allocations.",
     "releases its allocations",
 )
 UNKNOWN_MIGRATION = _invariant(
     "unknown-migration",
-    "allocations of migrations belong to known migrations",
-    "Find out what uses it, and delete the allocations if nothing does.",
+    "allocations of migrations belong to existing migrations",
+    "Find out what uses the capacity, and delete the allocations if nothing does.",
 )
 IDLE_TASK = _invariant(
     "idle-task",
-    "a server with a task has an order for it",
+    "a server with a task has a pending order",
     "Reset the server's state.",
     "clears the task, if the server is not moving to another host",
 )
 LOST_MIGRATION = _invariant(
     "lost-migration",
-    "an open migration has a server",
-    "Delete the migration's allocations once its hosts have nothing of the server.",
+    "the server of an open migration exists",
+    "Delete the migration's allocations once nothing of the server is left on its hosts.",
 )
 DOUBLE_MOVE = _invariant(
     "double-move",
-    "a server has one move in flight at most",
+    "a server has at most one move in progress",
     "Reset the server's state, which ends all of its moves.",
 )
 INVARIANTS = (
@@ -69,23 +70,30 @@ INVARIANTS = (
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
-    """Yield all violations in migrations, and in the allocations of servers and migrations."""
+    """Yield all findings about migrations, and about allocations of servers and migrations."""
     yield from wrong_amounts(tx, audit.open_migrations(tx))
     for uuid, status in audit.consumers_without_migration(tx, MIGRATION_TYPE):
         if status is None:
-            yield UNKNOWN_MIGRATION.broken(uuid, f"{uuid} is unknown and holds capacity")
+            yield UNKNOWN_MIGRATION.broken(
+                uuid, f"migration {uuid} does not exist but has allocations"
+            )
         else:
-            yield ENDED_MIGRATION.broken(uuid, f"{uuid} is {status} and holds capacity")
+            yield ENDED_MIGRATION.broken(uuid, f"migration {uuid} is {status} but has allocations")
     for uuid, task in audit.idle_tasks(tx):
-        yield IDLE_TASK.broken(uuid, f"{uuid} is {task}, and no agent has an order for it")
+        yield IDLE_TASK.broken(uuid, f"server {uuid} is {task}, but no agent has an order for it")
     for uuid, server in reports_audit.orphaned_migrations(tx):
-        yield LOST_MIGRATION.broken(uuid, f"{uuid} moves {server}, which does not exist")
+        yield LOST_MIGRATION.broken(
+            uuid, f"migration {uuid} is of server {server}, which does not exist"
+        )
     for uuid, count in reports_audit.double_moves(tx):
-        yield DOUBLE_MOVE.broken(uuid, f"{uuid} has {count} moves in flight")
+        yield DOUBLE_MOVE.broken(uuid, f"server {uuid} has {count} moves in progress")
 
 
 def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iterator[Finding]:
-    """Yield servers and migrations with wrong allocations; ``only`` selects the servers."""
+    """Yield findings about servers and migrations with wrong allocations.
+
+    ``moves`` are all open migrations. ``only`` selects the servers to check by uuid.
+    """
     known: dict[str, Mapping[str, int]] = {}
 
     def needs(flavor: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, int]:
@@ -106,7 +114,7 @@ def wrong_amounts(tx: Tx, moves: Sequence[Migration], only: Only = None) -> Iter
         held = audit.holdings(tx, placed, beside)
         for _, uuid, flavor, properties in placed:
             own = flying[uuid].new_flavor if uuid in flying else flavor
-            # A server without any allocations is reported as unbacked.
+            # A server without any allocations is reported as an "unbacked-server".
             if uuid in held:
                 yield from _compare("server", uuid, held[uuid], needs(own, properties))
             for each in leaving.get(uuid, ()):
@@ -125,12 +133,12 @@ def _compare(
         return
     is_more = any(amount > needed.get(name, 0) for name, amount in held.items())
     yield (TOO_MUCH if is_more else TOO_LITTLE).broken(
-        uuid, f"{what} {uuid} holds {dict(held)}; its flavor needs {dict(needed)}"
+        uuid, f"{what} {uuid} has the allocations {dict(held)}, but its flavor needs {dict(needed)}"
     )
 
 
 def counted_beside(tx: Tx) -> dict[str, tuple[int, int]]:
-    """Return the quota usage (vcpus, MB) by project that is reserved to revert resizes."""
+    """Return the quota usage that is reserved to revert resizes, as (vcpus, MB) by project id."""
     counted = [
         each
         for each in audit.open_migrations(tx)

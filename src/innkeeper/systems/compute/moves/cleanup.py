@@ -1,8 +1,8 @@
-"""Cleanup of the remains of servers on hosts: results of destroy orders, and retries.
+"""Clean up the remains of servers on hosts: apply results of destroy orders, and retry cleanups.
 
 Always true: a migration's allocations on a host are released only after the host's agent has
-confirmed that nothing of the server is left on the host. They are released in the same
-transaction, or later if the server may still arrive on the host.
+confirmed that nothing of the server is left on the host. They are released in the transaction of
+the confirmation, or later if the server may still arrive on the host.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from innkeeper.systems.placement import claims
 def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
     """Apply the results of destroy orders."""
     plain = [each for each in reported if each[0].migration_id is None]
-    # A destroy order without a migration need not belong to a deletion: it may clean up after a
+    # A destroy order without a migration may belong to a deletion. It may also clean up after a
     # failed build, or destroy a copy of the server on a wrong host. The server is then kept. A
-    # server in deletion that has no host is deleted whatever the result.
+    # server that is being deleted and has no host is deleted with any result.
     results = {order.server_uuid: (order.host, result.is_ok) for order, result in plain}
     gone = [
         each.uuid
@@ -58,7 +58,7 @@ def _apply_leftover(
         return
     server = server_rows.by_uuid(tx, order.server_uuid)
     is_reverting = completion.is_reverting(tx, migration, server)
-    # The action of the move does not wait for the cleanup that follows the move.
+    # The action of the move ends without waiting for the cleanup.
     if order.request_id != migration.request_id:
         actions.end_by(tx, order, result, now)
     if not result.is_ok:
@@ -78,11 +78,11 @@ def _apply_leftover(
 
 
 def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Retry cleanups that have made no progress since a time; returns how many.
+    """Retry cleanups that have made no progress since the time ``before``. Return their number.
 
-    If the order for a cleanup still waits for its result, no second order is given. A revert
-    continues even if its destination does not answer: the server starts on its source, and the
-    allocations on the destination are kept.
+    While the order for a cleanup is pending, no second order is given. A revert continues even if
+    its destination does not respond: the server starts on its source, and the allocations on the
+    destination are kept.
     """
     old = migrations.quiet_since(tx, before, completion.OVER.keys(), limit)
     for each in old:
@@ -102,10 +102,10 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:
-    """Return the reason why a host cannot be given back, or ``None`` if it is empty.
+    """Return why a host is not empty, or ``None`` if it is empty.
 
-    On a host that is forced down, remains of moved servers and pending orders do not count, since
-    they may never be cleared. No server is placed on the host before it is up again.
+    On a host that is forced down, remains of moved servers and pending orders do not count, because
+    they may stay forever. No server is placed on the host before it is up again.
     """
     lost = None
     if host.is_forced_down:
@@ -125,7 +125,7 @@ def _is_needed(tx: Tx, each: Migration) -> bool:
 def abandon(tx: Tx, host: str, now: datetime) -> None:
     """End the cleanup of a host that is being removed, as if its agent had confirmed it.
 
-    Raises :class:`InUse` if a server is moving from or to the host, or may still go back.
+    Raises :class:`InUse` if a server is moving from or to the host, or may still return to it.
     """
     for each in migrations.open_on(tx, host):
         if _is_needed(tx, each):

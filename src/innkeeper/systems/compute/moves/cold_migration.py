@@ -1,7 +1,7 @@
-"""Results of the orders of cold migrations and resizes.
+"""Apply the results of the orders of cold migrations and resizes.
 
-Always true: a result is applied only while the migration is at the stage of the order. If the
-server was deleted or the move cancelled in the meantime, the result has no effect.
+Always true: a result is applied only while the migration is still at the stage of the order. If
+the server was deleted or the move was cancelled in the meantime, the result has no effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from innkeeper.systems.placement import transfers
 def open_move(
     tx: Tx, order: OpenOrder, status: str, task: str | None
 ) -> tuple[Migration, Server] | None:
-    """Return the migration and the server of an order, if they have this status and task."""
+    """Return the migration and the server of an order.
+
+    The result is ``None`` unless the migration has this status and the server has this task.
+    """
     if order.migration_id is None:
         return None
     migration = migrations.by_id(tx, order.migration_id)
@@ -35,7 +38,7 @@ def open_move(
 
 
 def apply_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order to the source to prepare the server."""
+    """Apply the result of a ``depart`` order, with which the source prepares the server."""
     found = open_move(tx, order, MigrationStatus.MIGRATING, Task.RESIZE_MIGRATING)
     if found is None:
         return
@@ -54,7 +57,7 @@ def apply_depart(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 
 
 def apply_arrive(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order to the destination to take the server."""
+    """Apply the result of an ``arrive`` order, with which the destination takes the server."""
     _apply_last(tx, order, result, now, is_unsure=True)
 
 
@@ -74,7 +77,7 @@ def _apply_last(
 
 
 def apply_resize(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to resize a server on its host, or to revert the resize."""
+    """Apply the result of a ``resize`` order, which resizes a server on its host, or reverts it."""
     found = open_move(tx, order, MigrationStatus.REVERTING, Task.RESIZE_REVERTING)
     if found is None:
         _apply_last(tx, order, result, now, is_unsure=result.is_late)
@@ -118,7 +121,7 @@ def _stay(
 
     ``is_unsure`` means that the source may have prepared the server, and must run it again.
     ``may_be_there`` means that the destination may have the server too. In a resize on the same
-    host, it means that the server may have its new size.
+    host, ``may_be_there`` means that the server may have its new size.
     """
     if migration.kind == MigrationKind.RESIZE:
         moving.count_down(tx, server.project_id, migration, migration.old_flavor)
@@ -135,7 +138,7 @@ def _stay(
 
 
 def apply_return(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order to the source to run the server as before."""
+    """Apply the result of a ``return`` order, with which the source runs the server as before."""
     if order.migration_id is None:
         return
     migration = migrations.by_id(tx, order.migration_id)
@@ -174,7 +177,7 @@ def _restore(tx: Tx, migration: Migration, server: Server, now: datetime) -> Non
 
 
 def undo_revert(tx: Tx, migration: Migration, server: Server, message: str, now: datetime) -> None:
-    """Undo a revert that failed: the server is on its destination, to be verified again."""
+    """Undo a revert that failed. The server is on its destination, and must be verified again."""
     moving.swap(tx, migration, server, now)
     if migration.kind == MigrationKind.RESIZE:
         moving.count_up(tx, server.project_id, migration)

@@ -1,4 +1,4 @@
-"""Ends moves: at once, or after a host has destroyed the remains of the server.
+"""End moves, either at once or after a host has destroyed the remains of the server.
 
 Always true: the step that ends a migration releases its allocations. A server ends up on one of
 the two hosts of a migration. The migration ends only when nothing of the server is left on the
@@ -30,9 +30,9 @@ from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.placement import claims
 
 CARRIED = frozenset({MigrationKind.RESIZE, MigrationKind.MIGRATION})
-"""The kinds of moves that shut the server down on its source."""
+"""The kinds of moves in which the server is shut down on its source."""
 BEFORE_ORDER = frozenset({MigrationStatus.MIGRATING})
-"""The stages at which the destination has no order about the server yet."""
+"""The stages at which the destination has not been given an order for the server."""
 OVER: Mapping[str, str] = {
     MigrationStatus.CONFIRMING: MigrationStatus.CONFIRMED,
     MigrationStatus.CANCELLING: MigrationStatus.CANCELLED,
@@ -40,8 +40,8 @@ OVER: Mapping[str, str] = {
     MigrationStatus.REVERTING: MigrationStatus.REVERTED,
     MigrationStatus.FAILING: MigrationStatus.ERROR,
 }
-"""The final status of a migration, by its status during the cleanup. A failed evacuation ends as
-``FAILED`` instead of ``ERROR``."""
+"""The final status of a migration, by its status during the cleanup. A failed evacuation ends in
+the status ``FAILED`` instead of ``ERROR``."""
 
 
 def end(
@@ -78,10 +78,11 @@ def leave_behind(
     request_id: str | None = None,
     message: str | None = None,
 ) -> None:
-    """Order a host to clean up, and keep the migration's allocations until it has confirmed.
+    """Order a host to clean up, and keep the migration's allocations until the host has confirmed.
 
     The new status decides whether the source or the destination cleans up. The migration ends at
-    once if both are the same host, or if the host no longer exists.
+    once if source and destination are the same host, or if the host that must clean up no longer
+    exists.
     """
     host = replace(migration, status=status).left_on
     if migration.stays or not moving.clear(tx, migration, host, now, request_id=request_id):
@@ -99,7 +100,7 @@ def fall_back(
     *,
     status: str = MigrationStatus.FAILING,
 ) -> None:
-    """Leave a server on its source, and clear its destination.
+    """Leave a server on its source, and order the destination to clean up.
 
     For a resize on the same host, the caller must order the host to restore the old size.
     """
@@ -113,11 +114,12 @@ def fall_back(
 def end_moves(tx: Tx, server: Server, now: datetime, *, is_kept: bool = False) -> None:
     """Cancel or confirm all moves of a server, which stays on its current host.
 
-    Afterwards the server has the allocations on its host, and migrations have those on the hosts
-    to clear. ``is_kept`` means that the server is not being deleted. The source of a cold
-    migration is then ordered to run the server again. A server that is being sent may already
-    have arrived: its source is ordered to abort, and with ``is_kept`` the allocations on both
-    hosts are kept until the source reports.
+    Afterwards the server has the allocations on its host. The migrations have the allocations on
+    the hosts that must clean up. ``is_kept`` means that the server is not being deleted. The source
+    of a cold migration is then ordered to run the server again.
+
+    A server in a live migration may already have arrived. Its source is ordered to abort. With
+    ``is_kept``, the allocations on both hosts are kept until the source reports.
     """
     for each in migrations.open_ones(tx, [server.uuid]):
         if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
@@ -146,9 +148,10 @@ def _turn_back(tx: Tx, each: Migration, server: Server, now: datetime, *, is_kep
 
 
 def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
-    """Return whether this migration is the one from which the server is being reverted.
+    """Return whether the server is being reverted from this migration.
 
-    An older migration of the server may also be reverting, if its destination is not cleared yet.
+    An older migration of the server may have the status of a revert too, until its destination has
+    cleaned up.
     """
     if server is None or server.task_state != Task.RESIZE_REVERTING:
         return False
@@ -158,9 +161,9 @@ def is_reverting(tx: Tx, migration: Migration, server: Server | None) -> bool:
 
 
 def is_clearing(tx: Tx, migration: Migration) -> bool:
-    """Return whether a host has a pending order to destroy the remains of a migration.
+    """Return whether a host has a pending order to destroy what a migration left behind.
 
-    A pending send order counts too, since the server may arrive after the host was cleared.
+    A pending send order counts too, because the server may arrive after the host has cleaned up.
     """
     return has_order(tx, migration, OrderKind.DESTROY, OrderKind.SEND)
 
@@ -176,13 +179,16 @@ def has_order(tx: Tx, migration: Migration, *kinds: str) -> bool:
 def resume_revert(
     tx: Tx, migration: Migration, server: Server, now: datetime, request_id: str | None = None
 ) -> None:
-    """Order the source once to run the server again, even if the destination is not cleared."""
+    """Order the source to run the server again, unless such an order is pending.
+
+    The destination may not have cleaned up yet.
+    """
     if not has_order(tx, migration, OrderKind.RETURN):
         moving.take_back(tx, migration, server, now, request_id=request_id)
 
 
 def reset_state(tx: Tx, uuid: str, initiator: Initiator, *, status: str, now: datetime) -> None:
-    """Set a server to ACTIVE or ERROR and clear its task.
+    """Set the status of a server to ACTIVE or ERROR, and clear its task.
 
     A server without a host cannot be ACTIVE. All moves of the server end, see :func:`end_moves`.
     If the server is being reverted, its source is ordered to run it again.

@@ -1,9 +1,9 @@
-"""Dedicated hosts of shelved servers: changes, checks, and servers that would be stranded.
+"""Change and check the dedicated hosts of shelved servers.
 
-Always true: the end of a pcloud or reservation does not let its servers use ordinary hosts. The
-project or an administrator has to request that, unless the pcloud took a server automatically.
-The hints that name dedicated hosts change only while the server has no host, so
-the hints always allow the server's host.
+Always true: when a pcloud or reservation ends, its servers still may not use ordinary hosts. The
+project or an administrator has to allow ordinary hosts first, unless the pcloud took a server
+automatically. The hints that name dedicated hosts change only while the server has no host. So the
+hints always allow the host that a server has.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def change(
     reservation: str | None = None,
     now: datetime,
 ) -> None:
-    """Change the dedicated hosts of a server without a host.
+    """Change the dedicated hosts of a server that has no host.
 
-    ``pcloud`` and ``reservation`` are names or ids, as in a hint of the server's project. Without
-    either, the server may use ordinary hosts. Raises :class:`Conflict` for a server that has a
-    host or a task, and :class:`Invalid` for dedicated hosts that its project may not use.
+    ``pcloud`` and ``reservation`` are names or ids, as in a hint of the server's project. If both
+    are ``None``, the server may use ordinary hosts. Raises :class:`Conflict` for a server that has
+    a host or a task, and :class:`Invalid` for dedicated hosts that its project may not use.
     """
     assert pcloud is None or reservation is None, "no host is both"
     server = _admitted(tx, uuid, initiator)
@@ -71,16 +71,18 @@ def change(
 def _pcloud(tx: Tx, named: str, project_id: str) -> str:
     uuid = dedications.pcloud_named(tx, named, project_id)
     if not any(project_id in each.projects for each in dedication_rows.pcloud_facts(tx, [uuid])):
-        # With this id in its hints, the server could not be unshelved.
+        # Otherwise the server would have this id in its hints, and could not be unshelved.
         raise Invalid(f"No pcloud that the server's project may use has the id {uuid}.")
     return uuid
 
 
 def _reservation(tx: Tx, named: str, project_id: str, now: datetime) -> str:
     uuid = dedications.reservation_named(tx, named, project_id, now)
-    is_mine = dedication_rows.reservation_projects(tx, [uuid]).get(uuid) == project_id
+    is_mine = project_id in dedication_rows.reservation_projects(tx, [uuid]).get(uuid, ())
     if not is_mine or not dedication_rows.is_unended(tx, uuid, now):
-        raise Invalid(f"No reservation of the server's project that is not over has the id {uuid}.")
+        raise Invalid(
+            f"No current or future reservation of the server's project has the id {uuid}."
+        )
     return uuid
 
 
@@ -98,11 +100,11 @@ def _admitted(tx: Tx, uuid: str, initiator: Initiator) -> Server:
 
 def _not_shelved(error: WrongState) -> Conflict:
     rule = (
-        f"The dedicated hosts of server {error.server_uuid} can be changed while it is "
-        "SHELVED_OFFLOADED, on no host, and nothing is being done to it"
+        f"The dedicated hosts of server {error.server_uuid} can be changed only while it is "
+        "SHELVED_OFFLOADED and has neither a host nor a task"
     )
     if error.fact == "status" and error.value == Status.SHELVED:
-        return Conflict(f"{rule}. It is SHELVED: wait until its host is free of it.")
+        return Conflict(f"{rule}. It is SHELVED: wait until it is offloaded from its host.")
     if error.fact == "status" and error.value in moving.SHELVABLE:
         return Conflict(
             f"{rule}. It is {error.value}: shelve it first, and wait until that is done."
@@ -111,7 +113,7 @@ def _not_shelved(error: WrongState) -> Conflict:
         return Conflict(f"{rule}. It is {error.value}.")
     if error.fact == "task_state":
         return Conflict(f"{rule}. Its task is {error.value}: wait until that is over.")
-    return Conflict(f"{rule}. Its last host is not known to be free of it.")
+    return Conflict(f"{rule}. Its last host has not confirmed the offload.")
 
 
 def demand_there(tx: Tx, server: Server, now: datetime) -> None:
@@ -135,14 +137,16 @@ def demand_there(tx: Tx, server: Server, now: datetime) -> None:
 
 
 def stranded_by(tx: Tx, pcloud: str) -> list[Stranded]:
-    """Return the shelved servers without a host that could not be unshelved without this pcloud.
+    """Return the offloaded servers that could not be unshelved if this pcloud were deleted.
 
     The hints of these servers name no other pcloud that their project may use. Servers of
-    projects that may not use this pcloud are left out, since they cannot be unshelved anyway.
-    Servers that the pcloud took automatically are left out too, since they may use ordinary hosts.
+    projects that may not use this pcloud are left out, because they cannot be unshelved anyway.
+    Servers that the pcloud took automatically are left out too, because they may use ordinary
+    hosts.
 
-    May be false after the transaction, and misses servers whose changes are not committed yet.
-    A missed server cannot be unshelved until its project changes its dedicated hosts.
+    The result may be wrong after the transaction, and lacks servers whose changes are not committed
+    yet. A server that the result lacks cannot be unshelved until its project changes the server's
+    dedicated hosts.
     """
     found = [
         (uuid, project_id, dedications.named(hints))

@@ -1,8 +1,8 @@
-"""Deletion of servers, which also ends their moves."""
+"""Delete servers and end their moves."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -25,11 +25,12 @@ def delete(
     may_override: bool,
     initiator: Initiator | None = None,
 ) -> None:
-    """Begin to delete a server; delete it at once if it has no host, or if its host is down.
+    """Begin to delete a server.
 
-    The agent of the host gets a destroy order. If the host is up, the server is deleted once the
-    agent has confirmed. If the host is down, its agent gets the order when it is back. A server
-    that is already being deleted gets no second order.
+    The agent of the server's host gets a destroy order. If the host is up, the server is deleted
+    once the agent has confirmed. If the host is down, or there is no host, the server is deleted at
+    once. The agent of a host that is down gets the order when it is up again. A server that is
+    already being deleted gets no second order.
     """
     server = servers.get(tx, uuid)
     servers.demand_unlocked(server, may_override=may_override)
@@ -60,17 +61,28 @@ def delete_some(
 ) -> int:
     """Begin to delete at most ``most`` of the servers on these hosts, even if they are locked.
 
-    Returns how many were deleted or ordered to be destroyed, so that the caller can repeat the
-    call until none is left. Servers that are already being destroyed by an agent that is up are
-    skipped.
+    Return how many servers were deleted or ordered to be destroyed. The caller can repeat the call
+    until no server is left. A server is skipped if its agent is up and is already destroying the
+    server.
     """
     seen_since = now - timedelta(seconds=service_down_time_s)
-    count = 0
-    for uuid in hosts.to_delete(tx, names, seen_since, most):
+    uuids = hosts.to_delete(tx, names, seen_since, most)
+    down_s = service_down_time_s
+    return delete_these(tx, uuids, now, service_down_time_s=down_s, initiator=initiator)
+
+
+def delete_these(
+    tx: Tx, uuids: Iterable[str], now: datetime, *, service_down_time_s: float, initiator: Initiator
+) -> int:
+    """Begin to delete these servers, even if they are locked.
+
+    Returns how many were deleted or ordered to be destroyed.
+    """
+    down_s, count = service_down_time_s, 0
+    for uuid in uuids:
         # A server may have been deleted by now. Other refusals may follow writes, and must roll
         # the transaction back.
         with suppress(NotFound):
-            down_s = service_down_time_s
             delete(
                 tx, uuid, now, service_down_time_s=down_s, may_override=True, initiator=initiator
             )

@@ -1,4 +1,4 @@
-"""Destinations of moves: the host that the request names, or else the best host.
+"""Choose the destinations of moves: the host that the request names, or else the best host.
 
 Always true: the scheduler has accepted the destination, unless the request forces a host.
 """
@@ -28,7 +28,7 @@ class UnknownHost(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A destination, and the amounts that the server takes from its providers."""
+    """The host to which a server moves, and the amounts that the server will claim by provider."""
 
     host: str
     provider_id: ProviderId
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NoValidHost:
-    """Why there is no valid host; ``counted`` is the message with counts, for administrators."""
+    """The reason why no host is valid. ``counted`` is the message that only administrators see."""
 
     message: str
     counted: str
@@ -53,9 +53,9 @@ def elsewhere(
     now: datetime,
     is_forced: bool = False,
 ) -> Place | NoValidHost:
-    """Choose another host for a server: the requested host, or else the best.
+    """Return another host for a server: the host ``wanted``, or else the best host.
 
-    Returns the reason if no host is valid. The scheduler does not check a forced host. Raises
+    Return the reason if no host is valid. The scheduler does not check a forced host. Raises
     :class:`Conflict` if a forced host is down or dedicated to others.
     """
     spec = request_resolver.spec_of_server(
@@ -122,7 +122,10 @@ def demand_other(tx: Tx, server: Server, name: str | None) -> Host | None:
 
 
 def refused_hosts(tx: Tx, server: Server) -> frozenset[str]:
-    """Return the server's host and those of its open migrations, which may have remains of it."""
+    """Return the hosts that may have the server or remains of it.
+
+    These are the server's host, and the hosts of its open migrations.
+    """
     named = {server.host}
     for each in migrations.open_ones(tx, [server.uuid]):
         named |= {each.source_host, each.dest_host}

@@ -1,7 +1,7 @@
-"""Evacuation: a server is rebuilt on another host because its own host is down.
+"""Evacuate servers: rebuild a server on another host because its own host is down.
 
-Always true: only a server whose host is down is evacuated. The migration keeps the allocations
-on that host until its agent is back and has destroyed the remains of the server. Until then, no
+Always true: only a server whose host is down is evacuated. The migration keeps the allocations on
+the lost host until the host's agent is up again and has destroyed the remains of the server. So no
 other server is placed on capacity that may still be in use.
 """
 
@@ -27,7 +27,7 @@ EVACUABLE = (Status.ACTIVE, Status.SHUTOFF, Status.ERROR)
 
 
 class HostInUse(Invalid):
-    """The host of a server to evacuate is up."""
+    """The server cannot be evacuated, because its host is up."""
 
 
 def evacuate(
@@ -41,10 +41,10 @@ def evacuate(
     is_started: bool = True,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to rebuild a server. The scheduler does not check a forced host.
+    """Begin to rebuild a server on another host. The scheduler does not check a forced host.
 
     Afterwards the server runs, unless it was shut off before or ``is_started`` is False. Raises
-    :class:`HostInUse` if the server's host is up.
+    :class:`HostInUse` if the server's present host is up.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, EVACUABLE)
@@ -73,7 +73,7 @@ def evacuate(
 
 
 def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order to the new host to build the server."""
+    """Apply the result of the order with which the new host builds the server."""
     found = cold_migration.open_move(tx, order, MigrationStatus.ACCEPTED, Task.REBUILDING)
     if found is None:
         return

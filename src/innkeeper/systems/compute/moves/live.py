@@ -1,10 +1,10 @@
-"""Live migration: a server moves to another host while it runs.
+"""Move servers by live migration: a server moves to another host while it runs.
 
-The destination prepares (``expect``) and the source sends (``send``). Afterwards the server is
-on the destination, and nothing of it is left on the source.
+First the destination prepares (order ``expect``), then the source sends (order ``send``).
+Afterwards the server is on the destination, and nothing of it is left on the source.
 
-May be false: the recorded host of a server whose send order timed out. The allocations on both
-hosts are kept until the source reports, or the server is reset or deleted.
+May be false: that a server whose send order timed out is on its recorded host. The allocations on
+both hosts are kept until the source reports, or the server is reset or deleted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def migrate(
     is_forced: bool = False,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to move a running server. The scheduler does not check a forced host."""
+    """Begin to move a server while it runs. The scheduler does not check a forced host."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
@@ -64,7 +64,7 @@ def migrate(
 
 
 def apply_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order to the destination to prepare."""
+    """Apply the result of an ``expect`` order, with which the destination prepares."""
     found = cold_migration.open_move(tx, order, MigrationStatus.PREPARING, Task.MIGRATING)
     if found is None:
         return
@@ -78,7 +78,7 @@ def apply_expect(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 
 
 def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of the order to the source to send the server."""
+    """Apply the result of a ``send`` order, with which the source sends the server."""
     assert order.migration_id is not None, "sending is a part of a migration"
     migration = migrations.by_id(tx, order.migration_id)
     server = server_rows.by_uuid(tx, order.server_uuid)
@@ -106,13 +106,13 @@ def apply_send(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
 def stay(
     tx: Tx, migration: Migration, server: Server, status: str, now: datetime, message: str
 ) -> None:
-    """Leave the server on its source, and let the destination destroy what it has prepared."""
+    """Leave the server on its source, and order the destination to destroy what it prepared."""
     completion.fall_back(tx, migration, server, message, now, status=status)
     servers.write(tx, server, _settled(migration, server), now)
 
 
 def _settled(migration: Migration, server: Server) -> dict[str, Any]:
-    """Return the state of a server after its move; empty if another action has begun."""
+    """Return a server's columns after its move, or no columns if another action has begun."""
     if server.task_state == Task.MIGRATING:
         return {"task_state": None}
     if server.task_state is None and server.status == Status.ERROR:

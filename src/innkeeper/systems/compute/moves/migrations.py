@@ -1,4 +1,4 @@
-"""Lookup and listing of migrations, and the abort and forced completion of live migrations."""
+"""Find and list migrations, and abort live migrations or force them to complete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WrongMigrationState(Invalid):
 
 
 def page(tx: Tx, selection: MigrationSelection) -> list[Migration]:
-    """Return migrations, newest first; raises :class:`Invalid` for an unknown marker."""
+    """Return a page of migrations, newest first. Raises :class:`Invalid` for an unknown marker."""
     behind = None
     if selection.marker is not None:
         behind = migrations.by_uuid(tx, selection.marker)
@@ -59,7 +59,7 @@ def in_progress(tx: Tx, server_uuid: str) -> list[Migration]:
 
 
 def get(tx: Tx, server_uuid: str, migration_id: int) -> Migration:
-    """Return one migration of a server, or raise :class:`NotFound`."""
+    """Return one migration of a server. Raises :class:`NotFound`."""
     found = migrations.by_id(tx, migration_id) if 0 < migration_id < 2**63 else None
     if found is None or found.server_uuid != server_uuid:
         raise NotFound(f"Migration {migration_id} not found for server {server_uuid}")
@@ -75,7 +75,7 @@ def abort(
     in_queue: bool,
     now: datetime,
 ) -> None:
-    """Abort a live migration that is running, or with ``in_queue`` also one that is preparing.
+    """Abort a live migration that is running. With ``in_queue``, it may also still be preparing.
 
     The abort has no effect if the server has already been sent.
     """
@@ -122,5 +122,5 @@ def force_complete(
 
 
 def apply_request(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Record the result of an abort or hurry order; the send order's result ends the move."""
+    """Record the result of an abort or hurry order. The result of the send order ends the move."""
     actions.end_by(tx, order, result, now)

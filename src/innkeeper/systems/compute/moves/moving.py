@@ -1,8 +1,8 @@
-"""Steps that all moves share, and the allocations during moves.
+"""The steps that all moves share, and the changes of allocations during moves.
 
-While a server moves, the server has the allocations on the destination, and the migration has
-those on the source. The server ends up on one of the two hosts. The allocations on the other are
-released once nothing of the server is left there.
+While a server moves, the server has the allocations on the destination, and the migration has the
+allocations on the source. The server ends up on one of the two hosts. The allocations on the other
+host are released once nothing of the server is left on it.
 
 Always true: each step changes both consumers' allocations in one transaction. A migration that
 has ended has no allocations.
@@ -34,7 +34,7 @@ FlavorFacts = Mapping[str, Any]
 
 
 class Drawn(TypedDict):
-    """Values that the caller generates for a move: a seed, the migration's id and the time."""
+    """The values that the caller generates for a move: a seed, the migration's id and the time."""
 
     seed: int
     new_id: str
@@ -43,7 +43,10 @@ class Drawn(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The initial action, task, migration kind and stage of a move, and a resize's new flavor."""
+    """How a move begins: its action, task, migration kind and first stage.
+
+    ``flavor`` is the new flavor of a resize.
+    """
 
     action: str
     task: str
@@ -64,7 +67,7 @@ def demand_settled(tx: Tx, server: Server) -> None:
 def no_valid_host(
     tx: Tx, server: Server, action: str, initiator: Initiator, why: NoValidHost, now: datetime
 ) -> Moved:
-    """Record an action that found no valid host; the server is unchanged."""
+    """Record an action that found no valid host. The server is unchanged."""
     server_actions.add(tx, server.uuid, action, initiator, now)
     server_actions.end(tx, server.uuid, initiator.request_id, why.message, now, why.counted)
     return Moved(None, why.message, why.counted)
@@ -76,7 +79,7 @@ def side(server: Server) -> TransferSide:
 
 
 def side_of(migration: Migration, server: Server) -> TransferSide:
-    """Return a migration as a consumer; its allocations belong to the server's project."""
+    """Return a migration as a consumer. Its allocations belong to the server's project."""
     return TransferSide(migration.uuid, server.project_id, server.user_id, MIGRATION_TYPE)
 
 
@@ -91,9 +94,9 @@ def begin(
 ) -> Migration:
     """Begin an action and its migration.
 
-    The migration takes over the allocations on the source, and the server claims its destination.
-    Raises the same errors as :func:`claims.replace` if the destination has too little capacity,
-    and :class:`Conflict` for a server that is already moving.
+    The migration takes over the allocations on the source, and the server claims its amounts on the
+    destination. Raises the errors of :func:`claims.replace` if the destination has too little free
+    capacity, and :class:`Conflict` for a server that is already moving.
     """
     actions.begin(tx, server, start.action, initiator, {"task_state": start.task}, now)
     demand_settled(tx, server)
@@ -124,7 +127,7 @@ def begin(
 
 
 def give_back(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
-    """Return the migration's allocations to the server, and release the server's own."""
+    """Replace the server's present allocations with the migration's allocations."""
     transfers.transfer(tx, side_of(migration, server), side(server), now)
 
 
@@ -136,7 +139,7 @@ def swap(tx: Tx, migration: Migration, server: Server, now: datetime) -> None:
 def clear(
     tx: Tx, migration: Migration, host: str, now: datetime, *, request_id: str | None = None
 ) -> bool:
-    """Order a host to destroy the remains of a server; False if the host does not exist.
+    """Order a host to destroy the remains of a server. Return False if the host does not exist.
 
     The migration keeps its allocations on the host until the agent has confirmed.
     """
@@ -153,7 +156,7 @@ def give_order(
     *,
     request_id: str | None = None,
 ) -> bool:
-    """Queue an order that is part of a migration; False if the host does not exist."""
+    """Queue an order that is part of a migration. Return False if the host does not exist."""
     more = {
         "migration_id": migration.uuid,
         "source_host": migration.source_host,
@@ -219,19 +222,19 @@ def shape(flavor: FlavorFacts) -> dict[str, Any]:
 
 
 def count_up(tx: Tx, project_id: str, migration: Migration) -> None:
-    """Raise the quota usage from the old flavor to the larger of both flavors."""
+    """Increase the quota usage from the old flavor to the maximum of both flavors."""
     vcpus, memory_mb = larger(migration, migration.old_flavor)
     quota_usages.add_usage(tx, project_id, 0, vcpus, memory_mb)
 
 
 def count_down(tx: Tx, project_id: str, migration: Migration, stays: FlavorFacts) -> None:
-    """Lower the quota usage from the larger of both flavors to the flavor that remains."""
+    """Decrease the quota usage from the maximum of both flavors to the flavor that stays."""
     vcpus, memory_mb = larger(migration, stays)
     quota_usages.add_usage(tx, project_id, 0, -vcpus, -memory_mb)
 
 
 def larger(migration: Migration, than: FlavorFacts) -> tuple[int, int]:
-    """Return by how many vcpus and MB ``than`` is below the maximum of a migration's flavors."""
+    """Return by how many vcpus and MB the maximum of a migration's flavors exceeds ``than``."""
     vcpus, memory_mb = (
         max(migration.old_flavor[name], migration.new_flavor[name]) - than[name]
         for name in ("vcpus", "memory_mb")

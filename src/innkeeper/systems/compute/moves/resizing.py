@@ -1,9 +1,9 @@
-"""Resize and cold migration: a server is shut down and moved, and the move can be reverted.
+"""Resize servers and migrate them cold: a server is shut down and moved. The move can be reverted.
 
-The source prepares the server (``depart``), the destination takes it (``arrive``), and the owner
-verifies it there. If the owner confirms, the source destroys its copy. If the owner reverts, the
-destination destroys its copy, and the source runs the server as before (``return``). A resize on
-the same host is one order (``resize``) in either direction.
+The source prepares the server (order ``depart``), and the destination takes it (order ``arrive``).
+Then the owner verifies the server. If the owner confirms, the source destroys its copy. If the
+owner reverts, the destination destroys its copy, and the source runs the server as before (order
+``return``). A resize on the same host, or its revert, is one order (``resize``).
 
 Always true: the server is on its source until the destination has confirmed. If an order fails
 or times out, the server returns to its source.
@@ -11,6 +11,8 @@ or times out, the server returns to its source.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
 
@@ -25,16 +27,21 @@ from innkeeper.domain.moves import (
     Moved,
 )
 from innkeeper.store.queries.compute import migrations
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.boot import request_resolver
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.compute.flavors import demands, flavors
 from innkeeper.systems.compute.moves import completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost, Place
 from innkeeper.systems.compute.moves.moving import Drawn, FlavorFacts, Start
 from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.volumes import attachments
+
+# A query that is re-exported unchanged.
+to_confirm = migrations.finished_from
 
 MOVABLE = (Status.ACTIVE, Status.SHUTOFF)
 
@@ -45,15 +52,23 @@ def resize(
     uuid: str,
     flavor_id: str,
     initiator: Initiator,
+    *,
+    told: Flavor | None = None,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to resize a server, usually to another host.
+    """Begin to resize a server. It usually moves to another host.
 
-    Raises :class:`Invalid` for a flavor that does not fit, and :class:`QuotaExceeded`.
+    A zone parent's flavor is ``told``, and is not looked up here. Raises :class:`Invalid` for a
+    flavor that the server cannot have, and :class:`QuotaExceeded`.
     """
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
-    flavor = _other_flavor(tx, server, flavor_id, initiator)
+    flavor = told or flavors.for_resize(
+        tx, flavor_id, server.project_id, is_admin=initiator.is_admin
+    )
+    if attachments.boots_from_volume(tx, server.uuid):
+        flavor = replace(flavor, disk_gb=0)
+    _check_fit(tx, server, flavor, is_told=told is not None)
     destinations.demand_up(tx, context, server, now)
     more = (max(0, flavor.vcpus - server.vcpus), max(0, flavor.memory_mb - server.memory_mb))
     quotas.demand_room(tx, server.project_id, quotas.defaults(context.computing), *more)
@@ -80,7 +95,7 @@ def migrate(
     host: str | None = None,
     **drawn: Unpack[Drawn],
 ) -> Moved:
-    """Begin to shut down a server and move it to another host, or to the requested host."""
+    """Begin to shut down a server and move it to the requested host, or else to the best host."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
     wanted = destinations.demand_other(tx, server, host)
@@ -114,18 +129,18 @@ def _begin(
     return begun
 
 
-def _other_flavor(tx: Tx, server: Server, flavor_id: str, initiator: Initiator) -> Flavor:
-    flavor = flavors.by_public_ids(tx, {flavor_id}).get(flavor_id)
-    if flavor is None or not (
-        flavor.is_public or initiator.is_admin or flavors.may_use(tx, flavor, server.project_id)
-    ):
-        raise Invalid(f"Flavor {flavor_id} could not be found.")
+def _check_fit(tx: Tx, server: Server, flavor: Flavor, *, is_told: bool) -> None:
+    """Raise :class:`Invalid` for a flavor that a server cannot have."""
     if flavor.flavor_id == server.flavor_id:
         raise Invalid("When resizing, servers must change flavor!")
-    if flavor.is_disabled:
-        raise Invalid(f"Flavor {flavor_id} could not be found.")
     if flavor.disk_gb == 0 and server.flavor["disk_gb"] != 0:
         raise Invalid("Resize to zero disk flavor is not allowed.")
+    if is_told:
+        # The image of a zone parent's server is not looked up here either.
+        request_resolver.check_slots(
+            tx, demands.of(flavor, {}), flavor.flavor_id, server.project_id
+        )
+        return
     image = None
     if server.image_id is not None:
         image = images.get_many(tx, [server.image_id]).get(server.image_id)
@@ -133,13 +148,32 @@ def _other_flavor(tx: Tx, server: Server, flavor_id: str, initiator: Initiator) 
         raise Invalid("Flavor's memory is too small for requested image.")
     if image is not None and flavor.disk_gb and image.min_disk_gb > flavor.disk_gb:
         raise Invalid("Flavor's disk is smaller than the minimum size specified in image.")
-    return flavor
 
 
 def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
-    """Confirm a move: the source destroys its copy, and the allocations there are released."""
+    """Confirm a move. The source destroys its copy, and the allocations on it are then released."""
     server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
-    migration = _finished(tx, server)
+    _confirm(tx, server, _finished(tx, server), initiator, now)
+
+
+def confirm_these(tx: Tx, uuids: Collection[str], initiator: Initiator, now: datetime) -> int:
+    """Confirm the moves of these servers, even if they are locked.
+
+    Returns how many were confirmed. A server is skipped if it is gone or has a task, or if its move
+    has ended.
+    """
+    count = 0
+    for uuid in uuids:
+        server = server_rows.by_uuid(tx, uuid)
+        if server and (server.status, server.task_state) == (Status.VERIFY_RESIZE, None):
+            _confirm(tx, server, _finished(tx, server), initiator, now)
+            count += 1
+    return count
+
+
+def _confirm(
+    tx: Tx, server: Server, migration: Migration, initiator: Initiator, now: datetime
+) -> None:
     values = {"task_state": None, "status": migration.old_state["status"]}
     actions.begin(tx, server, ActionName.CONFIRM_RESIZE, initiator, values, now)
     if migration.kind == MigrationKind.RESIZE:
@@ -150,7 +184,7 @@ def confirm(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def revert(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
-    """Revert a move: the server returns to its source and its old flavor."""
+    """Revert a move. The server returns to its source and its old flavor."""
     server = actions.admit(tx, uuid, initiator, (Status.VERIFY_RESIZE,))
     migration = _finished(tx, server)
     values = {

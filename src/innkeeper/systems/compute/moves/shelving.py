@@ -1,8 +1,9 @@
-"""Shelving: a server is shut down and kept as an image, and is later offloaded from its host.
+"""Shelve servers: a server is shut down and kept as an image, and later offloaded from its host.
 
 Always true: a shelved server keeps its allocations until the host's agent has confirmed that
-nothing of the server is left on the host. The same applies to an offloaded server that may have
-been started on a host. An offloaded server without a host has only its quota usage.
+nothing of the server is left on the host. This is also true for an offloaded server that may have
+been started on a host. An offloaded server without a host has no allocations, but still counts as
+quota usage.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class HostNotInZone(Conflict):
 
 
 def shelve(tx: Tx, uuid: str, initiator: Initiator, *, offload_time_s: int, now: datetime) -> None:
-    """Begin to shelve a server. If ``offload_time_s`` is 0, it is offloaded right afterwards."""
+    """Begin to shelve a server. If ``offload_time_s`` is 0, it is offloaded as soon as possible."""
     server = actions.admit(tx, uuid, initiator, moving.SHELVABLE)
     moving.demand_settled(tx, server)
     values = {"task_state": Task.SHELVING}
@@ -80,12 +81,12 @@ def offload(tx: Tx, uuid: str, initiator: Initiator, *, now: datetime) -> None:
 
 
 def offload_due(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Begin to offload the servers that were shelved before a time; returns how many."""
+    """Begin to offload servers that were shelved before a time. Return their number."""
     return _offload_idle(tx, Status.SHELVED, before, limit, now)
 
 
 def retry_offloads(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
-    """Repeat the offload of offloaded servers that still have a host; returns how many."""
+    """Repeat the offload of offloaded servers that still have a host. Return their number."""
     return _offload_idle(tx, Status.SHELVED_OFFLOADED, before, limit, now)
 
 
@@ -103,7 +104,7 @@ def apply_offload(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> No
     if server is None:
         return
     if result.is_ok and server.task_state is None and server.host == order.host:
-        # The state was reset in the meantime, but the server is no longer on this host.
+        # The server's state was reset in the meantime, but the server is no longer on this host.
         _leave(tx, server, now)
         return
     if server.task_state != Task.SHELVING_OFFLOADING:
@@ -144,16 +145,16 @@ def unshelve(
     seed: int,
     now: datetime,
 ) -> Moved:
-    """Begin to start a shelved server: on its host if it has one, else on the best host.
+    """Begin to unshelve a server: on its host if it has one, or else on the best host.
 
-    The availability zone is also stored as the server's requested zone; ``None`` means any zone.
+    The availability zone is also stored as the server's requested zone. ``None`` means any zone.
     Raises :class:`NotOffloaded`, :class:`HostNotInZone` and :class:`destinations.UnknownHost`.
     Raises :class:`Conflict` if the server can no longer use its pcloud or reservation, see
     :func:`dedicated_hosts.demand_there`.
     """
     server = actions.admit(tx, uuid, initiator, (Status.SHELVED, Status.SHELVED_OFFLOADED))
     values: dict[str, Any] = {"task_state": Task.UNSHELVING}
-    # An offloaded server also has a host if an unshelve failed and its offload is not confirmed.
+    # An offloaded server has a host if an unshelve failed and the new offload is not confirmed.
     if server.host is not None:
         if host is not None or availability_zone != UNCHANGED:
             raise NotOffloaded(

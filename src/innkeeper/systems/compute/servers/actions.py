@@ -1,7 +1,8 @@
-"""How actions on servers begin, and how their orders reach agents.
+"""Begin and end actions on servers, and queue their orders for agents.
 
-Always true: an action begins only in a state that permits it, is recorded, and changes the
-server's row by compare-and-update. If two actions begin concurrently, one is rejected.
+Always true: an action begins only in a state that permits it. The beginning is recorded, and
+changes the server's row by compare-and-update. If two actions begin concurrently, one of them is
+refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.compute import Server
+from innkeeper.domain.compute import OrderKind, Server
 from innkeeper.domain.errors import WrongState
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
@@ -19,8 +20,13 @@ from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.compute.servers.results import Result, owner_message
+from innkeeper.systems.volumes import attachments
 
 IDLE: Collection[str | None] = (None,)
+BRINGING = frozenset(
+    {OrderKind.ARRIVE, OrderKind.RETURN, OrderKind.EXPECT, OrderKind.EVACUATE, OrderKind.UNSHELVE}
+)
+"""Orders that bring a server to a host. They list its volumes, which the host must connect."""
 
 
 def admit(
@@ -54,7 +60,7 @@ def begin(
     values: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Record that an action begins, and write the server's columns for its duration."""
+    """Record that an action begins, and write the server's columns for the time of the action."""
     servers.write(tx, server, values, now)
     server_actions.add(tx, server.uuid, action, initiator, now)
 
@@ -70,16 +76,17 @@ def give_order(
     request_id: str | None = None,
     migration_id: int | None = None,
 ) -> bool:
-    """Queue an order for the agent of a host; False if the host no longer exists."""
+    """Queue an order for the agent of a host. Return False if the host no longer exists."""
     home = hosts.by_names(tx, [host]).get(host)
     if home is None:
         return False
+    volumes = attachments.orders_body(tx, server_uuid) if kind in BRINGING else []
     order = NewOrder(
         home.agent_id,
         home.name,
         server_uuid,
         kind,
-        body,
+        {**body, "volumes": volumes} if volumes else body,
         request_id=request_id,
         migration_id=migration_id,
     )
@@ -104,13 +111,13 @@ def order_home(
 def end(
     tx: Tx, server_uuid: ServerId, request_id: str | None, message: str | None, now: datetime
 ) -> None:
-    """Record that an action has progressed or ended; ``message`` is the reason of a failure."""
+    """Record that an action has progressed or ended. ``message`` is the reason for a failure."""
     if request_id is not None:
         server_actions.end(tx, server_uuid, request_id, message, now)
 
 
 def end_by(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Record the result of an order for the action that issued the order."""
+    """Record the result of an order in the action that gave the order."""
     message = None if result.is_ok else owner_message(order, result)
     end(tx, order.server_uuid, order.request_id, message, now)
 
@@ -121,7 +128,10 @@ def fault_of(order: OpenOrder, result: Result, now: datetime) -> dict[str, Any]:
 
 
 def order_body(server: Server, flavor: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what an agent must know about a server; ``flavor`` overrides the server's flavor."""
+    """Return the body of an order: what an agent must know about a server.
+
+    ``flavor`` overrides the server's flavor.
+    """
     return {
         "name": server.name,
         "project_id": server.project_id,

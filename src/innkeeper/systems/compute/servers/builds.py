@@ -1,7 +1,7 @@
-"""Results of build orders: a server that could not be built goes to its next alternate host.
+"""Apply the results of build orders. After a failure, the next alternate host builds the server.
 
 Always true: the transaction that applies a failed result moves the server's allocations to the
-alternate host, or releases them. If the failed host may have remains of the server, it gets an
+alternate host, or releases them. If the first host may have remains of the server, it gets an
 order to destroy them.
 """
 
@@ -30,7 +30,7 @@ from innkeeper.systems.placement import transfers
 from innkeeper.systems.placement.transfers import Relocation
 
 Joined = Counter[tuple[int | None, str]]
-"""How many servers of each group (by row id) were placed on each host in this transaction."""
+"""The number of servers that this transaction placed on a host, by (group's row id, host name)."""
 
 
 def apply(tx: Tx, reported: Sequence[Ended], settings: ResultSettings, now: datetime) -> None:
@@ -81,7 +81,10 @@ class _Retry:
 def _try_alternates(
     tx: Tx, failed: Sequence[OpenOrder], settings: ResultSettings, now: datetime
 ) -> set[ServerId]:
-    """Move servers to their next alternate hosts with room, and return the moved servers."""
+    """Move servers to their next alternate hosts with enough free capacity.
+
+    Return the servers that were moved.
+    """
     retries = _retries(tx, failed)
     known = hosts.by_names(tx, sorted({name for each in retries for name in each.alternates}))
     open_hosts = {
@@ -131,7 +134,10 @@ def _retries(tx: Tx, failed: Sequence[OpenOrder]) -> list[_Retry]:
 
 
 def _next(each: _Retry, open_hosts: Mapping[str, Host], joined: Joined) -> Host | None:
-    """Return the next open host that the dedication and group allow, and count the server there."""
+    """Return the next alternate in ``open_hosts`` that the dedication and the group allow.
+
+    The server is counted on this host in ``joined``.
+    """
     while each.alternates:
         host = open_hosts.get(each.alternates.pop(0))
         if host is None or not dedications.takes(host, each.wanted):

@@ -1,4 +1,4 @@
-"""History of servers: the times when they ran, and their actions, with work orders as events.
+"""Read the history of servers: when they ran, and their actions, with work orders as events.
 
 The action that created a server is derived from the server's row. Events of old actions may be
 missing, because ended orders are deleted after some time.
@@ -53,7 +53,7 @@ def actions_of(
 
 
 def action(tx: Tx, server_uuid: str, request_id: str) -> Action:
-    """Return the action of one request on a server and its events, or raise :class:`NotFound`."""
+    """Return the action of one request on a server, with its events. Raises :class:`NotFound`."""
     for each in _all(tx, server_uuid):
         if each.request_id == request_id:
             found = orders.of_requests(tx, each.server_uuid, [request_id])
@@ -109,7 +109,7 @@ def runs(
 ) -> list[ServerRun]:
     """Return the servers that ran between two times, after the server with the uuid ``marker``.
 
-    ``None`` as ``project_id`` means all projects, and as ``limit`` no limit.
+    A ``project_id`` of ``None`` means all projects. A ``limit`` of ``None`` means no limit.
     """
     if start > stop:
         raise Invalid("Invalid start time. The start time cannot occur after the end time.")

@@ -1,4 +1,4 @@
-"""Metadata and tags of servers.
+"""Read and change the metadata and tags of servers.
 
 Always true: the project's quota limits the number of metadata items of a server. A server has at
 most ``TAGS_MAX`` tags, which are unique and sorted.
@@ -19,7 +19,7 @@ TAG_CHARS_MAX = 60
 
 
 def check_metadata(items: Mapping[str, str], items_max: int) -> None:
-    """Raise :class:`QuotaExceeded` for more than ``items_max`` items; -1 means no limit."""
+    """Raise :class:`QuotaExceeded` for more than ``items_max`` items. -1 means no limit."""
     if 0 <= items_max < len(items):
         raise QuotaExceeded(
             f"Maximum number of metadata items exceeds {items_max}: {len(items)} were given."
@@ -43,7 +43,7 @@ def add_metadata(
 
 
 def remove_metadata(tx: Tx, server: Server, key: str, now: datetime) -> None:
-    """Remove one metadata item, or raise :class:`NotFound`."""
+    """Remove one metadata item. Raises :class:`NotFound`."""
     rest = {name: value for name, value in server.metadata.items() if name != key}
     if len(rest) == len(server.metadata):
         raise NotFound("Metadata item was not found")
@@ -63,7 +63,7 @@ def set_tags(tx: Tx, server: Server, tags: Collection[str], now: datetime) -> li
 
 
 def add_tag(tx: Tx, server: Server, tag: str, now: datetime) -> bool:
-    """Add one tag; returns False if the server already has it."""
+    """Add one tag. Return False if the server already has it."""
     if tag in server.tags:
         return False
     set_tags(tx, server, [*server.tags, tag], now)
@@ -71,7 +71,7 @@ def add_tag(tx: Tx, server: Server, tag: str, now: datetime) -> bool:
 
 
 def remove_tag(tx: Tx, server: Server, tag: str, now: datetime) -> None:
-    """Remove one tag, or raise :class:`NotFound`."""
+    """Remove one tag. Raises :class:`NotFound`."""
     if tag not in server.tags:
         raise NotFound(f"Server {server.uuid} has no tag '{tag}'")
     set_tags(tx, server, [each for each in server.tags if each != tag], now)

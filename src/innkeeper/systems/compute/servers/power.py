@@ -1,7 +1,8 @@
-"""Power actions: stop, start, reboot, pause, unpause, suspend and resume.
+"""Carry out power actions: stop, start, reboot, pause, unpause, suspend and resume.
 
-Always true: a server keeps its status until its agent has confirmed. An action that fails or
-times out does not change the status, and the reason is recorded. The server stays on its host.
+Always true: a server keeps its status until its agent has confirmed the action. An action that
+fails or times out does not change the status, and the reason is recorded. The server stays on its
+host.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ POWER_OF: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A power action: its name and order, the states that permit it, its task and final status."""
+    """A power action: its name, the kind of its order, and its task and final status.
+
+    ``statuses`` and ``tasks`` are the server's statuses and tasks in which the action may begin.
+    """
 
     action: str
     kind: str

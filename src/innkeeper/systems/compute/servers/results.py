@@ -1,4 +1,4 @@
-"""Results of work orders as agents report them, and the settings for applying them."""
+"""The results of work orders that agents report, and the settings for applying the results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ UNEXPLAINED = "The agent failed and gave no reason."
 class Result:
     """The result of an order.
 
-    ``is_late`` means that the order timed out, and may or may not have been carried out. Only the
-    service sets it.
+    ``is_late`` means that the order timed out. The agent may or may not have carried out the order.
+    Only the service sets ``is_late``.
     """
 
     order_id: int
@@ -33,19 +33,19 @@ class Result:
 
 
 def owner_message(order: OpenOrder, result: Result) -> str:
-    """Return the message about a failed order for the server's owner.
+    """Return the message for the server's owner about a failed order.
 
-    It does not name a host or quote the agent. Administrators find the agent's message in the
-    order.
+    The message does not name a host or quote the agent. Administrators find the agent's message in
+    the order.
     """
     if result.is_late:
-        return f"A host did not confirm the {order.kind} in time."
-    return f"A host failed at the {order.kind}."
+        return f"A host did not confirm the order '{order.kind}' in time."
+    return f"A host could not carry out the order '{order.kind}'."
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSettings:
-    """The settings that decide how results are applied."""
+    """The settings for applying results."""
 
     service_down_time_s: float = 60.0
     build_attempts_max: int = 3
@@ -53,7 +53,7 @@ class ResultSettings:
 
     @classmethod
     def of(cls, scheduling: Scheduling, computing: Computing) -> ResultSettings:
-        """Select the relevant values from the settings."""
+        """Return the settings for applying results, from the settings of the service."""
         return cls(
             service_down_time_s=computing.service_down_time_s,
             build_attempts_max=scheduling.build_attempts_max,
@@ -69,7 +69,7 @@ ApplyOne = Callable[[Tx, OpenOrder, Result, datetime], None]
 
 
 def one_by_one(apply: ApplyOne) -> Apply:
-    """Return a function that applies each result individually."""
+    """Return a function that calls ``apply`` for each result."""
 
     def apply_all(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -> None:
         for order, result in reported:

@@ -1,8 +1,8 @@
-"""Servers: lookup, listing, changes, locks, and the ends of builds and deletions.
+"""Find, list, change and lock servers, and complete their builds and deletions.
 
 Always true: the step that marks a server as deleted, or its build as failed, releases its
-allocations. That step happens once, because it compares and updates the row. A server's row,
-allocations and quota usage change in one transaction.
+allocations. The step happens only once, because it compares and updates the row. A server's row,
+allocations, volumes and quota usage change in one transaction.
 
 May be false: a deleted server may still be on its host. If the host is down, the destroy
 order waits for the agent.
@@ -27,18 +27,19 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import ConsumerUuid, ServerId
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.store import changes
-from innkeeper.store.queries.compute import hosts, quota_usages
+from innkeeper.store.queries.compute import hosts, quota_usages, tree_pages
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.servers import Alive
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.placement import claims
 
 BUSYNESS = frozenset({"status", "task_state", "provider_id"})
 """The columns that determine how many servers and busy servers a host has."""
 FAULT_CHARS_MAX = 4000
-"""The maximum length of a fault's message; the agent's log has the full message."""
+"""The maximum length of a fault's message, in characters. The agent's log has the full message."""
 COUNTED = "counted"
-"""The key of the message for administrators in a fault."""
+"""The key in a fault whose value is the message for administrators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Failed:
 
 
 def get(tx: Tx, uuid: str) -> Server:
-    """Return a server, or raise :class:`NotFound` if it does not exist or is deleted."""
+    """Return a server. Raises :class:`NotFound` if it does not exist or is deleted."""
     server = server_rows.by_uuid(tx, uuid)
     if server is None:
         raise NotFound(f"Server {uuid} could not be found.")
@@ -60,17 +61,21 @@ def get(tx: Tx, uuid: str) -> Server:
 
 
 def marker(tx: Tx, uuid: str) -> Server | None:
-    """Return the last server of the previous page, which may have been deleted since."""
+    """Return the last server of the previous page, even if this server has been deleted since."""
     return server_rows.by_uuid(tx, uuid, is_deleted_wanted=True)
 
 
 def page(tx: Tx, selection: ServerSelection, behind: Server | None = None) -> list[Server]:
-    """Return a page of servers; ``behind`` is the last server of the previous page."""
+    """Return a page of servers. ``behind`` is the last server of the previous page."""
     return server_rows.page(tx, selection, behind)
 
 
+page_in_tree = tree_pages.page_in_tree
+tree_key_of = tree_pages.tree_key_of
+
+
 def homes(tx: Tx, servers: Iterable[Server]) -> dict[str, Host]:
-    """Return the hosts of these servers, by name."""
+    """Return the hosts of these servers, by the host's name."""
     return hosts.by_names(tx, sorted({each.host for each in servers if each.host is not None}))
 
 
@@ -80,7 +85,7 @@ def change(tx: Tx, uuid: str, values: Mapping[str, Any], now: datetime) -> None:
 
 
 def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> None:
-    """Write columns of a server, or raise :class:`ConcurrentUpdate` if the row has changed."""
+    """Write columns of a server. Raises :class:`ConcurrentUpdate` if the row has changed."""
     if not BUSYNESS.isdisjoint(values):
         homes_then = {server.provider_id, values.get("provider_id")}
         changes.add_servers_only(tx, sorted(each for each in homes_then if each), now)
@@ -89,9 +94,11 @@ def write(tx: Tx, server: Server, values: Mapping[str, Any], now: datetime) -> N
 
 
 def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -> None:
-    """Lock a server against changes by anyone but administrators, or replace the reason.
+    """Lock a server, or replace the reason of its lock.
 
-    A lock by an administrator still counts as such after another user replaces the reason.
+    Only administrators can change a locked server.
+
+    An administrator's lock stays an administrator's lock if another user replaces the reason.
     """
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN:
@@ -101,7 +108,7 @@ def lock(tx: Tx, uuid: str, locked_by: str, reason: str | None, now: datetime) -
 
 
 def unlock(tx: Tx, uuid: str, now: datetime, *, may_override: bool) -> None:
-    """Unlock a server; an administrator's lock can be removed only with ``may_override``."""
+    """Unlock a server. An administrator's lock can be removed only with ``may_override``."""
     server = get(tx, uuid)
     if server.locked_by == Locker.ADMIN and not may_override:
         raise Forbidden(
@@ -118,19 +125,23 @@ def demand_unlocked(server: Server, *, may_override: bool) -> None:
 
 
 def demand_host(server: Server) -> str:
-    """Return the name of a server's host, or raise :class:`WrongState` if it has none."""
+    """Return the name of a server's host. Raises :class:`WrongState` if it has none."""
     if server.host is None:
         raise WrongState(server.uuid, "host", None)
     return server.host
 
 
+alive = server_rows.alive
+
+
 def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[ServerId]:
-    """Mark servers as deleted, release their allocations, and return the newly marked servers."""
+    """Mark servers as deleted, and release their allocations. Return the newly marked servers."""
     ending = server_rows.alive(tx, uuids)
     if not ending:
         return set()
     server_rows.mark_deleted(tx, [each.uuid for each in ending], now)
     claims.release(tx, [ConsumerUuid(each.uuid) for each in ending], now)
+    volume_orders.servers_gone(tx, [each.uuid for each in ending], now)
     by_project: dict[str, list[Alive]] = {}
     for each in ending:
         by_project.setdefault(each.project_id, []).append(each)
@@ -141,7 +152,7 @@ def finish_deletes(tx: Tx, uuids: Iterable[ServerId], now: datetime) -> set[Serv
 
 
 def fail_deletes(tx: Tx, failed: Iterable[Failed], now: datetime) -> None:
-    """Set servers that could not be destroyed to ERROR; they keep their allocations.
+    """Set servers that could not be destroyed to ERROR. They keep their allocations.
 
     The owner can delete such a server again. A server that is no longer on the host, or is not
     being deleted, is unchanged.
@@ -166,11 +177,13 @@ def _faults(
 def finish_builds(tx: Tx, built: Mapping[ServerId, str], now: datetime) -> set[ServerId]:
     """Set servers that were built on these hosts from BUILD to ACTIVE, and return them.
 
-    A server that is not in BUILD on the host is unchanged, since the report is late or repeated.
+    If a server is not in BUILD on the host, the report is late or repeated. The server is then
+    unchanged.
     """
     ready = [each for each in _in_build(tx, built) if each.host == built[each.uuid]]
     if ready:
         server_rows.mark_built(tx, [each.uuid for each in ready], now)
+        volume_orders.servers_built(tx, [each.uuid for each in ready], now)
         changes.add_servers_only(tx, sorted({e.provider_id for e in ready if e.provider_id}), now)
     return {each.uuid for each in ready}
 
@@ -213,13 +226,16 @@ def fault(
 
 
 def fault_message(fault: Mapping[str, Any], *, is_counted: bool) -> str:
-    """Return a fault's message; with ``is_counted``, the one for administrators, if any."""
+    """Return a fault's message.
+
+    With ``is_counted``, return the message for administrators if the fault has one.
+    """
     message: str = fault["message"]
     return str(fault.get(COUNTED, message)) if is_counted else message
 
 
 def check_marker(found: Server | None, uuid: str) -> Server:
-    """Return the server that a marker names, or raise :class:`Invalid`."""
+    """Return the server that a marker names. Raises :class:`Invalid` if there is none."""
     if found is None:
         raise Invalid(f"marker [{uuid}] not found")
     return found

@@ -182,7 +182,7 @@ def test_a_trait_in_one_choice_may_be_forbidden() -> None:
             "'resources_A.B' does not match any of the regexes: '^in_tree([a-zA-Z0-9_-]{1,64})",
         ),
         ("resources" + "a" * 65 + "=VCPU:1", "undefined_code", "does not match any of the"),
-        ("resources%0A=VCPU:1", "undefined_code", "names no group"),
+        ("resources%0A=VCPU:1", "undefined_code", "is not a valid parameter"),
         ("resources_%C3%84=VCPU:1", "undefined_code", "does not match any of the regexes"),
         ("colour=red", "undefined_code", "'colour' does not match any of the regexes"),
     ],

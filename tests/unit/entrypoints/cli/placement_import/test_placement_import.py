@@ -85,7 +85,7 @@ class Silent:
 @pytest.mark.parametrize(
     ("source", "target", "others", "words"),
     [
-        (picture(), picture(provider()), Others.REFUSE, "has providers that the source has not"),
+        (picture(), picture(provider()), Others.REFUSE, "has providers that the source lacks"),
         (picture(provider()), picture(provider(), consumer()), Others.REFUSE, "has consumers"),
         (
             picture(provider(traits=frozenset({"HW_NEW"}))),
@@ -331,17 +331,17 @@ def odd(path: str, answer: Any) -> Any:
         ("/resource_classes", {"resource_classes": [{"name": "CUSTOM_../x"}]}, "[A-Z0-9_]"),
         ("/traits", {"traits": ["CUSTOM_A\x1b[31m"]}, "[A-Z0-9_]"),
         ("/traits", {"traits": ["CUSTOM_A\n"]}, "[A-Z0-9_]"),
-        ("/resource_providers", listed(uuid="../../x?y#z"), "'../../x?y#z' is no uuid"),
-        ("/resource_providers", listed(uuid="\x1b[31m"), "'\\x1b[31m' is no uuid"),
-        ("/resource_providers", listed(parent_provider_uuid="x"), "'x' is no uuid"),
+        ("/resource_providers", listed(uuid="../../x?y#z"), "'../../x?y#z' is not a uuid"),
+        ("/resource_providers", listed(uuid="\x1b[31m"), "'\\x1b[31m' is not a uuid"),
+        ("/resource_providers", listed(parent_provider_uuid="x"), "'x' is not a uuid"),
         ("/resource_providers", listed(name="n" * 201), "length <= 200"),
         (f"/resource_providers/{HOST}/inventories", has(total=-1), "`int` >= 0"),
         (f"/resource_providers/{HOST}/inventories", has(total=10**400), "`int` <="),
         (f"/resource_providers/{HOST}/inventories", has(step_size=0), "`int` >= 1"),
-        (f"/resource_providers/{HOST}/aggregates", {"aggregates": ["x"]}, "'x' is no uuid"),
+        (f"/resource_providers/{HOST}/aggregates", {"aggregates": ["x"]}, "'x' is not a uuid"),
         (f"/resource_providers/{HOST}/allocations", {"allocations": {"x": {}}}, "'x' is no"),
         (f"/allocations/{SERVER}", holds(HOST, 0), "`int` >= 1"),
-        (f"/allocations/{SERVER}", holds("x", 1), "'x' is no uuid"),
+        (f"/allocations/{SERVER}", holds("x", 1), "'x' is not a uuid"),
         (f"/allocations/{SERVER}", {**holds(HOST, 1), "project_id": None}, "project_id"),
         (f"/allocations/{SERVER}", {**holds(HOST, 1), "consumer_type": "\n"}, "consumer_type"),
     ],
@@ -350,7 +350,7 @@ def test_a_malformed_response_is_reported_in_one_line(path: str, answer: Any, wo
     with pytest.raises(Invalid) as raised:
         Reader(odd(path, answer), 2, Silent()).read(with_usages=True)
     message = raised.value.message
-    assert message.startswith("source: what answers is no Placement API: " + path)
+    assert message.startswith("source: the response is not from a Placement API: " + path)
     assert words in message
     assert "\n" not in message
 
@@ -362,7 +362,7 @@ def test_a_malformed_response_to_a_write_is_reported(path: str) -> None:
     empty = Reader(target, 1, Silent()).read(with_usages=False)
     target.odd_path, target.odd_answer = path, {"uuid": HOST}
     steps = plan.make(source, empty, Others.REFUSE)
-    with pytest.raises(Invalid, match="target: what answers is no Placement API"):
+    with pytest.raises(Invalid, match="target: the response is not from a Placement API"):
         PlanWriter(target, empty, 1, Silent(), print).carry_out(steps)
 
 

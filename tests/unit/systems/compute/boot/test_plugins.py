@@ -28,11 +28,11 @@ ALL = slice(None)
 @pytest.mark.parametrize(
     ("setting", "name", "why"),
     [
-        ("default_host_filters", "ReadsWhatIsNot", "names 'hint' in READS, which is no field"),
-        ("default_host_filters", "ReadsLetters", "has READS that is no tuple of names"),
-        ("default_host_filters", "HintsAsText", "has HINTS that is no tuple of names"),
-        ("default_host_filters", "Nameless", "has NAME that is no text"),
-        ("default_host_filters", "Reasonless", "has REASON that is no text"),
+        ("default_host_filters", "ReadsWhatIsNot", "has 'hint' in READS, which is not a field"),
+        ("default_host_filters", "ReadsLetters", "has READS that is not a tuple of names"),
+        ("default_host_filters", "HintsAsText", "has HINTS that is not a tuple of names"),
+        ("default_host_filters", "Nameless", "has a NAME that is not a text"),
+        ("default_host_filters", "Reasonless", "has a REASON that is not a text"),
         (
             "default_host_filters",
             "NeedsHosts",
@@ -41,17 +41,17 @@ ALL = slice(None)
         (
             "default_host_filters",
             "Speechless",
-            "fails on a table without hosts (WrongAnswer: missing gave NoneType, not a text)",
+            "fails on a table without hosts (WrongAnswer: missing returned NoneType, not a text)",
         ),
         (
             "default_host_weighers",
             "ScalesBadly",
-            "fails on a table without hosts (WrongAnswer: scale gave NoneType, not a number)",
+            "fails on a table without hosts (WrongAnswer: scale returned NoneType, not a number)",
         ),
         (
             "scheduler_driver",
             "Planless",
-            "fails on a table without hosts (WrongAnswer: plan gave NoneType, not a BuildPlan)",
+            "fails on a table without hosts (WrongAnswer: plan returned NoneType, not a BuildPlan)",
         ),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_weigher_whose_numbers_are_not_finite_has_failed(number: float) -> Non
     table, spec = table_of(*HOSTS), asking()
     with pytest.raises(PluginFailed, match="The weigher EndlessWeigher failed") as failed:
         weigher.column(table, spec, ALL)
-    assert failed.value.why == "WrongAnswer: column gave numbers that are not finite"
+    assert failed.value.why == "WrongAnswer: column returned numbers that are not finite"
     with pytest.raises(PluginFailed, match="The weigher EndlessWeigher failed"):
         weigher.scale(table, spec)
 
@@ -136,7 +136,7 @@ def test_what_is_not_said_for_people_is_said_in_other_words() -> None:
     spec = asking(hints={"trouble": {"missing": "error"}})
     with capture_logs() as logs:
         told = filter_.missing(table_of(*HOSTS), spec)
-    assert told == "the host filter RackFilter failed to say more"
+    assert told == "the host filter RackFilter could not give details"
     (line,) = logs
     assert (line["event"], line["plugin"]) == ("plugin_failed", "RackFilter")
     assert SECRET in line["error"]

@@ -151,7 +151,9 @@ def test_capabilities_are_compared(key: str, comparison: Comparison) -> None:
     assert demands.of(flavor({key: ">= 8"}), {}).comparisons == (comparison,)
 
 
-@pytest.mark.parametrize("key", ["hw:cpu_policy", "quota:vif", "group_policy", "aggregate:x"])
+@pytest.mark.parametrize(
+    "key", ["hw:cpu_policy", "quota:vif", "group_policy", "affinity_id", "a:x"]
+)
 def test_what_is_others_business_is_left_alone(key: str) -> None:
     assert demands.of(flavor({key: "isolate"}), {}) == demands.of(flavor(), {})
 

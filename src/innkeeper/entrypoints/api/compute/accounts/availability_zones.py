@@ -1,4 +1,4 @@
-"""Availability zones. Administrators also see the hosts in each."""
+"""These handlers list availability zones. Administrators can also list the hosts of the zones."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A user's keypairs."""
+"""These handlers list, show, create and delete a user's keypairs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from innkeeper.domain.compute import Keypair
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.keypairs import Keypair
 from innkeeper.entrypoints.api.compute.accounts.quotas import default_limits
 from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.compute.timestamps import micros
@@ -57,7 +57,7 @@ async def create(call: Call) -> Answer:
         generated = keypairs.generate("innkeeper")
         public_key, private_key = generated.public_key, generated.private_key
     else:
-        raise Invalid("Keypairs of type x509 can be imported, but not generated.")
+        raise Invalid("Keypairs of type x509 cannot be generated: send a public_key to import one.")
     keypair = Keypair(
         user_id=user_id,
         name=body["name"],
@@ -67,7 +67,7 @@ async def create(call: Call) -> Answer:
         created_at=call.now,
     )
     if len(user_id) > USER_ID_MAX:
-        raise Invalid(f"A user id has at most {USER_ID_MAX} characters.")
+        raise Invalid(f"The user_id is too long: it can have at most {USER_ID_MAX} characters.")
     project_id = call.context.project_id or ""
     default = default_limits(call)
     await call.write(
@@ -87,7 +87,7 @@ async def delete(call: Call) -> Answer:
 
 
 def _user(call: Call, verb: str) -> str:
-    """Return the user whose keypairs are requested. Raises unless policy allows the request."""
+    """Return the user whose keypairs are requested. Raises if policy denies the request."""
     user_id = call.last("user_id") or call.context.user_id or ""
     call.demand(f"{_RULE}:{verb}", user_id=user_id)
     return user_id

@@ -1,17 +1,23 @@
-"""Quota sets and limits: a project's quotas and their usage."""
+"""These handlers show and set a project's quotas, and show the usage of the quotas.
+
+The Compute API shows quotas as quota sets and as limits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from innkeeper.domain.amounts import UNIT_MAX
-from innkeeper.domain.compute import UNLIMITED, Limits
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.door import SERVER
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.limits import Limits
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.schema_types import PROJECT_ID_MAX
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.pods import routings
 
 FIELDS = {
     "cores": "vcpus",
@@ -22,7 +28,7 @@ FIELDS = {
     "server_group_members": "server_group_members",
     "server_groups": "server_groups",
 }
-"""The field of :class:`Limits` for each of the API's names, in the API's order."""
+"""The field of :class:`Limits` for each quota name of the API, in the API's order."""
 COUNTED = {"cores": "vcpus", "instances": "servers", "ram": "memory_mb"}
 """Quotas whose usage is summed over a project's servers."""
 GROUPS = "server_groups"
@@ -58,7 +64,9 @@ async def update(call: Call) -> Answer:
     """Set a project's quotas."""
     project_id = call.params["project_id"]
     if len(project_id) > PROJECT_ID_MAX:
-        raise Invalid(f"A project id has at most {PROJECT_ID_MAX} characters.")
+        raise Invalid(
+            f"The project id is too long: it can have at most {PROJECT_ID_MAX} characters."
+        )
     body = call.body["quota_set"]
     is_forced = body.get("force") in TRUE_WORDS
     requested = {name: _limit(name, body[name]) for name in FIELDS if name in body}
@@ -110,7 +118,7 @@ async def limits(call: Call) -> Answer:
 
 
 def put_into(answer: Answer, older: Mapping[str, int]) -> None:
-    """Add the quotas of older versions to an answer, in its format and with a usage of 0."""
+    """Add the quotas of older versions to an answer, in the answer's format. Their usage is 0."""
     quota_set = answer.body.get("quota_set") or answer.body["quota_class_set"]
     is_detailed = isinstance(quota_set["cores"], dict)
     for name, limit in older.items():
@@ -132,6 +140,11 @@ def _both(tx: Tx, call: Call, project_id: str) -> tuple[Limits, dict[str, int]]:
     """Return a project's limits, and its usage of the quotas that are counted per project."""
     used = quotas.used(tx, project_id)
     counted = {name: getattr(used, field) for name, field in COUNTED.items()}
+    if call.site.door is not None:
+        servers, vcpus, memory_mb, _ = routings.used(tx, project_id, SERVER)
+        counted["instances"] += servers
+        counted["cores"] += vcpus
+        counted["ram"] += memory_mb
     counted[GROUPS] = groups.count(tx, project_id)
     return quotas.limits(tx, project_id, default_limits(call)), counted
 
@@ -141,7 +154,7 @@ def _shown(limits: Limits) -> dict[str, int]:
 
 
 def _limit(name: str, value: int | str) -> int:
-    # Clients may send the number as a string, which the schema does not bound.
+    # Clients may send the number as a string. The schema does not limit its value.
     limit = int(value)
     if not UNLIMITED <= limit <= UNIT_MAX:
         raise Invalid(

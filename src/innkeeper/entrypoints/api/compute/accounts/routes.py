@@ -1,4 +1,4 @@
-"""Routes of keypairs, quotas, limits, usage and availability zones."""
+"""These routes serve keypairs, quotas, limits, usage and availability zones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _KEYS = "/v2.1/os-keypairs"
 _KEY = "/v2.1/os-keypairs/{name}"
 _KEY_RULE = "os_compute_api:os-keypairs"
 _SET = "/v2.1/os-quota-sets/{project_id}"
-# Routes check these rules for the caller's project, handlers for the project in the path.
+# Routes check these rules for the caller's project. Handlers that show quotas check them again,
+# for the project in the path.
 _SET_RULE = "os_compute_api:os-quota-sets"
 _CLASS = "/v2.1/os-quota-class-sets/{class_id}"
 _CLASS_RULE = "os_compute_api:os-quota-class-sets"

@@ -1,4 +1,4 @@
-"""Schemas of requests about keypairs, quotas, limits and usage."""
+"""These schemas validate requests about keypairs, quotas, limits and usage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from innkeeper.entrypoints.api.schema_types import ANY_VALUE, NAME, PAGE_VALUES,
 
 _KEY_NAME = {"type": "string", "minLength": 1, "maxLength": 255}
 SPACED_NAME = {**_KEY_NAME, "pattern": SPACED_KEY_NAME_PATTERN}
-"""A keypair's name before 2.92."""
+"""The schema of a keypair's name before 2.92."""
 _DOTTED = {**_KEY_NAME, "pattern": DOTTED_KEY_NAME_PATTERN}
 _KEY_TYPE = {"type": "string", "enum": ["ssh", "x509"]}
 _PUBLIC_KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
@@ -53,7 +53,7 @@ def quota_set(names: tuple[str, ...]) -> dict[str, object]:
     quotas = {
         **{name: _LIMIT for name in names},
         "force": {"type": ["boolean", "string"], "enum": _BOOLEANS},
-        # Some clients repeat the path's project here. It is ignored.
+        # Some clients repeat the project of the path here. This field is ignored.
         "tenant_id": {"type": "string", "maxLength": 255},
     }
     return closed({"quota_set": closed(quotas)}, ("quota_set",))

@@ -1,4 +1,4 @@
-"""Usage of projects: the hours that their servers existed in a period."""
+"""These handlers show the usage of projects: the hours for which servers existed in a period."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from innkeeper.systems.compute.servers import history
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """How older microversions request usage."""
+    """These options reproduce how older microversions request usage."""
 
     is_paged: bool = True
-    """Whether the answer is paged. Otherwise it contains everything."""
+    """Whether the answer is paged. If not, it contains the usage of all servers."""
 
 
 async def index(call: Call) -> Answer:

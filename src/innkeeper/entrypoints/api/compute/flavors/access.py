@@ -1,4 +1,4 @@
-"""The projects that may use a private flavor."""
+"""These handlers show and change which projects may use a private flavor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """How older microversions grant access to a flavor."""
+    """These options reproduce how older microversions grant access to a flavor."""
 
     takes_public: bool = False
     """Whether a project can be granted access to a public flavor."""

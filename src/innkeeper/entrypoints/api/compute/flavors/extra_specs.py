@@ -1,4 +1,4 @@
-"""Extra specs: what a flavor requires in addition to its size."""
+"""These handlers show and change a flavor's extra specs: its requirements besides its size."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from innkeeper.systems.compute.flavors import flavors
 
 @dataclass(frozen=True, slots=True)
 class ExtraSpecOptions:
-    """How older microversions set extra specs."""
+    """These options reproduce how older microversions set extra specs."""
 
     is_checked: bool = True
-    """Whether the values that the scheduler reads are validated."""
+    """Whether extra specs that the scheduler reads are validated."""
 
 
 async def index(call: Call) -> Answer:
@@ -32,7 +32,7 @@ async def show(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Add extra specs to a flavor, and overwrite existing keys."""
+    """Add extra specs to a flavor. A new value replaces the value of an existing key."""
     specs = call.body["extra_specs"]
     await _add(call, specs)
     return Answer(200, {"extra_specs": specs})

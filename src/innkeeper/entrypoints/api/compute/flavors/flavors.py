@@ -1,4 +1,4 @@
-"""Flavors: list, show, create, update, delete."""
+"""These handlers list, show, create, update and delete flavors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def delete(call: Call) -> Answer:
 
 
 def visible(tx: Tx, call: Call) -> Flavor:
-    """Return the flavor in the path. Raises :class:`NotFound` unless the caller may see it."""
+    """Return the flavor in the path. Raises :class:`NotFound` if the caller may not see it."""
     context = call.context
     return flavors.get(tx, call.params["flavor_id"], context.project_id, is_admin=context.is_admin)
 
@@ -178,7 +178,7 @@ def _from_body(call: Call, body: dict[str, Any]) -> Flavor:
 
 
 def _count(name: str, value: int | str, minimum: int) -> int:
-    # Clients may send the number as a string, which the schema does not bound.
+    # Clients may send the number as a string. The schema does not limit its value.
     number = int(value)
     if number < minimum:
         raise Invalid(f"Invalid input received: {name} must be >= {minimum}")

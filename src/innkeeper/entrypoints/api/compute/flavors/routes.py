@@ -1,4 +1,4 @@
-"""Routes of flavors, their extra specs, and access to private flavors."""
+"""These routes serve flavors, their extra specs and the access to private flavors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of requests about flavors. They reject unknown keys, so typos are not ignored."""
+"""These schemas validate requests about flavors. They reject unknown keys, to detect typos."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SORT_KEYS = {
     "updated_at": "updated_at",
     "vcpus": "vcpus",
 }
-"""The field for each of the API's sort keys."""
+"""The :class:`Flavor` field for each sort key of the API."""
 
 LIST = query(
     {

@@ -1,4 +1,4 @@
-"""Host aggregates."""
+"""These handlers list, show, create, change and delete host aggregates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def create(call: Call) -> Answer:
         lambda tx: aggregates.create(tx, uuid, name, zone, call.now), retry=WHOLE_HOSTS
     )
     shown = _shown(created)
-    # Both are empty, and Nova omits them from this answer.
+    # Both fields are empty, and Nova omits them from this answer.
     del shown["hosts"], shown["metadata"]
     return Answer(200, {"aggregate": shown})
 
@@ -96,11 +96,11 @@ ACTIONS: dict[str, tuple[Callable[[Tx, int, Any, datetime, Owners], Aggregate], 
     "remove_host": (aggregates.remove_host, "host"),
     "set_metadata": (aggregates.set_metadata, "metadata"),
 }
-"""By action: the function and the argument's name. Policy rules end with the action's name."""
+"""The function and the argument's name for each action. Policy rules end with the action's name."""
 
 
 async def cache_images(call: Call) -> Answer:
-    """Cache images on an aggregate's hosts (not supported: 501 if it has hosts)."""
+    """Cache images on an aggregate's hosts (not supported: 501 if the aggregate has hosts)."""
     row = _row(call)
     image_ids = [each["id"] for each in call.body["cache"]]
     if len(set(image_ids)) != len(image_ids):
@@ -115,7 +115,7 @@ async def cache_images(call: Call) -> Answer:
 
 
 def _owners(call: Call) -> Owners:
-    """Return the owners of aggregates. An owner applies or rejects edits of its aggregates."""
+    """Return the objects that own aggregates, and apply or reject edits of these aggregates."""
     return owned_aggregates.owners(context(call))
 
 

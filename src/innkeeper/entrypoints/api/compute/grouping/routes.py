@@ -1,4 +1,4 @@
-"""Routes of aggregates and server groups."""
+"""These routes serve aggregates and server groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of requests about aggregates and server groups."""
+"""These schemas validate requests about aggregates and server groups."""
 
 from __future__ import annotations
 

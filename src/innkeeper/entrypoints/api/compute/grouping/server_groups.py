@@ -1,6 +1,9 @@
-"""Server groups: servers under one affinity policy.
+"""These handlers list, show, create and delete server groups.
 
-Always true: callers get the same 404 for a group that they may not see as for a missing group.
+The servers of a group share one affinity policy.
+
+Always true: the answer is the same 404 for a missing group and for a group that the caller may not
+see.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ MAX_PER_HOST = "max_server_per_host"
 async def index(call: Call) -> Answer:
     """List server groups."""
     project_id = call.context.project_id
-    # As in Nova, all_projects is ignored for callers who may not use it.
+    # As in Nova, all_projects is ignored if the caller may not use it.
     is_for_all = "all_projects" in call.query and call.allows(
         f"{RULE}:index:all_projects", project_id=project_id
     )
@@ -52,7 +55,9 @@ async def create(call: Call) -> Answer:
     """Create an empty server group. Servers join a group only at boot."""
     project_id, user_id = call.context.project_id, call.context.user_id
     if project_id is None or user_id is None:
-        raise Invalid("Server groups belong to a project; the token names none.")
+        raise Invalid(
+            "A server group belongs to a project: use a token that is scoped to a project."
+        )
     body = call.body["server_group"]
     group = ServerGroup(
         uuid=call.site.ids.uuid(),
@@ -74,7 +79,7 @@ async def create(call: Call) -> Answer:
 def _max_per_host(rules: dict[str, Any]) -> int | None:
     if MAX_PER_HOST not in rules:
         return None
-    # Clients may send the number as a string, which the schema does not bound.
+    # Clients may send the number as a string. The schema does not limit its value.
     value = int(rules[MAX_PER_HOST])
     if not 1 <= value <= UNIT_MAX:
         raise Invalid(

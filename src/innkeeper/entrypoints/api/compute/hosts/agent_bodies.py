@@ -1,9 +1,9 @@
-"""Fast decoding of the large bodies that agents send.
+"""This module decodes the large bodies that agents send, without a slow JSON schema.
 
 Validating a report of 500 hosts against its JSON schema takes a second. So msgspec is tried first.
 
 Always true: a body that msgspec accepts would also pass the schema. A body that msgspec rejects is
-validated against the schema, which also words the error.
+validated against the schema, whose error message the client gets.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _Inner = Annotated[
 _Facts = Annotated[
     dict[_FactName, _Text | bool | _Whole | _Broken | _List | _Inner], Meta(max_length=FACTS_MAX)
 ]
-# Only the canonical form. The schema also accepts other forms of UUIDs.
+# This type accepts only canonical UUIDs. The schema also accepts other forms.
 _Uuid = Annotated[str, Meta(pattern=patterns.PLAIN_UUID_PATTERN)]
 
 
 class InventoryBody(Struct, forbid_unknown_fields=True):
-    """A host's inventory of one resource class."""
+    """The part of a report that contains a host's inventory of one resource class."""
 
     total: _Count
     reserved: _Amount | UnsetType = UNSET
@@ -65,7 +65,7 @@ class InventoryBody(Struct, forbid_unknown_fields=True):
     allocation_ratio: _Ratio | UnsetType = UNSET
 
     def report(self) -> InventoryReport:
-        """Return the inventory as the compute system expects it."""
+        """Convert the inventory to the type that the compute system expects."""
         return InventoryReport(
             self.total,
             given(self.reserved),
@@ -77,7 +77,7 @@ class InventoryBody(Struct, forbid_unknown_fields=True):
 
 
 class HostBody(Struct, forbid_unknown_fields=True):
-    """A report of one host."""
+    """The part of a report that describes one host."""
 
     name: _Name
     inventories: Annotated[dict[_Constant, InventoryBody], Meta(max_length=FACTS_MAX)]
@@ -97,13 +97,13 @@ class HostBody(Struct, forbid_unknown_fields=True):
 
 
 class ReportBody(Struct, forbid_unknown_fields=True):
-    """A report of some of an agent's hosts."""
+    """A body with which an agent reports some of its hosts."""
 
     hosts: Annotated[list[HostBody], Meta(min_length=1, max_length=HOSTS_MAX)]
 
 
 class ResultBody(Struct, forbid_unknown_fields=True):
-    """The result of one work order."""
+    """The part of a body that contains the result of one work order."""
 
     order_id: Annotated[int, Meta(ge=0, le=2**62)]
     ok: bool
@@ -111,13 +111,13 @@ class ResultBody(Struct, forbid_unknown_fields=True):
 
 
 class ResultsBody(Struct, forbid_unknown_fields=True):
-    """The results of work orders."""
+    """A body with which an agent reports the results of work orders."""
 
     results: Annotated[list[ResultBody], Meta(min_length=1, max_length=RESULTS_MAX)]
 
 
 def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
-    """Return a route's decoder, which returns ``None`` for bodies that it rejects."""
+    """Return a decoder for ``body_type``, which returns ``None`` for bodies that it rejects."""
     decoder = msgspec.json.Decoder(body_type)
 
     def decode(body: bytes) -> T | None:
@@ -130,7 +130,7 @@ def decoder_of(body_type: type[T]) -> Callable[[bytes], T | None]:
 
 
 def converted(body_type: type[T], body: Any) -> T:
-    """Convert a body that the schema accepted, unless the decoder has already converted it."""
+    """Return a valid body as a ``body_type``. Convert it if no decoder has done so."""
     if isinstance(body, body_type):
         return body
     try:
@@ -140,5 +140,5 @@ def converted(body_type: type[T], body: Any) -> T:
 
 
 def given(value: Any) -> Any:
-    """Return the value, or ``None`` if the body has no value."""
+    """Return a field's value, or ``None`` if the body omits the field."""
     return None if value is UNSET else value

@@ -1,4 +1,4 @@
-"""Credentials of agents, which administrators issue, list and revoke.
+"""These handlers let administrators issue, list and revoke the credentials of agents.
 
 Always true: a credential's secret is shown only once, when the credential is issued.
 """
@@ -15,7 +15,7 @@ from innkeeper.systems.identity import agent_credentials
 
 
 async def create(call: Call) -> Answer:
-    """Issue a credential for an agent. Only this answer shows its secret."""
+    """Issue a credential for an agent. Only this answer shows the secret."""
     requested = call.body["agent_credential"]
     issued, text = await call.write(
         lambda tx: agent_credentials.issue(

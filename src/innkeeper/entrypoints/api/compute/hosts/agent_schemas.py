@@ -1,4 +1,4 @@
-"""Schemas of requests by agents, and of requests about their credentials."""
+"""These schemas validate requests by agents, and requests about the credentials of agents."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from innkeeper.entrypoints.api.patterns import (
 from innkeeper.entrypoints.api.schema_types import ANY_VALUE, PAGE_VALUES, closed, query
 
 HOSTS_MAX = 500
-"""Maximum hosts in a report. A larger report would delay other writes for too long."""
+"""Maximum number of hosts in a report. A larger report would delay other writes for too long."""
 SERVERS_MAX = 10_000
 TRAITS_MAX = 1000
 ORDERS_MAX = 500
 RESULTS_MAX = 500
 FACTS_MAX = 256
 FACT_NUMBER_MAX = 2**53
-"""Larger integers lose precision when compared as floats."""
+"""Maximum absolute value of a number in facts. Larger integers lose precision as floats."""
 FAULT_MAX = 4000
 RATIO_MAX = 1_000_000
 WAIT_S_MAX = 3600

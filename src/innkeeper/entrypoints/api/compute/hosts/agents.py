@@ -1,7 +1,7 @@
-"""The API of agents: register, report hosts, send heartbeats, take work, report results.
+"""Agents call these handlers to register, report hosts, send heartbeats and do work.
 
-These routes exist only in Innkeeper and have no microversions. An agent has the same release as
-its service, and new fields are optional.
+The routes exist only in Innkeeper and have no microversions. Microversions are not needed, because
+an agent has the same release as the service that it calls, and new fields are optional.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
 HEARTBEATS = 3
-"""Heartbeats per ``service_down_time``, so that losing one does no harm."""
+"""Number of heartbeats per ``service_down_time``. After one lost heartbeat, an agent must still
+count as up."""
 REPORTS = 3
-"""Reports per ``capabilities_max_age``, so that losing one does no harm."""
+"""Number of reports per ``capabilities_max_age``. After one lost report, capabilities must not
+count as expired."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
-"""Seconds between polls for orders that another process committed."""
+"""Seconds between reads of the database for orders that another process committed."""
 
 
 async def register(call: Call) -> Answer:
@@ -79,7 +81,7 @@ async def show(call: Call) -> Answer:
 
 
 async def report(call: Call) -> Answer:
-    """Report hosts: their inventories, traits and servers."""
+    """Report hosts, with their inventories, traits and servers."""
     reports = [
         _host(each) for each in converted(ReportBody, _with_canonical_uuids(call.body)).hosts
     ]
@@ -108,7 +110,10 @@ async def report(call: Call) -> Answer:
 
 
 def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
-    """Log once per report, because an agent of another cloud may report thousands of servers."""
+    """Log all unknown servers of a report in one event.
+
+    If the agent belongs to another cloud, it may report thousands of unknown servers.
+    """
     unknown = [(each.name, server) for each in reported for server in each.unknown_servers]
     if unknown:
         LOG.warning(
@@ -140,7 +145,7 @@ async def take_work(call: Call) -> Answer:
             await _wait(woken, min(RECHECK_S, end_s - loop.time()))
             if not woken.is_set() and loop.time() >= end_s:
                 break
-            # Clear before reading, because an order committed after the read sets it again.
+            # Clear the event before reading. An order committed after the read sets it again.
             woken.clear()
             orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
     return Answer(200, {"orders": [_order(each) for each in orders]})
@@ -186,7 +191,10 @@ def _defaults(call: Call) -> HostDefaults:
 
 
 def _with_canonical_uuids(body: Any) -> Any:
-    """Convert UUIDs to their canonical form, unless the decoder has accepted the body."""
+    """Return a body with canonical UUIDs.
+
+    A body that a decoder accepted already has canonical UUIDs.
+    """
     if not isinstance(body, dict):
         return body
     for each in body["hosts"]:
@@ -228,7 +236,7 @@ def _moment(text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError as error:
-        raise Invalid(f"booted_at is not a timestamp: {text}.") from error
+        raise Invalid(f"Invalid booted_at '{text}': there is no such date and time.") from error
 
 
 def _order(order: WorkOrder) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Hypervisors, the Compute API's word for hosts, with their inventories, uptime and servers."""
+"""These handlers show hosts, which the Compute API calls hypervisors.
+
+They show a host's inventories, uptime and servers.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ async def show(call: Call) -> Answer:
 
 
 async def show_by_row(call: Call) -> Answer:
-    """Show a hypervisor by its number."""
+    """Show a hypervisor by its numeric id."""
     return await _show(call, _by_row, with_servers=False)
 
 
@@ -74,18 +77,18 @@ async def _show(call: Call, find: Callable[[Tx, Call], Host], *, with_servers: b
 
 
 async def statistics(call: Call) -> Answer:
-    """Show the totals of all hypervisors."""
+    """Show the total capacity and usage of all hypervisors."""
     count, totals = await call.read(inventories.of_all)
     return Answer(200, {"hypervisor_statistics": {"count": count, **_amounts(totals)}})
 
 
 async def uptime(call: Call) -> Answer:
-    """Show a hypervisor's uptime by its UUID."""
+    """Show the uptime of a hypervisor by the hypervisor's UUID."""
     return _uptime_answer(call, await call.read(lambda tx: _by_uuid(tx, call)))
 
 
 async def uptime_by_row(call: Call) -> Answer:
-    """Show a hypervisor's uptime by its number."""
+    """Show the uptime of a hypervisor by the hypervisor's numeric id."""
     return _uptime_answer(call, await call.read(lambda tx: _by_row(tx, call)))
 
 
@@ -138,7 +141,7 @@ async def _list(call: Call, path: str, *, is_detailed: bool) -> Answer:
     body = WithOlderFields({"hypervisors": shown}, {})
     if found and len(found) == limit and part is None:
         body["hypervisors_links"] = next_page(call, path, found[-1].provider_uuid)
-        # Before 2.53, the marker of a page is a host's number.
+        # Before 2.53, the marker of a page is a host's numeric id.
         body.older["links"] = next_page(call, path, str(found[-1].id))
     return Answer(200, body)
 
@@ -194,7 +197,10 @@ def _uptime_answer(call: Call, host: Host) -> Answer:
 
 
 def _uptime(booted_at: datetime | None, now: datetime) -> str | None:
-    """Format an uptime like the ``uptime`` command, but without users and load (unknown)."""
+    """Format an uptime like the ``uptime`` command, without the users and load, which are unknown.
+
+    Returns ``None`` if the boot time is unknown.
+    """
     if booted_at is None:
         return None
     minutes = max(0, int((now - booted_at).total_seconds()) // SECONDS_PER_MINUTE)

@@ -1,4 +1,4 @@
-"""Routes of agents and their credentials, compute services and hypervisors."""
+"""These routes serve agents and their credentials, compute services and hypervisors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _NUMBERS, _UUIDS = Version(2, 52), Version(2, 53)
 _AMOUNTS = Version(2, 87)
 
 AGENT = "role:service or role:admin or is_agent:True"
-"""Programs that manage hosts. Only administrators may act for agents of other programs."""
+"""Check for programs that manage hosts. Handlers also check that the agent is the caller's own.
+
+Administrators may act for all agents.
+"""
 
 
 def _by_agents(action: str, description: str = "") -> Rule:

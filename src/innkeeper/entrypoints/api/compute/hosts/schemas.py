@@ -1,4 +1,4 @@
-"""Schemas of requests about compute services and hypervisors."""
+"""These schemas validate requests about compute services and hypervisors."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ HYPERVISOR = query(_SERVERS)
 
 
 def is_true(value: Any) -> bool:
-    """Return whether an accepted word for a boolean means true."""
+    """Return whether ``value`` is one of the accepted forms of true."""
     return value in TRUE

@@ -1,4 +1,7 @@
-"""Compute services. Every host has one service, named after the host."""
+"""These handlers list, change and delete compute services.
+
+Every host has exactly one service, which is identified by the host's name.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ ROW_DIGITS_MAX = 18
 
 
 class WithOlderFields(dict[str, Any]):
-    """A part of an answer. ``older`` has values that only older microversions show.
+    """A part of an answer, with values in ``older`` that only older microversions show.
 
-    They are sent only if a microversion's step copies them into the mapping.
+    The values in ``older`` are sent only if a microversion's step copies them into the mapping.
     """
 
     def __init__(self, shown: dict[str, Any], older: dict[str, Any]) -> None:
@@ -60,7 +63,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def delete_by_row(call: Call) -> Answer:
-    """Delete a compute service by its number, and its host. The host must have no servers."""
+    """Delete a compute service by its numeric id, and its host. The host must have no servers."""
     row = row_of(call.params["service_id"])
 
     def write(tx: Tx) -> None:
@@ -93,7 +96,7 @@ async def disable_with_reason(call: Call) -> Answer:
 
 
 async def force_down(call: Call) -> Answer:
-    """Set or clear forced-down for a host's compute service."""
+    """Set or clear the forced-down flag of a host's compute service."""
     is_down = is_true(call.body["forced_down"])
     await _change_by_name(call, ServiceChange(is_forced_down=is_down))
     return _answered(call, forced_down=is_down)
@@ -135,7 +138,7 @@ def _uuid(call: Call) -> str:
 
 
 def row_of(text: str) -> int | None:
-    """Parse a row number, such as a host's id before 2.53. Returns ``None`` if it is malformed."""
+    """Parse a numeric id, such as a host's id before 2.53. Returns ``None`` if it is malformed."""
     is_number = text.isascii() and text.isdigit() and len(text) <= ROW_DIGITS_MAX
     return int(text) if is_number else None
 

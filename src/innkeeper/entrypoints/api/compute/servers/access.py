@@ -1,6 +1,7 @@
-"""Access to the server in the path, as policy allows.
+"""These functions find the server in the path, if policy lets the caller access it.
 
-Always true: callers get the same 404 for a server that they may not access as for a missing one.
+Always true: the answer is the same 404 for a missing server and for a server that the caller may
+not access.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 
 
 async def found(call: Call) -> Server:
-    """Return the server in the path. Raises :class:`NotFound` unless the route's rule allows it."""
+    """Return the server in the path. Raises :class:`NotFound` if the route's rule denies access."""
     server, _ = await _find(call, lambda tx, server: None)
     return server
 
 
 async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
-    """Like :func:`found`, but also return the host by its name, and the UUIDs of the groups."""
+    """Return the server in the path, a dict with its host by name, and the UUIDs of its groups.
+
+    Raises the same errors as :func:`found`.
+    """
     server, (homes, group) = await _find(
         call, lambda tx, server: (servers.homes(tx, [server]), groups.uuid_of(tx, server.uuid))
     )
@@ -36,7 +40,7 @@ async def found_whole(call: Call) -> tuple[Server, dict[str, Host], list[str]]:
 
 
 async def found_even_deleted(call: Call) -> Server:
-    """Like :func:`found`, but also find deleted servers."""
+    """Return the same as :func:`found`, but also find a deleted server."""
     server, _ = await _find(call, lambda tx, server: None, servers.marker)
     return server
 
@@ -60,7 +64,9 @@ async def _find(
         server, rest = await call.read(read)
     except NotFound as error:
         raise _unknown(uuid) from error
-    if not call.allows(call.rule, project_id=server.project_id, user_id=server.user_id):
+    owner = {"project_id": server.project_id, "user_id": server.user_id}
+    # Policy alone would let a zone parent with the role admin reach servers of others.
+    if not call.context.reaches(server.project_id) or not call.allows(call.rule, **owner):
         raise _unknown(uuid)
     return server, rest
 

@@ -1,6 +1,7 @@
-"""The parts that all actions on servers share: the request, and the wording of conflicts.
+"""This module has what all actions on servers share: the request, and the wording of conflicts.
 
-Always true: conflicts name the action and the server's state in the words of the Compute API.
+Always true: the messages of conflicts name the action and the server's state in the words of the
+Compute API.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Answer, Call
 
 Write = Callable[..., None]
-"""A function of a system that changes a server: ``(tx, uuid, initiator, *, now)``."""
+"""A function that changes a server. Its parameters are ``(tx, uuid, initiator, *, now)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,11 @@ class Acting:
 
     @property
     def initiator(self) -> Initiator:
-        """The caller, as the systems identify it."""
+        """Return the caller as an :class:`Initiator`."""
         return initiator(self.call, self.server)
 
     async def write(self, work: Write, **more: Any) -> Answer:
-        """Run ``work`` on the server, and return a 202."""
+        """Run ``work`` on the server in a transaction, and return a 202 answer."""
         uuid, caller, now = self.server.uuid, self.initiator, self.call.now
 
         def write(tx: Tx) -> None:
@@ -54,7 +55,7 @@ class Acting:
 
 @dataclass(frozen=True, slots=True)
 class ServerAction:
-    """An action of the API: its newest body schema, its policy rule and its handler.
+    """An action of the API, with its newest body schema, its policy rule and its handler.
 
     ``word`` is the action's name in errors, if it differs from the name in the body.
     """
@@ -71,12 +72,12 @@ def without_arguments(rule: str, work: Write, word: str | None = None) -> Server
 
 
 def initiator(call: Call, server: Server) -> Initiator:
-    """Return the caller as the systems identify it, and whether it may override locks."""
+    """Return the caller as an :class:`Initiator`, with its right to override the server's lock."""
     return call.initiator(may_override=may_override(call, server))
 
 
 def in_words(error: Conflict, action: str) -> Conflict:
-    """Reword a conflict in the way that clients of the Compute API expect."""
+    """Return the conflict in the wording that clients of the Compute API expect."""
     if isinstance(error, Locked):
         return Locked(error.message.replace("Server", "Instance", 1).rstrip("."))
     if not isinstance(error, WrongState):

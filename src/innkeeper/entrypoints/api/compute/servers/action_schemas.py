@@ -1,6 +1,6 @@
-"""Schemas of the newest bodies of actions on servers.
+"""These schemas validate the bodies of actions on servers, at the newest microversion.
 
-Always true: an action's value is ignored, or must be an object without unknown keys.
+Always true: an action either ignores its value or rejects unknown keys in its value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from innkeeper.entrypoints.api.patterns import DESTINATION_PATTERN, NO_NUL_PATTE
 from innkeeper.entrypoints.api.schema_types import NAME, closed
 
 IGNORED: Schema = {}
-"""For actions without arguments. Clients send null, an empty object or any other value."""
+"""The schema of actions without arguments. Clients may send any value, such as null or {}."""
 HOST: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": DESTINATION_PATTERN}
 HOST_OR_NULL: Schema = {**HOST, "type": ["string", "null"]}
 PASSWORD: Schema = {"type": "string", "maxLength": 255}
@@ -27,7 +27,15 @@ REBOOT = closed(
     {"type": {"type": "string", "enum": ["HARD", "Hard", "hard", "SOFT", "Soft", "soft"]}},
     ("type",),
 )
-RESIZE = closed({"flavorRef": FLAVOR, "OS-DCF:diskConfig": DISK_CONFIG}, ("flavorRef",))
+RESIZE = closed(
+    {
+        "flavorRef": FLAVOR,
+        "OS-DCF:diskConfig": DISK_CONFIG,
+        # What zone parents send beside the arguments of their user.
+        "zone": closed({"flavor": {"type": "object", "maxProperties": 32}}, ("flavor",)),
+    },
+    ("flavorRef",),
+)
 MIGRATE = _or_null(closed({"host": HOST_OR_NULL}))
 MIGRATE_LIVE = closed(
     {"block_migration": AUTO_OR_BOOLEAN, "host": HOST_OR_NULL}, ("block_migration", "host")
@@ -39,7 +47,8 @@ UNSHELVE = _or_null(
 _DEDICATED: Schema = {**HOST, "pattern": NO_NUL_PATTERN}
 SET_DEDICATED_HOSTS: Schema = {
     **_or_null(closed({"pcloud": _DEDICATED, "reservation": _DEDICATED})),
-    # No host is in a pcloud and a reservation at once. An empty object means ordinary hosts.
+    # A host cannot be in a pcloud and in a reservation, so a body may request only one of them.
+    # An empty object requests ordinary hosts.
     "maxProperties": 1,
 }
 RESET_STATE = closed({"state": {"type": "string", "enum": ["active", "error"]}}, ("state",))

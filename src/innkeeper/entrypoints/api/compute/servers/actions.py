@@ -1,12 +1,13 @@
-"""Actions on servers: the table of all actions, and the route that they share.
+"""This module has the table of all actions on servers, and the handler of their shared route.
 
 Always true: the body's only key names the action. The action's rule is checked for the server's
-project. A caller who may not see the server gets a 404.
+project. A caller that may not see the server gets a 404.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from innkeeper.domain.errors import Conflict, Invalid
 from innkeeper.entrypoints.api.compute.servers import administration, moves, shelving
@@ -111,6 +112,13 @@ BODY: Schema = {
     "minProperties": 1,
     "maxProperties": 1,
 }
+
+
+def rule_of(body: Any) -> str | None:
+    """Return the rule of the action that a body names; ``None`` if it names no action."""
+    name = next(iter(body)) if isinstance(body, Mapping) and len(body) == 1 else None
+    action = ACTIONS.get(name) if isinstance(name, str) else None
+    return None if action is None else action.rule
 
 
 async def act(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""Administrative actions on servers: lock, unlock, reset the state, force-delete."""
+"""These actions lock, unlock and force-delete servers, and reset their states."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ async def reset_state(acting: Acting) -> Answer:
 
 
 async def force_delete(acting: Acting) -> Answer:
-    """Delete a server, like any other deletion, because deletions are never deferred here."""
+    """Delete a server in the ordinary way, because deletions are never deferred here."""
     await deleted(acting.call, acting.server)
     return Answer(202)

@@ -1,8 +1,10 @@
-"""Converts the body of ``POST /servers`` into the compute room's boot request.
+"""This module converts the body of ``POST /servers`` into a boot request for the compute system.
 
-Always true: before the decision, boots, build plans and explanations raise the same errors for a
-body. However a body was decoded, this module checks what no schema can: addresses, base64, block
-devices and hosts.
+It checks what a schema cannot check: addresses, base64, block devices and hosts. These checks do
+not depend on how the body was decoded.
+
+Always true: boots, build plans and explanations raise the same errors for a body, up to the
+decision on hosts.
 """
 
 from __future__ import annotations
@@ -16,35 +18,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from innkeeper.domain.compute import BootRequest
+import msgspec
+
+from innkeeper.domain.compute import BootRequest, Definitions
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.ids import IdSource, ServerId, canonical_uuid
+from innkeeper.domain.ids import SEED_BITS, IdSource, ServerId, canonical_uuid
+from innkeeper.entrypoints.api.compute.servers import devices
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
 from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.boot import definitions
 from innkeeper.systems.compute.grouping.hint_names import FILTER_HINTS
 from innkeeper.systems.compute.grouping.hints import names_hosts
 from innkeeper.systems.compute.servers import labels
 
 HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINTS_BYTES_MAX = 16 * 1024
-"""Maximum size of all hints of a request. Each of its servers stores all of them."""
-NO_BLOCK_STORAGE = (
-    "Block Device Mapping is Invalid: there is no block storage here; "
-    "servers boot from a local disk that is blank or created from an image."
-)
-NO_NETWORKS = 'Networks are not managed here: "networks" can be "auto" or "none".'
+"""Maximum size of all hints of a request. Every server of the request stores all hints."""
+NO_OLD_DEVICES = "use block_device_mapping_v2 instead of block_device_mapping."
+NO_VOLUMES_ACROSS = "volumes are not supported with build plans, and in trees of zones."
+NO_NETWORKS = 'Networks are not managed here: "networks" must be "auto" or "none".'
 FORCED_HOST = "os_compute_api:servers:create:forced_host"
 NAMED_BATCH = "os_compute_api:servers:create:reservation_id"
 LETTERS = string.digits + string.ascii_letters
 PASSWORD_CHARS = 12
-SEED_BITS = 63
 NAME_CHARS_MAX = 255
 
 
 @dataclass(slots=True)
 class ServerCreateRequest:
-    """A decoded body of ``POST /servers``. Only its form has been checked."""
+    """A decoded body of ``POST /servers``, which so far has only been checked by its schema."""
 
     name: str
     flavor: str
@@ -72,10 +75,14 @@ class ServerCreateRequest:
     has_certificates: bool = False
     hints: Mapping[str, Any] = field(default_factory=dict)
     blob: str | None = None
+    zone: Mapping[str, Any] | None = None
 
 
 async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
-    """Decode and check the body. Raises the errors that a boot of this body would raise."""
+    """Decode and check the body, and return it with its boot request.
+
+    Raises the same errors as a boot with this body.
+    """
     body = call.body if isinstance(call.body, ServerCreateRequest) else create_request(call.body)
     request = boot_request(call, body)
     if body.metadata:
@@ -123,13 +130,16 @@ def create_request(body: Mapping[str, Any]) -> ServerCreateRequest:
         has_certificates=bool(server.get("trusted_image_certificates")),
         hints=hints,
         blob=server.get("blob"),
+        zone=body.get("zone"),
     )
 
 
 def _bound_hints(hints: Mapping[str, Any]) -> None:
     text = json.dumps(dict(hints), ensure_ascii=False, separators=(",", ":"))
     if len(text.encode(errors="surrogatepass")) > HINTS_BYTES_MAX:
-        raise Invalid(f"Scheduler hints take at most {HINTS_BYTES_MAX} bytes of JSON.")
+        raise Invalid(
+            f"The scheduler hints are too large: use at most {HINTS_BYTES_MAX} bytes of JSON."
+        )
 
 
 def _count(server: Mapping[str, Any], name: str) -> int | None:
@@ -141,7 +151,10 @@ def _is_true(value: Any) -> bool:
 
 
 def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
-    """Check a decoded body and return its boot request. Raises :class:`Invalid` or Forbidden."""
+    """Check a decoded body and return its boot request.
+
+    Raises :class:`Invalid` for wrong values, and :class:`Forbidden` if policy denies the request.
+    """
     count_min, count_max = _counts(call, body)
     zone, forced_host = _place(call, body)
     ids = call.site.ids
@@ -150,6 +163,9 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     if project_id is None or user_id is None:
         raise Invalid("This request needs a token that is scoped to a project.")
     _refuse_what_is_not_served(body)
+    is_across = body.zone is not None or body.blob is not None or _has_tree(call)
+    if is_across and any(devices.is_volume(each) for each in body.devices):
+        raise devices.invalid(NO_VOLUMES_ACROSS)
     if body.hints:
         _bound_hints(body.hints)
     if any(name in body.hints for name in FILTER_HINTS):
@@ -158,6 +174,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
         # Check this even if the filter is disabled: only the decision knows the enabled filters.
         call.demand(FORCED_HOST, project_id=project_id)
     server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
+    told = _definitions(call, body)
     return BootRequest(
         project_id=project_id,
         user_id=user_id,
@@ -184,7 +201,29 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
         hints=body.hints,
         access_ip_v4=checked_address("accessIPv4", body.access_ip_v4, 4),
         access_ip_v6=checked_address("accessIPv6", body.access_ip_v6, 6),
+        definitions=told,
+        is_volume_backed=devices.is_volume_backed(body.devices),
+        is_across_zones=told is not None or _has_tree(call),
     )
+
+
+def _definitions(call: Call, body: ServerCreateRequest) -> Definitions | None:
+    """Return the definitions that a zone parent sends. No other caller may send any."""
+    is_of_parent = call.context.hop is not None
+    if is_of_parent != (body.zone is not None):
+        raise Invalid("The key zone is for requests of zone parents, which must have it.")
+    if body.zone is None:
+        return None
+    try:
+        told = msgspec.convert(body.zone["definitions"], Definitions)
+    except (KeyError, msgspec.ValidationError, RecursionError) as error:
+        raise Invalid(f"The definitions are invalid: {error}.") from error
+    definitions.check(told, body.flavor.rpartition("/")[2], _image(body))
+    return told
+
+
+def _has_tree(call: Call) -> bool:
+    return call.site.neighbours is not None and call.site.neighbours.tree.routes
 
 
 def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
@@ -192,12 +231,14 @@ def _batch_id(call: Call, body: ServerCreateRequest, first: ServerId) -> str:
     # another project's batch. Other callers get a new id.
     if body.batch_id is not None and call.allows(NAMED_BATCH, project_id=call.context.project_id):
         return body.batch_id
+    if body.zone is not None and body.zone.get("batch_id"):
+        return str(body.zone["batch_id"])
     # The first server's id is time-ordered, so new batches are adjacent in the index.
     return f"r-{first}"
 
 
 def password(call: Call, body: ServerCreateRequest) -> str:
-    """Return the administrator's password: the requested one, or else a new one."""
+    """Return the requested administrator password, or a new password if none was requested."""
     return body.password or made_password(call.site.ids)
 
 
@@ -222,12 +263,12 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
         raise Invalid(f"max_count must be <= {most}")
     longest = max(len(body.name), len(body.hostname or "")) + len(f"-{count_max}")
     if count_max > 1 and longest > NAME_CHARS_MAX:
-        raise Invalid("The name is too long: with several servers, a number is appended to it.")
+        raise Invalid("The name is too long: a request for several servers appends a number to it.")
     return count_min, count_max
 
 
 def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | None]:
-    """Return the requested availability zone, and the host that an administrator requested."""
+    """Return the requested availability zone and host. Raises if policy denies the host."""
     zone, host = _parse_zone(body.availability_zone)
     if host is not None:
         project = {"project_id": call.context.project_id}
@@ -237,7 +278,7 @@ def _place(call: Call, body: ServerCreateRequest) -> tuple[str | None, str | Non
         return zone, host
     call.demand("compute:servers:create:requested_destination", project_id=call.context.project_id)
     if host is not None:
-        raise Invalid("Request a host either in availability_zone or in host, not in both.")
+        raise Invalid("availability_zone already names a host: omit host and hypervisor_hostname.")
     if len(set(named)) > 1:
         raise Invalid(f"Compute host {named[0]}:{named[1]} could not be found.")
     return zone, named[0]
@@ -249,7 +290,7 @@ def _parse_zone(text: str | None) -> tuple[str | None, str | None]:
     if len(parts) > len(("zone", "host", "node")) or (len(parts) > 1 and not hosts):
         raise Invalid("Unable to parse availability_zone: expected ZONE, ZONE:HOST or :HOST.")
     if len(set(hosts)) > 1:
-        # In ZONE:HOST:NODE, both names must be equal, because a host is a single node here.
+        # In ZONE:HOST:NODE, HOST and NODE must be equal, because a host is a single node here.
         raise Invalid(f"Compute host {hosts[0]}:{hosts[1]} could not be found.")
     return zone or None, hosts[0] if hosts else None
 
@@ -258,45 +299,50 @@ def _refuse_what_is_not_served(body: ServerCreateRequest) -> None:
     if body.networks not in (None, "auto", "none", []):
         raise Invalid(NO_NETWORKS)
     if body.has_old_devices:
-        raise Invalid(NO_BLOCK_STORAGE)
+        raise devices.invalid(NO_OLD_DEVICES)
     if body.has_certificates:
-        raise Invalid("Images are not validated here: trusted_image_certificates must be null.")
+        raise Invalid("Images are not validated here: omit trusted_image_certificates.")
     _check_devices(body)
 
 
 def _check_devices(body: ServerCreateRequest) -> None:
-    bootable = [each for each in body.devices if str(each.get("boot_index")) == "0"]
+    bootable = [each for each in body.devices if devices.boot_index(each) == 0]
     for each in body.devices:
+        if devices.is_volume(each):
+            continue
         if each.get("source_type") not in ("blank", "image"):
-            raise Invalid(NO_BLOCK_STORAGE)
-        if each.get("destination_type") != "local":
-            raise Invalid(NO_BLOCK_STORAGE)
+            raise devices.invalid("a local disk must be blank or created from an image.")
         if each.get("volume_size") is not None:
-            raise _bad_devices("the flavor says how large local disks are.")
+            raise devices.invalid(
+                "omit volume_size, because the flavor sets the size of local disks."
+            )
         if each["source_type"] == "image" and each not in bootable:
-            raise _bad_devices("only the boot disk can be created from an image.")
+            raise devices.invalid("only the boot disk can be created from an image.")
+    devices.volumes_of(body.devices)
     if not body.devices:
         return
     if len(bootable) != 1 and (bootable or body.image is None):
-        raise _bad_devices("exactly one device has the boot_index 0.")
+        raise devices.invalid("exactly one device must have the boot_index 0.")
     _check_boot_image(bootable, body)
 
 
 def _check_boot_image(bootable: Sequence[Mapping[str, Any]], body: ServerCreateRequest) -> None:
     for each in bootable:
-        if each["source_type"] == "blank":
+        source = each.get("source_type", "volume")
+        if source == "blank":
             if body.image is not None:
-                raise _bad_devices("a server boots from an image or from a blank disk.")
+                raise devices.invalid("the boot disk cannot be blank if imageRef names an image.")
+        elif source == "volume":
+            if body.image is not None:
+                raise devices.invalid("omit imageRef, because the server boots from a volume.")
+        elif body.image is None and devices.is_volume(each):
+            continue
         elif body.image is None or _same(each.get("uuid")) != _same(body.image):
-            raise _bad_devices("the boot disk's image is not the one in imageRef.")
+            raise devices.invalid("the boot disk's uuid must be the image in imageRef.")
 
 
 def _same(image: Any) -> str | None:
     return canonical_uuid(str(image))
-
-
-def _bad_devices(reason: str) -> Invalid:
-    return Invalid(f"Block Device Mapping is Invalid: {reason}")
 
 
 def _image(body: ServerCreateRequest) -> str | None:
@@ -304,7 +350,7 @@ def _image(body: ServerCreateRequest) -> str | None:
 
 
 def checked_encoding(text: str | None) -> str | None:
-    """Return user data unchanged. Raises :class:`Invalid` unless it is base64."""
+    """Return user data unchanged. Raises :class:`Invalid` if it is not base64."""
     if text is not None:
         try:
             base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
@@ -314,7 +360,10 @@ def checked_encoding(text: str | None) -> str | None:
 
 
 def checked_address(name: str, text: str, version: int) -> str:
-    """Return an address or empty string unchanged. Raises :class:`Invalid` for other text."""
+    """Return an address or an empty string unchanged.
+
+    Raises :class:`Invalid` if the text is not an address of this IP version.
+    """
     if text:
         try:
             address = ipaddress.ip_address(text)

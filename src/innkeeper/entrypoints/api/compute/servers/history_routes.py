@@ -1,4 +1,4 @@
-"""Routes of migrations and of instance actions (a server's history)."""
+"""These routes serve migrations and instance actions (a server's history)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ HISTORY_ROUTES = (
         "GET",
         f"{_LIVE}/{{migration_id}}",
         migrations.show,
-        Rule(f"{_LIVE_RULE}:show", ADMIN),
+        Rule(f"{_LIVE_RULE}:show", ADMIN, is_about_hosts=True),
         since=_LISTED,
     ),
     Route(

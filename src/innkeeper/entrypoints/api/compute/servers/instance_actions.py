@@ -1,4 +1,4 @@
-"""Instance actions: the history of actions on a server, with the events of each action."""
+"""These handlers show instance actions: the history of actions on a server, with their events."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DETAILS_RULE = "os_compute_api:os-instance-actions:events:details"
 
 @dataclass(frozen=True, slots=True)
 class InstanceActionOptions:
-    """How older microversions request instance actions."""
+    """These options reproduce how older microversions request instance actions."""
 
     shows_deleted: bool = True
-    """Whether the actions of deleted servers are shown."""
+    """Whether the actions on deleted servers are shown."""
 
 
 async def index(call: Call) -> Answer:

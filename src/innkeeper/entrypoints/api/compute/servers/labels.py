@@ -1,4 +1,4 @@
-"""A server's metadata and tags."""
+"""These handlers show and change a server's metadata and tags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAG = re.compile(TAG_PATTERN)
 
 
 async def _write(call: Call, work: Callable[[Tx, Server], T]) -> T:
-    """Run ``work`` on the server as read in the transaction. Raises if the server is locked."""
+    """Run ``work`` in a transaction that reads the server again. Raises if the server is locked."""
     server = await found(call)
     override = may_override(call, server)
 
@@ -123,7 +123,9 @@ async def add_tag(call: Call) -> Answer:
     """Add a tag to a server (201, or 204 if the server already has the tag)."""
     tag = call.params["tag"]
     if not tag or len(tag) > TAG_CHARS_MAX or _TAG.search(tag) is None:
-        raise Invalid(f"Invalid tag '{tag}': 1 to {TAG_CHARS_MAX} characters, without , and /.")
+        raise Invalid(
+            f"Invalid tag '{tag}': use 1 to {TAG_CHARS_MAX} characters, but no comma or slash."
+        )
     is_new = await _write(call, lambda tx, server: labels.add_tag(tx, server, tag, call.now))
     if not is_new:
         return Answer(204)

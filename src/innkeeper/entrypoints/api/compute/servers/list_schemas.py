@@ -1,4 +1,4 @@
-"""The newest query schema of server lists, and the columns behind its parameters."""
+"""This module has the newest query schema of server lists, and the columns of its parameters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SORT_COLUMNS: Mapping[str, str | None] = {
     "uuid": "uuid",
     "vm_state": "status",
 }
-"""The column for each sort key."""
+"""The database column for each sort key."""
 SORT_IGNORED = (
     "architecture",
     "auto_disk_config",
@@ -86,7 +86,7 @@ EXACT_COLUMNS: Mapping[str, str] = {
     "user_id": "user_id",
     "uuid": "uuid",
 }
-"""Filters by equality, with their columns."""
+"""The database columns of filters that test for equality."""
 LIKE_COLUMNS: Mapping[str, str] = {
     "name": "name",
     "display_name": "name",
@@ -94,13 +94,13 @@ LIKE_COLUMNS: Mapping[str, str] = {
     "description": "description",
     "display_description": "description",
 }
-"""Filters by a pattern, with their columns."""
+"""The database columns of filters that match a pattern."""
 TIMESTAMP_COLUMNS: Mapping[str, str] = {
     "created_at": "created_at",
     "launched_at": "launched_at",
     "terminated_at": "deleted_at",
 }
-"""Filters by a timestamp (to the second), with their columns."""
+"""The database columns of filters that compare timestamps, to the second."""
 IGNORED = (
     "auto_disk_config",
     "ip",
@@ -154,6 +154,10 @@ LIST = query(
         "marker": VALUE,
         "sort_key": {"type": "string", "enum": [*SORT_COLUMNS, *SORT_IGNORED]},
         "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
+        # Only for zone parents; see tree_lists.
+        "zone_after": VALUE,
+        "zone_key_of": VALUE,
+        "zone_projects": VALUE,
     }
 )
 NOTHING = query({})

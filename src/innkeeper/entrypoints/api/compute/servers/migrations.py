@@ -1,6 +1,6 @@
-"""Migrations of servers: list, show, abort, force complete.
+"""These handlers list, show, abort and force-complete migrations of servers.
 
-Always true: a caller who may not see hosts gets null for host names, and cannot filter by host.
+Always true: a caller that may not see hosts gets null for host names, and cannot filter by host.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ NOTHING_MEASURED = {
     for what in ("memory", "disk")
     for how in ("total", "processed", "remaining")
 }
-"""Progress of a live migration: always null, because drivers do not report it."""
+"""The progress of a live migration. It is always null, because drivers do not report progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortOptions:
-    """How older microversions abort a live migration."""
+    """These options reproduce how older microversions abort a live migration."""
 
     reaches_queue: bool = True
-    """Whether a queued live migration can be aborted, too."""
+    """Whether a live migration can be aborted while it is queued."""
 
 
 async def index(call: Call) -> Answer:
@@ -87,7 +87,7 @@ async def of_server(call: Call) -> Answer:
 
 
 async def show(call: Call) -> Answer:
-    """Show a server's live migration while it is in progress."""
+    """Show a server's live migration, if it is in progress."""
     server = await found(call)
     number, uuid = call.params["migration_id"], server.uuid
     try:

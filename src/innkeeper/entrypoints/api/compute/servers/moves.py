@@ -1,4 +1,4 @@
-"""Actions that move a server to another host, or resize it.
+"""These actions move a server to another host, or resize it.
 
 Always true: the answer is sent before the server moves. If no host is valid, the server stays
 unchanged, and its instance actions show the error.
@@ -13,6 +13,8 @@ from typing import Any
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.moves import Moved
 from innkeeper.engine.transactions import Tx
+from innkeeper.engine.zones.resizing import told_flavor
+from innkeeper.engine.zones.tree_request import ZONE
 from innkeeper.entrypoints.api.compute.servers.acting import Acting
 from innkeeper.entrypoints.api.routing import Answer
 from innkeeper.systems.compute.boot.context import DecisionContext
@@ -25,10 +27,10 @@ MIGRATE_LIVE_TO = "os_compute_api:os-migrate-server:migrate_live:host"
 
 @dataclass(frozen=True, slots=True)
 class MoveOptions:
-    """How older microversions request live migrations and evacuations."""
+    """These options reproduce how older microversions request live migrations and evacuations."""
 
     is_forced: bool = False
-    """Whether the requested host skips the scheduler's filters."""
+    """Whether the scheduler skips its filters for the requested host."""
     waits_for_host: bool = False
     """Whether a request for a live migration gets a 400 if no host is valid."""
     is_started: bool = False
@@ -38,7 +40,9 @@ class MoveOptions:
 async def resize(acting: Acting) -> Answer:
     """Resize a server to another flavor, on a host with enough capacity."""
     flavor_id = str(acting.arguments["flavorRef"]).rpartition("/")[2]
-    await _move(acting, resizing.resize, flavor_id)
+    is_of_parent = acting.call.context.hop is not None
+    told = told_flavor(acting.arguments.get(ZONE), flavor_id, is_of_parent=is_of_parent)
+    await _move(acting, resizing.resize, flavor_id, told=told)
     return Answer(202)
 
 

@@ -1,11 +1,12 @@
-"""Fast decoding of the most common bodies of ``POST /servers``.
+"""This module decodes the most common bodies of ``POST /servers`` without a slow JSON schema.
 
-Always true: if :func:`decode` accepts a body, the schema accepts it with the same meaning. For
-all other bodies it returns ``None``, and the schema validates them and words the errors.
+Always true: if :func:`decode` accepts a body, the schema accepts the body with the same meaning.
+For all other bodies, :func:`decode` returns ``None``. They are then validated against the schema.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -13,15 +14,16 @@ import msgspec
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
 from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
-from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN
+from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN, PLAIN_UUID_PATTERN
 
 SINCE = Version(2, 57)
-"""The decoder is correct from this version on: later versions only added keys that it rejects.
-Earlier versions accept personality files, which need a separate check."""
+"""The first version for which the decoder is correct. Later versions added keys that the decoder
+rejects. Earlier versions accept personality files, which need a separate check."""
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Text = Annotated[str, msgspec.Meta(max_length=255)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=COUNT_MAX)]
+Id = Annotated[str, msgspec.Meta(pattern=PLAIN_UUID_PATTERN)]
 Image = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?\Z")]
 Key = Annotated[str, msgspec.Meta(pattern=METADATA_KEY_PATTERN)]
 
@@ -47,24 +49,37 @@ class _Server(msgspec.Struct, forbid_unknown_fields=True):
     key_name: Word | None = None
 
 
+class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The hints that name one thing by its id or name."""
+
+    group: Id = ""
+    same_host: Id = ""
+    different_host: Id = ""
+    reservation: Word = ""
+    pcloud: Word = ""
+
+
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
     server: _Server
+    hints: _Hints | None = msgspec.field(default=None, name="os:scheduler_hints")
 
 
 _DECODER = msgspec.json.Decoder(_Body)
 NULL = b"null"
-"""Bodies with this text go to the schema, because the structs treat null like a missing key."""
+"""A body with this text needs the schema, because the structs treat null like a missing key."""
 
 
 def decode(body: bytes) -> ServerCreateRequest | None:
-    """Decode a common body, or return ``None`` to leave the body to the schema."""
+    """Decode a common body, or return ``None`` if the body must be validated against the schema."""
     if NULL in body:
         return None
     try:
-        server = _DECODER.decode(body).server
+        decoded = _DECODER.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
-    if not _is_plain(server):
+    server = decoded.server
+    hints: dict[str, str] = {} if decoded.hints is None else msgspec.to_builtins(decoded.hints)
+    if not _is_plain(server, hints):
         return None
     return ServerCreateRequest(
         name=server.name,
@@ -77,16 +92,17 @@ def decode(body: bytes) -> ServerCreateRequest | None:
         count_max=server.max_count,
         availability_zone=server.availability_zone,
         key_name=server.key_name,
+        hints=hints,
     )
 
 
-def _is_plain(server: _Server) -> bool:
+def _is_plain(server: _Server, hints: Mapping[str, str]) -> bool:
     # Printable text may have spaces, but no control characters or line breaks.
     texts = (server.name, server.flavorRef, server.availability_zone, server.key_name)
     return (
         all(text is None or text.isprintable() for text in texts)
         and server.name == server.name.strip()
-        and all(value.isprintable() for value in server.metadata.values())
+        and all(value.isprintable() for value in (*server.metadata.values(), *hints.values()))
     )
 
 

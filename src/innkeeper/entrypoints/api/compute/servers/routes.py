@@ -1,4 +1,4 @@
-"""Routes of servers, their metadata and tags, actions on them, and explanations."""
+"""These routes serve servers, their metadata and tags, actions on servers, and explanations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from innkeeper.entrypoints.api.compute.servers import (
     schemas,
     servers,
     unsupported,
+    volume_attachments,
 )
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.routing import Route, Rule
@@ -36,6 +37,8 @@ _SET_METADATA = Rule(f"{_METADATA}:update_all", PROJECT_WRITER)
 _SET_ITEM = Rule(f"{_METADATA}:update", PROJECT_WRITER)
 _REMOVE_ITEM = Rule(f"{_METADATA}:delete", PROJECT_WRITER)
 _RECORD = Rule(f"{_EXPLAIN}:record", ADMIN, "Record decisions, and read the recordings.")
+BOOT = Rule(f"{_SERVERS}:create", PROJECT_WRITER, "Boot servers.")
+"""The rule of every route that boots servers."""
 
 LIFECYCLE_ROUTES = (
     Route("GET", _ALL, servers.index, _LIST, query=list_schemas.LIST),
@@ -43,7 +46,7 @@ LIFECYCLE_ROUTES = (
         "POST",
         _ALL,
         servers.create,
-        Rule(f"{_SERVERS}:create", PROJECT_WRITER),
+        BOOT,
         "Boot servers.",
         body=schemas.CREATE,
         decode=plain.decode,
@@ -115,16 +118,55 @@ TAG_ROUTES = (
     ),
 )
 
-ACTION_ROUTES = (
-    # The handler also checks the rule of the requested action.
-    Route("POST", f"{_ONE}/action", actions.act, _SHOW, body=actions.BODY, success=(200, 202)),
-    Route("GET", f"{_ONE}/ips", unsupported.addresses, Rule("os_compute_api:ips:index", PROJECT)),
+_VOLUMES = f"{_ONE}/os-volume_attachments"
+_VOLUME = f"{_VOLUMES}/{{volume_id}}"
+_VOLUME_RULE = "os_compute_api:os-volumes-attachments"
+VOLUME_ROUTES = (
     Route(
         "GET",
-        f"{_ONE}/os-volume_attachments",
-        unsupported.volumes,
-        Rule("os_compute_api:os-volumes-attachments:index", PROJECT),
+        _VOLUMES,
+        volume_attachments.index,
+        Rule(f"{_VOLUME_RULE}:index", PROJECT),
+        query=schemas.ATTACHMENTS,
     ),
+    Route(
+        "POST",
+        _VOLUMES,
+        volume_attachments.create,
+        Rule(f"{_VOLUME_RULE}:create", PROJECT_WRITER),
+        body=schemas.ATTACH,
+    ),
+    Route("GET", _VOLUME, volume_attachments.show, Rule(f"{_VOLUME_RULE}:show", PROJECT)),
+    Route(
+        "PUT",
+        _VOLUME,
+        volume_attachments.update,
+        Rule(f"{_VOLUME_RULE}:update", PROJECT_WRITER),
+        body=schemas.UPDATE_ATTACHMENT,
+        success=(202,),
+    ),
+    Route(
+        "DELETE",
+        _VOLUME,
+        volume_attachments.delete,
+        Rule(f"{_VOLUME_RULE}:delete", PROJECT_WRITER),
+        success=(202,),
+    ),
+)
+
+ACTION_ROUTES = (
+    # The handler also checks the rule of the requested action.
+    Route(
+        "POST",
+        f"{_ONE}/action",
+        actions.act,
+        _SHOW,
+        body=actions.BODY,
+        success=(200, 202),
+        rule_of_body=actions.rule_of,
+    ),
+    Route("GET", f"{_ONE}/ips", unsupported.addresses, Rule("os_compute_api:ips:index", PROJECT)),
+    *VOLUME_ROUTES,
     Route(
         "GET",
         f"{_ONE}/os-interface",

@@ -1,7 +1,7 @@
-"""Schemas of the newest bodies about servers.
+"""These schemas validate bodies about servers, at the newest microversion.
 
-Always true: objects whose keys the API defines reject unknown keys. Stored text has no NUL
-characters, which some databases cannot store.
+Always true: an object rejects unknown keys if the API defines its keys. Text that is stored has no
+NUL characters, because some databases cannot store them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import (
     ANY_LINES_PATTERN,
     BATCH_PATTERN,
+    DEVICE_NAME_PATTERN,
     DIGITS_PATTERN,
     ENTRY_PATTERN,
     HOSTNAME_PATTERN,
     INTEGER_PATTERN,
     METADATA_KEY_PATTERN,
+    PLAIN_UUID_PATTERN,
     RANGE_PATTERN,
     TAG_PATTERN,
 )
@@ -25,8 +27,10 @@ from innkeeper.entrypoints.api.schema_types import (
     FALSE_WORDS,
     ITEMS_MAX,
     NAME,
+    NUMBER_VALUE,
     TRUE_WORDS,
     closed,
+    query,
     with_inner,
 )
 from innkeeper.systems.compute.servers.labels import TAG_CHARS_MAX, TAGS_MAX
@@ -49,6 +53,7 @@ COUNT: Schema = {
     "maxLength": 10,
 }
 UUID: Schema = {"type": "string", "format": "uuid"}
+PLAIN_UUID: Schema = {"type": "string", "pattern": PLAIN_UUID_PATTERN}
 IMAGE: Schema = {"oneOf": [UUID, {"type": "string", "maxLength": 0}]}
 FLAVOR: Schema = {
     "type": ["string", "integer"],
@@ -137,7 +142,10 @@ HINTS: Schema = {
 }
 BATCH: Schema = {"type": "string", "maxLength": 64, "pattern": BATCH_PATTERN}
 ENTRY_CHARS_MAX = 16 * 1024
-"""A layer has about 400 characters. Each zone adds a layer, and base64 adds a third."""
+"""Maximum length of a build-plan entry, which has a layer of about 400 characters per zone.
+
+Each layer is encoded in base64, which makes its content a third longer.
+"""
 ENTRY: Schema = {
     "type": "string",
     "minLength": 1,
@@ -188,9 +196,21 @@ CREATED: Mapping[str, Any] = {
     },
 }
 
+ZONE: Schema = closed(
+    {
+        "definitions": {"type": "object", "maxProperties": 8},
+        "batch_id": BATCH,
+        # The items are checked by ``entry_bodies``: with a schema, a thousand of them would take
+        # as long as to place half of their servers.
+        "entries": {"type": "array", "minItems": 1, "maxItems": 1000},
+    },
+    ("definitions",),
+)
+"""What zone parents send beside the body of their user."""
 CREATE: Schema = closed(
     {
         "server": closed(CREATED, ("name", "flavorRef")),
+        "zone": ZONE,
         "os:scheduler_hints": HINTS,
         "OS-SCH-HNT:scheduler_hints": HINTS,
     },
@@ -212,9 +232,46 @@ UPDATE: Schema = closed(
     ("server",),
 )
 PLANNED: Schema = with_inner(CREATE, "server", {}, ("blob",))
-"""Bodies that only plan or explain a boot. A build-plan entry can only be booted."""
+"""The schema of bodies that only plan or explain a boot. They cannot have a build-plan entry."""
 METADATA_ALL: Schema = closed({"metadata": METADATA}, ("metadata",))
 METADATA_ONE: Schema = closed(
     {"meta": {**METADATA, "minProperties": 1, "maxProperties": 1}}, ("meta",)
 )
 TAGS_ALL: Schema = closed({"tags": TAGS}, ("tags",))
+
+ATTACHMENTS = query({"limit": NUMBER_VALUE, "offset": NUMBER_VALUE}, is_closed=False)
+ATTACH = closed(
+    {
+        "volumeAttachment": closed(
+            {
+                "volumeId": UUID,
+                "device": {
+                    "type": ["string", "null"],
+                    "maxLength": 255,
+                    "pattern": DEVICE_NAME_PATTERN,
+                },
+                "tag": TAG,
+                "delete_on_termination": BOOLEAN,
+            },
+            ("volumeId",),
+        )
+    },
+    ("volumeAttachment",),
+)
+UPDATE_ATTACHMENT = closed(
+    {
+        "volumeAttachment": closed(
+            {
+                "volumeId": UUID,
+                "delete_on_termination": BOOLEAN,
+                # These keys are accepted if they repeat what the attachment has.
+                "device": TEXT_OR_NULL,
+                "serverId": UUID,
+                "id": UUID,
+                "tag": TAG,
+            },
+            ("volumeId",),
+        )
+    },
+    ("volumeAttachment",),
+)

@@ -1,4 +1,4 @@
-"""Converts the query of a server list into a selection for the compute system."""
+"""This module converts the query of a server list into a selection for the compute system."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ from innkeeper.systems.compute.servers.labels import TAGS_MAX
 
 ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
 PAGE_WORDS = ("limit", "marker", "sort_key", "sort_dir")
+HOST_FILTERS = frozenset({"host", "node"})
+PROJECTS = "zone_projects"
+"""The query parameter with which a zone parent says which of its projects it lists."""
 NUMBER_DIGITS_MAX = 9
 
 
@@ -43,9 +46,19 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
     Raises :class:`Invalid` for malformed values, and :class:`Forbidden` for lists that only
     administrators may request.
     """
-    filters = _allowed_filters(call)
-    exact = _exact(filters)
-    exact.update(_scope(call, filters, all_projects_rule))
+    filters = allowed_filters(call)
+    exact, like = _exact(filters), _patterns(filters)
+    hop = call.context.hop
+    if hop is None:
+        exact.update(_scope(call, filters, all_projects_rule))
+    else:
+        exact = _of_parent(exact, hop.parent.prefix)
+        prefix = shared_prefix(call)
+        if prefix is None:
+            exact["project_id"] = (call.context.project_id,)
+        else:
+            # The parent has checked its own policy. All of its projects here have its prefix.
+            like["project_id"] = Pattern(((*prefix,),), starts=True)
     is_deleted = _deletion(call, filters)
     states = _states(call, filters)
     if not all(states):
@@ -60,7 +73,7 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
         limit=limit_of(call),
         is_deleted=is_deleted,
         exact=exact,
-        like=_patterns(filters),
+        like=like,
         since=since,
         until=until,
         tags=TagCondition(*(_tags(filters, name) for name in TAG_FILTERS)),
@@ -72,8 +85,34 @@ def selection(call: Call, all_projects_rule: str) -> ServerSelection | None:
     )
 
 
-def _allowed_filters(call: Call) -> dict[str, str]:
+def shared_prefix(call: Call) -> str | None:
+    """Return the prefix of the projects that a zone parent lists; ``None`` if it lists only one.
+
+    A parent that has parents itself lists the projects of one of them.
+    """
+    assert call.context.hop is not None, "the caller is a zone parent"
+    text = call.last("all_tenants")
+    if text is None or not _is_true("all_tenants", text or "true"):
+        return None
+    return call.context.hop.parent.prefix + (call.last(PROJECTS) or "")
+
+
+def _of_parent(exact: Mapping[str, tuple[Any, ...]], prefix: str) -> dict[str, tuple[Any, ...]]:
+    """Add the prefix of a zone parent to the ids of its projects and users."""
+    return {
+        name: tuple(prefix + each for each in values)
+        if name in ("project_id", "user_id")
+        else values
+        for name, values in exact.items()
+    }
+
+
+def allowed_filters(call: Call) -> dict[str, str]:
+    """Return the filters of a list that the caller may use. The others are ignored."""
     filters = {name: values[-1] for name, values in call.query.items() if name not in PAGE_WORDS}
+    if call.context.hop is not None:
+        # The parent has checked its own policy. It must not find out the names of hosts.
+        return {name: value for name, value in filters.items() if name not in HOST_FILTERS}
     if call.allows(ALL_FILTERS, project_id=call.context.project_id):
         return filters
     return {name: value for name, value in filters.items() if name in FOR_ALL_CALLERS}
@@ -97,7 +136,7 @@ def _deletion(call: Call, filters: Mapping[str, str]) -> bool | None:
 
 
 def _states(call: Call, filters: Mapping[str, str]) -> tuple[tuple[StateCondition, ...], ...]:
-    """Return the requested states. All parts must match, and an empty part matches no server."""
+    """Return the requested states. A server must be in at least one state of each inner tuple."""
     parts: list[tuple[StateCondition, ...]] = []
     if "status" in filters:
         words = {text.upper() for text in call.query["status"]}
@@ -130,7 +169,10 @@ def _is_true(name: str, text: str) -> bool:
 
 def _number(name: str, text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > NUMBER_DIGITS_MAX:
-        raise Invalid(f"Invalid value '{text}' for query parameter {name}: not a number.")
+        raise Invalid(
+            f"Invalid value '{text}' for query parameter {name}: "
+            f"expected 1 to {NUMBER_DIGITS_MAX} digits."
+        )
     return int(text)
 
 
@@ -162,7 +204,7 @@ def _patterns(filters: Mapping[str, str]) -> dict[str, Pattern]:
 def _tags(filters: Mapping[str, str], name: str) -> tuple[str, ...]:
     tags = tuple(dict.fromkeys(filters[name].split(","))) if name in filters else ()
     if len(tags) > TAGS_MAX:
-        raise Invalid(f"Query parameter {name} has more tags than a server can have.")
+        raise Invalid(f"Query parameter {name} has too many tags: use at most {TAGS_MAX}.")
     return tags
 
 
@@ -172,7 +214,9 @@ def _metadata(filters: Mapping[str, str]) -> dict[str, str]:
     try:
         return msgspec.json.decode(filters["metadata"], type=dict[str, str])
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise Invalid("Query parameter metadata is not a JSON object of strings.") from error
+        raise Invalid(
+            "Query parameter metadata must be a JSON object with string values."
+        ) from error
 
 
 def _periods(filters: Mapping[str, str]) -> tuple[dict[str, datetime], dict[str, datetime]]:
@@ -197,7 +241,8 @@ def _sort(call: Call) -> tuple[tuple[str, bool], ...]:
         raise Invalid("Sort direction size exceeds sort key size")
     descending = [word == "desc" for word in directions]
     default = descending[0] if descending else True
-    if not call.allows(ALL_FILTERS, project_id=call.context.project_id):
+    is_of_parent = call.context.hop is not None
+    if is_of_parent or not call.allows(ALL_FILTERS, project_id=call.context.project_id):
         hidden = [key for key in keys if key in ("host", "node")]
         if hidden:
             raise Forbidden(f"Only administrators can sort servers by {', '.join(hidden)}")

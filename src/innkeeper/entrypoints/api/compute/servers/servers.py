@@ -1,8 +1,8 @@
-"""Servers: boot, list, show, update, delete."""
+"""These handlers boot, list, show, update and delete servers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,24 +10,40 @@ from innkeeper.domain.compute import Host, Server
 from innkeeper.domain.errors import Conflict
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.engine.transactions import Tx
+from innkeeper.engine.zones.listing import KEY_OF
+from innkeeper.engine.zones.tree_request import ZONE
+from innkeeper.entrypoints.api.compute.servers import (
+    devices,
+    tree_boots,
+    tree_lists,
+    volume_attachments,
+)
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import in_words, initiator
 from innkeeper.entrypoints.api.compute.servers.bodies import checked_address, checked_body, password
 from innkeeper.entrypoints.api.compute.servers.selection import selection
+from innkeeper.entrypoints.api.compute.servers.tree_lists import OwnRow
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.boot import entries
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.zones.child_rows import ListRow
+
+View = Callable[[Server, Mapping[str, Host]], dict[str, Any]]
+"""Shows a server in a list."""
 
 
 async def create(call: Call) -> Answer:
     """Boot servers. If no host is valid for a server, the server is created in ``ERROR``."""
     body, request = await checked_body(call)
-    if body.blob is not None:
-        request = entries.opened(request, call.site.sealer, body.blob)
-    booted = await call.site.engine.boot(request)
+    if body.zone is not None:
+        return await tree_boots.build_entries(call, body.zone, request)
+    volumes = devices.volumes_of(body.devices)
+    if volumes:
+        booted = await devices.booted(call, request, volumes, call.site.engine.boot)
+    else:
+        booted = await tree_boots.booted(call, body, request)
     if body.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
     server_id = booted.server_ids[0]
@@ -44,25 +60,24 @@ async def create(call: Call) -> Answer:
 
 async def index(call: Call) -> Answer:
     """List servers with their ids and names."""
-    page, links = await _page(call, "os_compute_api:servers:index:get_all_tenants", "servers")
-    shown = [servers_view.brief(call, each) for each, _ in page]
-    return Answer(200, {"servers": shown, **links})
+    rule = "os_compute_api:servers:index:get_all_tenants"
+    return await _listed(call, rule, "servers", lambda server, _: servers_view.brief(call, server))
 
 
 async def detail(call: Call) -> Answer:
     """List servers with details."""
     rule = "os_compute_api:servers:detail:get_all_tenants"
-    page, links = await _page(call, rule, "servers/detail")
-    shown = [servers_view.full(call, each, homes) for each, homes in page]
-    return Answer(200, {"servers": shown, **links})
+    return await _listed(
+        call, rule, "servers/detail", lambda server, homes: servers_view.full(call, server, homes)
+    )
 
 
-async def _page(
-    call: Call, rule: str, place: str
-) -> tuple[list[tuple[Server, dict[str, Host]]], dict[str, Any]]:
+async def _listed(call: Call, rule: str, place: str, view: View) -> Answer:
     selected = selection(call, rule)
+    if tree_lists.is_for_tree(call):
+        return await _tree_page(call, selected, place, view)
     if selected is None or selected.limit == 0:
-        return [], {}
+        return Answer(200, {"servers": []})
 
     def read(tx: Tx) -> tuple[list[Server], dict[str, Host]]:
         behind = None
@@ -73,13 +88,57 @@ async def _page(
         return page, servers.homes(tx, page)
 
     page, homes = await call.read(read)
-    links = {}
-    if len(page) > selected.limit:
-        page = page[: selected.limit]
-        behind = next_query(call, page[-1].uuid)
-        href = f"{call.address}/v2.1/{place}?{behind}"
-        links = {"servers_links": [{"rel": "next", "href": href}]}
-    return [(each, homes) for each in page], links
+    shown = [view(each, homes) for each in page[: selected.limit]]
+    await volume_attachments.put_into(call, shown)
+    links = _next_link(call, place, shown, len(page) > selected.limit)
+    return Answer(200, {"servers": shown, **links})
+
+
+async def _tree_page(
+    call: Call, selected: ServerSelection | None, place: str, view: View
+) -> Answer:
+    """List servers of this zone and the zones below it, for a user or for a zone parent."""
+    is_for_parent = call.context.hop is not None
+    if selected is None or selected.limit == 0:
+        return Answer(200, {"servers": [], **({ZONE: {"keys": []}} if is_for_parent else {})})
+    wanted = call.last(KEY_OF)
+    if wanted is not None and call.site.neighbours is not None:
+        key = await tree_lists.key_of(call, call.site.neighbours, selected, wanted)
+        return Answer(200, {"servers": [], ZONE: {"key": key}})
+    page = await tree_lists.page(call, _one_more(selected), place)
+    rows = page.rows[: selected.limit]
+    shown: list[Any] = [
+        view(each.server, page.homes)
+        if isinstance(each, OwnRow)
+        else servers_view.of_child(each.shown, each.flavor_id)
+        for each in rows
+    ]
+    await volume_attachments.put_into(call, shown)
+    body: dict[str, Any] = {"servers": shown}
+    if is_for_parent:
+        body[ZONE] = {
+            "keys": [list(each.key) for each in rows],
+            "flavors": [_flavor_id(each) for each in rows],
+            "is_partial": page.is_partial,
+        }
+    else:
+        body |= _next_link(call, place, shown, len(page.rows) > selected.limit)
+        if page.is_partial:
+            body["is_partial"] = True
+        if page.missing and call.context.is_admin:
+            body["missing_zones"] = list(page.missing)
+    return Answer(200, body)
+
+
+def _flavor_id(row: OwnRow | ListRow) -> str:
+    return row.server.flavor_id if isinstance(row, OwnRow) else row.flavor_id
+
+
+def _next_link(call: Call, place: str, shown: list[Any], has_more: bool) -> dict[str, Any]:
+    if not has_more:
+        return {}
+    href = f"{call.address}/v2.1/{place}?{next_query(call, shown[-1]['id'])}"
+    return {"servers_links": [{"rel": "next", "href": href}]}
 
 
 def _one_more(selected: ServerSelection) -> ServerSelection:
@@ -98,7 +157,9 @@ def _visible(tx: Tx, call: Call, selected: ServerSelection) -> Server | None:
 async def show(call: Call) -> Answer:
     """Show a server."""
     server, homes, groups = await found_whole(call)
-    return Answer(200, {"server": servers_view.alone(call, server, homes, groups)})
+    shown = servers_view.alone(call, server, homes, groups)
+    await volume_attachments.put_into(call, [shown])
+    return Answer(200, {"server": shown})
 
 
 async def update(call: Call) -> Answer:
@@ -132,7 +193,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def deleted(call: Call, server: Server) -> None:
-    """Delete a server. The caller must have checked policy."""
+    """Delete a server. The calling function must have checked policy."""
     down_time_s = call.site.settings.computing.service_down_time_s
     who = initiator(call, server)
     try:

@@ -1,4 +1,4 @@
-"""Actions that shelve and unshelve servers."""
+"""These actions shelve and unshelve servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def shelve(acting: Acting) -> Answer:
 
 
 async def unshelve(acting: Acting) -> Answer:
-    """Unshelve a server, to an availability zone or a host if the body requests one."""
+    """Unshelve a server. The body may request an availability zone or a host."""
     arguments, call, server = acting.arguments or {}, acting.call, acting.server
     zone = arguments.get("availability_zone", shelving.UNCHANGED)
     host = arguments.get("host")
@@ -44,7 +44,7 @@ async def unshelve(acting: Acting) -> Answer:
 
 
 async def set_dedicated_hosts(acting: Acting) -> Answer:
-    """Change the pcloud or the reservation on whose hosts a shelved server will be unshelved."""
+    """Change the pcloud or the reservation that a shelved server will be unshelved into."""
     arguments = acting.arguments or {}
     pcloud, reservation = arguments.get("pcloud"), arguments.get("reservation")
     return await acting.write(dedicated_hosts.change, pcloud=pcloud, reservation=reservation)

@@ -1,4 +1,6 @@
-"""A server's status in the API: its own status, or a word for its task in progress.
+"""This module finds the status that a server shows in the API.
+
+A server shows its own status, or a status for its task in progress.
 
 Always true: a list filtered by a status has exactly the servers that show that status.
 """
@@ -55,7 +57,7 @@ WORDS = frozenset(
         "UNKNOWN",
     }
 )
-"""All statuses of the API. No server ever has one of the last four here."""
+"""All statuses of the API. Servers in Innkeeper never have the last four."""
 _STATUS_OF = {word: status for status, word in VM_STATES.items()}
 
 

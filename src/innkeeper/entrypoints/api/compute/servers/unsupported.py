@@ -1,4 +1,4 @@
-"""Parts of servers that Innkeeper does not manage, but that clients list."""
+"""These handlers return empty lists for the parts of servers that Innkeeper does not manage."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ async def addresses(call: Call) -> Answer:
     """List a server's addresses (always empty, because networks are not managed here)."""
     await found(call)
     return Answer(200, {"addresses": {}})
-
-
-async def volumes(call: Call) -> Answer:
-    """List a server's volumes (always empty, because there is no block storage here)."""
-    await found(call)
-    return Answer(200, {"volumeAttachments": []})
 
 
 async def interfaces(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""Servers as the newest version of the Compute API shows them.
+"""This module formats servers as the newest version of the Compute API shows them.
 
 Always true: only administrators see a server's host and the host's state. Older versions remove
 fields from this form, but add none.
@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.routing import Call
 from innkeeper.systems.compute.servers.servers import fault_message
 
 SHOWS_PROGRESS = frozenset({"ACTIVE", "BUILD", "MIGRATING", "REBUILD", "RESIZE", "VERIFY_RESIZE"})
-"""Statuses that show a progress, which is always 0, because it is not measured."""
+"""Statuses with which a server shows its progress (always 0, because it is not measured)."""
 SHOWS_FAULT = (Status.ERROR, Status.DELETED)
 ROOT_DEVICE = "/dev/sda"
 DISK_CONFIG = "MANUAL"
@@ -31,7 +31,7 @@ STATES = "OS-EXT-STS"
 
 
 class ShownFlavor(dict[str, Any]):
-    """A server's flavor. ``flavor_id`` is shown only by older versions."""
+    """A server's flavor, as an answer shows it. Only older versions show ``flavor_id``."""
 
     flavor_id: str
 
@@ -67,6 +67,15 @@ def alone(
 ) -> dict[str, Any]:
     """Return a server as it is shown alone: with details and its server groups."""
     return {**full(call, server, homes), "server_groups": list(groups)}
+
+
+def of_child(shown: Mapping[str, Any], flavor_id: str) -> dict[str, Any]:
+    """Return a server as a child zone shows it in a list."""
+    if "flavor" not in shown:
+        return dict(shown)
+    flavor = ShownFlavor(shown["flavor"])
+    flavor.flavor_id = flavor_id
+    return {**shown, "flavor": flavor}
 
 
 def _facts(call: Call, server: Server) -> dict[str, Any]:
@@ -154,7 +163,7 @@ def _image(call: Call, server: Server) -> Any:
 
 
 def host_id(project_id: str, provider_uuid: ProviderUuid | None) -> str:
-    """Return an opaque host id, the same for all servers of one project on one host.
+    """Return an opaque host id. It is the same for all servers of one project on one host.
 
     The id is a hash of the UUID of the host's provider, which no project can see or guess. A hash
     of the host's name would let a client confirm a guessed name. The id is empty for a server

@@ -1,4 +1,4 @@
-"""What microversions changed about aggregates."""
+"""These steps are the changes of microversions to aggregates."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _drop_uuid = dropping(resources("aggregates", "aggregate"), "uuid")
 
 STEPS = (
     Step(Version(2, 41), "Aggregates show their UUIDs.", edges(SHOWN, down=_drop_uuid)),
-    Step(Version(2, 81), "Images can be cached on an aggregate's hosts; not supported here."),
+    Step(Version(2, 81), "Images can be cached on an aggregate's hosts (not supported here)."),
 )

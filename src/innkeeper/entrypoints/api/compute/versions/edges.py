@@ -1,4 +1,4 @@
-"""Edges that several resources share, and helpers to make edges."""
+"""These functions make edges: the changes of a microversion to a route."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from innkeeper.entrypoints.api.schema_types import query, with_inner
 SERVER = "/v2.1/servers/{server_id}"
 
 Routes = tuple[tuple[str, str], ...]
-"""Pairs of method and path."""
+"""Pairs of an HTTP method and a route's path."""
 Up = Callable[[Call], None]
 Down = Callable[[Answer, Call], None]
 Before = Callable[[Schema], Schema]
-"""Makes a version's schema from the next version's."""
+"""A function that makes a version's schema from the schema of the next version."""
 
 ANYTHING = query({}, is_closed=False)
 
@@ -30,12 +30,12 @@ def edges(
     up: Up | None = None,
     down: Down | None = None,
 ) -> tuple[Edge, ...]:
-    """Return the same edge for each of these routes."""
+    """Return an edge with the same changes for each of these routes."""
     return tuple(Edge(method, path, body_before, query_before, up, down) for method, path in routes)
 
 
 def opened(schema: Schema) -> Schema:
-    """Return the schema from before unknown parameters were rejected."""
+    """Return the schema of versions before 2.75, which accepted unknown query parameters."""
     return {**schema, "additionalProperties": True}
 
 

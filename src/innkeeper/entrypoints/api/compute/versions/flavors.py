@@ -1,4 +1,4 @@
-"""What microversions changed about flavors, their access and their extra specs."""
+"""These steps are the changes of microversions to flavors, their access and their extra specs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _empty_swap(answer: Answer, call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 7),
-        "Granting a project access to a public flavor is a conflict.",
+        "Granting a project access to a public flavor is rejected with a 409.",
         (Edge("POST", f"{ONE}/action", up=with_options(AccessOptions, takes_public=True)),),
     ),
     Step(

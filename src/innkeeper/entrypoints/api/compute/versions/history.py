@@ -1,4 +1,4 @@
-"""What microversions changed about instance actions and migrations."""
+"""These steps are the changes of microversions to instance actions and migrations."""
 
 from __future__ import annotations
 
@@ -74,12 +74,13 @@ STEPS = (
     ),
     Step(
         Version(2, 51),
-        "Owners see the events of an action on their server.",
+        "The owner of a server sees the events of an action on the server.",
         (Edge("GET", ACTION, down=_events_by_rule),),
     ),
     Step(
         Version(2, 58),
-        "A server's actions take `limit`, `marker` and changes-since, and show updated_at.",
+        "Lists of a server's actions accept `limit`, `marker` and changes-since. "
+        "Actions show updated_at.",
         (
             Edge("GET", ACTIONS, query_before=ANYTHING, up=_unpaged, down=_drop_updated_at),
             Edge("GET", ACTIONS, down=_no_link),
@@ -88,7 +89,8 @@ STEPS = (
     ),
     Step(
         Version(2, 59),
-        "Migrations take `limit`, `marker` and changes-since, and show their UUID.",
+        "Lists of migrations accept `limit`, `marker` and changes-since. "
+        "Migrations show their UUIDs.",
         (
             Edge("GET", MIGRATIONS, query_before=_open_and_unpaged, up=_unpaged, down=_drop_uuid),
             Edge("GET", MIGRATIONS, down=_no_link),
@@ -97,7 +99,7 @@ STEPS = (
     ),
     Step(
         Version(2, 62),
-        "Events of an action show hostId, and host to administrators.",
+        "Events of an action show hostId. Administrators also see host.",
         (Edge("GET", ACTION, down=dropping(_events, "hostId", "host")),),
     ),
     Step(
@@ -107,7 +109,7 @@ STEPS = (
     ),
     Step(
         Version(2, 66),
-        "Lists of a server's actions, and of migrations, take changes-before.",
+        "Lists of migrations and of a server's actions accept changes-before.",
         edges(
             (("GET", ACTIONS), ("GET", MIGRATIONS)),
             query_before=parameters_without("changes-before"),
@@ -115,7 +117,7 @@ STEPS = (
     ),
     Step(
         Version(2, 80),
-        "Migrations show user_id and project_id, which lists can filter by.",
+        "Migrations show user_id and project_id. Lists can be filtered by both.",
         (
             Edge(
                 "GET",

@@ -1,7 +1,7 @@
-"""What microversions changed about compute services and hypervisors.
+"""These steps are the changes of microversions to compute services and hypervisors.
 
-Until 2.32, separate routes list all hypervisors, without paging. Routes that name a service in
-the body, or search hypervisors by part of their name, exist until 2.52.
+Until 2.32, separate routes list all hypervisors, without paging. Until 2.52, there are routes that
+name a service in the body, and routes that search hypervisors by a part of their names.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _with_amounts(answer: Answer, call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 11),
-        "Compute services can be forced down, and show whether they are.",
+        "Compute services can be forced down. They show whether they are forced down.",
         (Edge("GET", SERVICES, down=dropping(_services, "forced_down")),),
     ),
     Step(
@@ -76,7 +76,8 @@ STEPS = (
     Step(Version(2, 33), "Hypervisors are listed in pages.", edges(LISTS, query_before=ANYTHING)),
     Step(
         Version(2, 53),
-        "Compute services and hypervisors have UUIDs; lists take a part of a hypervisor's name.",
+        "Compute services and hypervisors have UUIDs. "
+        "Lists of hypervisors can be filtered by a part of the name.",
         (
             Edge("GET", SERVICES, down=_numbers_of_services),
             *edges(LISTS, query_before=PAGES, down=_numbers),
@@ -94,7 +95,7 @@ STEPS = (
     ),
     Step(
         Version(2, 88),
-        "Hypervisors show their uptime, and no longer their capacity and usage. "
+        "Hypervisors show their uptime, but no longer their capacity and usage. "
         "Statistics are removed.",
         edges((("GET", DETAIL), ("GET", ONE)), down=_with_amounts),
     ),

@@ -1,4 +1,4 @@
-"""What microversions changed about keypairs."""
+"""These steps are the changes of microversions to keypairs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def _no_link(answer: Answer, call: Call) -> None:
 
 
 def _made_here(schema: Schema) -> Schema:
-    """Make the public key optional. Without it, the service generated the pair."""
+    """Return the schema before 2.92, in which the public key is optional.
+
+    Without a public key, the service generates the keypair.
+    """
     keypair = schema["properties"]["keypair"]
     names = {**keypair["properties"], "name": SPACED_NAME}
     inner = {**keypair, "properties": names, "required": ["name"]}
@@ -51,7 +54,7 @@ def _made_here(schema: Schema) -> Schema:
 STEPS = (
     Step(
         Version(2, 2),
-        "Keypairs have a type; creating one answers 201 and deleting one 204.",
+        "Keypairs have a type. Creating a keypair returns 201, and deleting a keypair returns 204.",
         (
             *edges((("GET", ALL), ("GET", ONE)), down=_drop_type),
             Edge("POST", ALL, body_before=body_without("keypair", "type"), down=_created),
@@ -82,7 +85,7 @@ STEPS = (
     closed_queries(*QUERIED),
     Step(
         Version(2, 92),
-        "Keypairs can only be imported; their names may have dots and at signs.",
+        "Keypairs can only be imported. Their names may have dots and at signs.",
         (Edge("POST", ALL, body_before=_made_here),),
     ),
 )

@@ -1,7 +1,7 @@
-"""What microversions changed about quotas and limits.
+"""These steps are the changes of microversions to quotas and limits.
 
-Innkeeper has no quotas of networks and injected files. Older versions show them with Nova's
-default values.
+Innkeeper has no quotas for networks and injected files. Older versions show these quotas with
+Nova's default values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OF_FILES = {
 OF_NETWORKS = dict.fromkeys(
     ("fixed_ips", "floating_ips", "security_groups", "security_group_rules"), UNLIMITED
 )
-# In the order in which error messages list them.
+# Error messages list the names in this order.
 FILE_NAMES = ("injected_files", "injected_file_content_bytes", "injected_file_path_bytes")
 BEFORE_2_57 = quota_set((*QUOTA_NAMES, *FILE_NAMES))
 BEFORE_2_36 = quota_set((*QUOTA_NAMES, *FILE_NAMES, *OF_NETWORKS))

@@ -1,4 +1,4 @@
-"""What microversions changed about actions on servers. All actions share one route."""
+"""These steps are the changes of microversions to actions on servers, which share one route."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ MIGRATE_LIVE_OVER_COMMIT = closed(
 
 @dataclass(frozen=True, slots=True)
 class EvacuationOptions:
-    """How clients before 2.14 request an evacuation."""
+    """These options reproduce how clients before 2.14 request an evacuation."""
 
     shows_password: bool = False
     """Whether the answer shows the server's password."""
     keeps_disks: bool = False
-    """Whether the disks are on shared storage. The server then keeps its password."""
+    """Whether the disks are on shared storage. If they are, the server keeps its password."""
 
 
 def acted(
     *, body_before: Before | None = None, up: Up | None = None, down: Down | None = None
 ) -> tuple[Edge, ...]:
-    """Return what one microversion changed about actions."""
+    """Return the edge with which one microversion changes actions."""
     edge = Edge("POST", f"{SERVER}/action", body_before=body_before, up=up, down=down)
     return (edge,)
 
 
 def _with(actions: Mapping[str, Schema]) -> Before:
-    """Return a function that puts the older schemas of these actions into the newer one."""
+    """Return a function that replaces the schemas of these actions by older schemas."""
 
     def before(schema: Schema) -> Schema:
         known = schema["properties"]
@@ -82,7 +82,7 @@ def _without_arguments(name: str) -> Up:
 
 
 def _forces_named_host(name: str) -> Up:
-    """Return an upgrade from versions that did not check a requested host."""
+    """Return an upgrade that forces the requested host, which older versions did not check."""
 
     def up(call: Call) -> None:
         arguments = call.body.get(name, {})
@@ -112,7 +112,7 @@ def _show_password(answer: Answer, call: Call) -> None:
 
 
 def _drop_over_commit(call: Call) -> None:
-    # Allocation ratios decide whether disks are overcommitted, not clients.
+    # Allocation ratios, not clients, decide whether disks are overcommitted.
     call.body.get("os-migrateLive", {}).pop("disk_over_commit", None)
 
 
@@ -132,7 +132,8 @@ def _by_force(call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 14),
-        "An evacuation no longer says whether disks are shared, and shows no password.",
+        "A request to evacuate no longer says whether disks are shared. "
+        "The answer has no password.",
         acted(
             body_before=_with({"evacuate": EVACUATE_WITH_STORAGE}),
             up=_read_storage,
@@ -148,12 +149,12 @@ STEPS = (
     ),
     Step(
         Version(2, 29),
-        "A host that an evacuation requests is checked, unless force is true.",
+        "The requested host of an evacuation is checked, unless force is true.",
         acted(body_before=_with({"evacuate": EVACUATE}), up=_forces_named_host("evacuate")),
     ),
     Step(
         Version(2, 30),
-        "A host that a live migration requests is checked, unless force is true.",
+        "The requested host of a live migration is checked, unless force is true.",
         acted(
             body_before=_with({"os-migrateLive": MIGRATE_LIVE}),
             up=_forces_named_host("os-migrateLive"),
@@ -161,7 +162,7 @@ STEPS = (
     ),
     Step(
         Version(2, 34),
-        "A live migration without a valid host is accepted; the server's actions show the error.",
+        "A live migration without a valid host is accepted. The server's actions show the error.",
         acted(up=with_options(MoveOptions, waits_for_host=True)),
     ),
     Step(
@@ -171,7 +172,7 @@ STEPS = (
     ),
     Step(
         Version(2, 68),
-        "Evacuations and live migrations cannot be forced any more.",
+        "Evacuations and live migrations can no longer be forced.",
         acted(
             body_before=_with(
                 {"evacuate": _forcible(EVACUATE), "os-migrateLive": _forcible(MIGRATE_LIVE)}
@@ -196,7 +197,7 @@ STEPS = (
     ),
     Step(
         Version(2, 95),
-        "An evacuated server is shut off until it is started; before, it kept its power state.",
+        "An evacuated server is shut off until it is started. Before, it kept its power state.",
         acted(up=with_options(MoveOptions, is_started=True)),
     ),
 )

@@ -1,4 +1,4 @@
-"""What microversions changed about server groups."""
+"""These steps are the changes of microversions to server groups."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ STEPS = (
     ),
     Step(
         Version(2, 64),
-        "Server groups have one policy, which can have rules, and no metadata.",
+        "Server groups have one policy, which can have rules. They no longer have metadata.",
         (
             Edge("POST", ALL, body_before=BEFORE_2_64, up=_take_from_list),
             *edges(SHOWN, down=_put_into_list),

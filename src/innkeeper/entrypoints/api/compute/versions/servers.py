@@ -1,4 +1,4 @@
-"""What microversions changed about servers: how they are booted, shown and listed."""
+"""These steps are the changes of microversions to servers, and to how servers are listed."""
 
 from __future__ import annotations
 
@@ -27,18 +27,23 @@ from innkeeper.entrypoints.api.schema_types import closed
 
 ALL = "/v2.1/servers"
 DETAIL = "/v2.1/servers/detail"
-BOOTED = (("POST", ALL), ("POST", "/v2.1/os-explain"), ("POST", "/v2.1/zones/select"))
+BOOTED = (
+    ("POST", ALL),
+    ("POST", "/v2.1/os-explain"),
+    ("POST", "/v2.1/zones/select"),
+    ("POST", "/v2.1/zones/boot"),
+)
 
 _servers = resources("servers", "server")
 
 
 def booted(body_before: Before, up: Up | None = None) -> tuple[Edge, ...]:
-    """Return edges with an older body of requests that boot servers, or plan or explain a boot."""
+    """Return edges with an older body schema for the routes that take the body of a boot."""
     return edges.edges(BOOTED, body_before=body_before, up=up)
 
 
 def updated(body_before: Before) -> tuple[Edge, ...]:
-    """Return the edge with an older body of updates."""
+    """Return the edge with an older body schema for updates of servers."""
     return (Edge("PUT", SERVER, body_before=body_before),)
 
 
@@ -48,7 +53,7 @@ def shown(down: Down) -> tuple[Edge, ...]:
 
 
 def listed(up: Up) -> tuple[Edge, ...]:
-    """Return edges with the same upgrade for both lists."""
+    """Return edges with the same upgrade for both lists of servers."""
     return edges.edges((("GET", ALL), ("GET", DETAIL)), up=up)
 
 
@@ -95,7 +100,7 @@ SHOWN_SINCE_2_3 = (
     "OS-EXT-SRV-ATTR:user_data",
 )
 NEVER_SHOWN = "UNKNOWN"
-"""A valid status that no server ever has here."""
+"""A valid status that servers in Innkeeper never have."""
 
 
 def _find_nothing(call: Call) -> None:
@@ -146,7 +151,7 @@ FOR_ALL_SINCE_2_83 = (
 def _hide_hostname(answer: Answer, call: Call) -> None:
     for server in _servers(answer):
         if "OS-EXT-SRV-ATTR:host" not in server:
-            # Older versions showed it only to callers who may see the other extended attributes.
+            # Older versions showed the hostname only together with the other extended attributes.
             server.pop("OS-EXT-SRV-ATTR:hostname", None)
 
 
@@ -179,7 +184,7 @@ STEPS = (
     ),
     Step(
         Version(2, 26),
-        "Servers have tags, which lists can filter by.",
+        "Servers have tags. Lists can be filtered by tags.",
         (*shown(dropping("tags")), *listed(ignoring(*TAG_FILTERS))),
     ),
     Step(
@@ -189,7 +194,7 @@ STEPS = (
     ),
     Step(
         Version(2, 37),
-        "A boot may request networks by the words auto and none.",
+        "A boot may request auto or none instead of a list of networks.",
         booted(body_with("server", networks=NICS)),
     ),
     Step(Version(2, 38), "A list rejects an unknown status.", listed(_find_nothing)),
@@ -214,7 +219,9 @@ STEPS = (
         ),
     ),
     Step(
-        Version(2, 66), "Lists of servers take changes-before.", listed(ignoring("changes-before"))
+        Version(2, 66),
+        "Lists of servers accept changes-before.",
+        listed(ignoring("changes-before")),
     ),
     Step(
         Version(2, 67),
@@ -223,7 +230,7 @@ STEPS = (
     ),
     Step(
         Version(2, 71),
-        "A server shown by itself shows its server groups.",
+        "A server that is shown alone shows its server groups.",
         (
             Edge("GET", SERVER, down=dropping("server_groups")),
             Edge("PUT", SERVER, down=dropping("server_groups")),
@@ -231,7 +238,7 @@ STEPS = (
     ),
     Step(
         Version(2, 73),
-        "Servers show why they are locked; lists can filter by locked.",
+        "Servers show why they are locked. Lists can be filtered by locked.",
         (*shown(dropping("locked_reason")), *listed(ignoring("locked"))),
     ),
     Step(
@@ -242,17 +249,17 @@ STEPS = (
     closed_queries(("GET", ALL), ("GET", DETAIL), ("GET", SERVER)),
     Step(
         Version(2, 75),
-        "An update of a server answers with all details.",
+        "An update of a server returns all details of the server.",
         (Edge("PUT", SERVER, down=_short),),
     ),
     Step(
         Version(2, 83),
-        "All users may use more filters of lists.",
+        "All users may use more filters in lists of servers.",
         listed(ignoring_for_users(*FOR_ALL_SINCE_2_83)),
     ),
     Step(
         Version(2, 90),
-        "All users may set a server's hostname, and see it.",
+        "All users may set and see a server's hostname.",
         (
             *booted(body_without("server", "hostname")),
             *updated(body_without("server", "hostname")),

@@ -1,6 +1,6 @@
-"""The microversions of the Compute API that change something that Innkeeper supports.
+"""This table has the microversions of the Compute API that change something in Innkeeper.
 
-All other versions are accepted too, but what they changed does not exist here.
+All other versions are accepted, too. They only change features that Innkeeper does not have.
 ``docs/reference/microversions.md`` has the full list.
 """
 
@@ -18,6 +18,7 @@ from innkeeper.entrypoints.api.compute.versions import (
     server_groups,
     servers,
     usage,
+    volume_attachments,
 )
 from innkeeper.entrypoints.api.microversions import VersionTable
 
@@ -35,5 +36,6 @@ VERSIONS = VersionTable.of(
     hosts,
     aggregates,
     server_groups,
+    volume_attachments,
     legacy_header="x-openstack-nova-api-version",
 )

@@ -1,4 +1,4 @@
-"""What microversions changed about the usage of projects."""
+"""These steps are the changes of microversions to the usage of projects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = "/v2.1/os-simple-tenant-usage"
 ONE = "/v2.1/os-simple-tenant-usage/{project_id}"
 BOTH = (("GET", ALL), ("GET", ONE))
 
-# One schema for both routes. It has ``detailed``, although only the list reads it.
+# Both routes use this schema. It has ``detailed``, although only the list reads ``detailed``.
 BEFORE_2_40 = parameters_without("limit", "marker")(opened(USAGES))
 
 _ignore_pages = ignoring("limit", "marker")
@@ -35,7 +35,7 @@ def _whole(call: Call) -> None:
 STEPS = (
     Step(
         Version(2, 40),
-        "Usage is listed in pages of servers, by `limit` and `marker`.",
+        "Usage is listed in pages of servers. `limit` and `marker` select a page.",
         edges(BOTH, query_before=BEFORE_2_40, up=_whole),
     ),
     closed_queries(*BOTH),

@@ -1,4 +1,4 @@
-"""What microversions changed about allocations, usages and reshapes."""
+"""Describes what microversions changed about allocations, usages and reshapes."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ STEPS = (
     ),
     Step(
         Version(1, 28),
-        "`consumer_generation` is required in writes of allocations, compared, and shown; an "
-        "empty `allocations` in a `PUT` deletes all allocations of the consumer.",
+        "`consumer_generation` is shown, and is required and compared in writes of allocations; "
+        "an empty `allocations` in a `PUT` deletes all allocations of the consumer.",
         (
             Edge(
                 "PUT", CONSUMER_ALLOCATIONS, body_before=NOT_EMPTY_BEFORE_1_28, up=_any_generation
@@ -100,7 +100,7 @@ STEPS = (
     ),
     Step(
         Version(1, 34),
-        "`mappings` is accepted, and ignored, in writes of allocations and in reshapes.",
+        "Writes of allocations and reshapes accept `mappings`, and ignore it.",
         (
             Edge("PUT", CONSUMER_ALLOCATIONS, body_before=BEFORE_1_34),
             Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_34)),
@@ -109,8 +109,8 @@ STEPS = (
     ),
     Step(
         Version(1, 38),
-        "`consumer_type` is required in writes of allocations and in reshapes, and shown; "
-        "`GET /usages` is grouped by it and counts consumers.",
+        "`consumer_type` is shown, and is required in writes of allocations and in reshapes; "
+        "`GET /usages` groups usages by consumer type, and counts the consumers.",
         (
             Edge("PUT", CONSUMER_ALLOCATIONS, body_before=BEFORE_1_38),
             Edge("POST", ALLOCATIONS, body_before=consumers(BEFORE_1_38)),

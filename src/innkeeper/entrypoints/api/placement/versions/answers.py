@@ -1,4 +1,4 @@
-"""What microversions changed about every answer."""
+"""Describes what microversions changed about all answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CODES_SINCE = Version(1, 23)
 
 
 def shows_code(version: tuple[int, int] | None) -> bool:
-    """Return whether errors have a code; ``None`` means that the version is invalid."""
+    """Return whether errors show a code at this version. ``None`` is an invalid version."""
     return version is not None and version >= CODES_SINCE
 
 
@@ -25,6 +25,6 @@ STEPS = (
         "Answers have the headers `last-modified` and `cache-control: no-cache`.",
         (Edge("*", "*", down=_undate),),
     ),
-    # Errors do not pass edges. Their form calls ``shows_code`` instead.
+    # Edges do not apply to errors. ``placement.faults`` calls ``shows_code`` instead.
     Step(CODES_SINCE, "Errors have a `code`."),
 )

@@ -1,4 +1,4 @@
-"""What microversions changed about allocation candidates."""
+"""Describes what microversions changed about allocation candidates."""
 
 from __future__ import annotations
 
@@ -104,26 +104,28 @@ def _step(
 STEPS = (
     Step(
         Version(1, 10),
-        "`GET /allocation_candidates` lists ways to serve a request: whole sets of allocations, "
-        "and a summary of the providers in them.",
+        "`GET /allocation_candidates` lists ways to serve a request. Each is a complete set of "
+        "allocations; a summary describes their providers.",
     ),
     _step(12, "Allocation candidates are keyed by provider instead of listed.", down=_listed),
-    _step(16, "`limit` on allocation candidates.", query_before=plain()),
+    _step(16, "`GET /allocation_candidates` accepts `limit`.", query_before=plain()),
     _step(
         17,
-        "`required` on allocation candidates; the summaries of providers show `traits`.",
+        "`GET /allocation_candidates` accepts `required`; the summaries of providers show "
+        "`traits`.",
         query_before=plain("limit"),
         down=_hide_traits,
     ),
     _step(
         21,
-        "`member_of` on allocation candidates: one aggregate, or `in:` and several.",
+        "`GET /allocation_candidates` accepts `member_of`: one aggregate, or `in:` and several.",
         query_before=plain("limit", REQUIRED),
     ),
     _step(
         25,
-        "Numbered groups on allocation candidates (`resources1`, `required1`, `member_of1`), each "
-        "served by one provider; `group_policy` says whether one provider may serve two of them.",
+        "`GET /allocation_candidates` accepts numbered groups (`resources1`, `required1`, "
+        "`member_of1`). One provider serves a whole group; `group_policy` determines whether it "
+        "may serve two groups.",
         query_before=plain("limit", REQUIRED, MEMBER_OF),
     ),
     _step(
@@ -134,37 +136,41 @@ STEPS = (
     ),
     _step(
         29,
-        "Allocation candidates may use several providers of a tree; their summaries hold every "
-        "provider of each tree, with parent and root.",
+        "Allocation candidates may use several providers of a tree; the summaries contain every "
+        "provider of each tree, with its parent and root.",
         up=with_options(CandidateOptions, takes_one_of_a_tree=True),
         down=_keep_named,
     ),
     _step(
         31,
-        "`in_tree` on allocation candidates: only providers in the tree of this one.",
+        "`GET /allocation_candidates` accepts `in_tree`: only providers in the same tree as the "
+        "given provider are used.",
         query_before=grouped(
             NUMBER, "limit", "group_policy", words=(RESOURCES, REQUIRED, MEMBER_OF)
         ),
     ),
     _step(
         33,
-        "Groups on allocation candidates have names (`resources_NET`), not only numbers.",
+        "Groups in `GET /allocation_candidates` may have names (`resources_NET`), not only "
+        "numbers.",
         query_before=grouped(NUMBER, "limit", "group_policy"),
     ),
     _step(
         34,
-        "`mappings` shows which providers serve which group of an allocation candidate.",
+        "The `mappings` of an allocation candidate show which providers serve each group.",
         down=_unmap,
     ),
     _step(
         35,
-        "`root_required` on allocation candidates: required and forbidden traits of the root.",
+        "`GET /allocation_candidates` accepts `root_required`: required and forbidden traits of "
+        "the root provider.",
         query_before=grouped(NAME, "limit", "group_policy"),
     ),
     _step(
         36,
-        "`same_subtree` on allocation candidates: one of the providers of these groups is an "
-        "ancestor of the others; groups named there may request no amounts.",
+        "`GET /allocation_candidates` accepts `same_subtree`, a list of groups: one of the "
+        "groups' providers must be an ancestor of the others. The listed groups need not request "
+        "amounts.",
         query_before=grouped(NAME, "limit", "group_policy", "root_required"),
         up=_refuse_bare_groups,
     ),

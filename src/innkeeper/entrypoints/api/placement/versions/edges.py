@@ -1,4 +1,4 @@
-"""Parts of edges that several resources share."""
+"""Helpers for the edges of microversion steps that several resources share."""
 
 from __future__ import annotations
 

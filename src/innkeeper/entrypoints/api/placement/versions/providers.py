@@ -1,4 +1,4 @@
-"""What microversions changed about providers, their inventories, and resource classes."""
+"""Describes what microversions changed about providers, inventories and resource classes."""
 
 from __future__ import annotations
 
@@ -76,22 +76,23 @@ _no_generation = without_in_body("resource_provider_generation")
 STEPS = (
     Step(
         Version(1, 1),
-        "Providers can be put into aggregates, and link to them.",
+        "Providers can be put into aggregates, and link to their aggregates.",
         without_link("aggregates"),
     ),
     Step(
         Version(1, 2),
-        "Resource classes can be listed, shown, created, renamed and deleted; custom ones begin "
-        "with `CUSTOM_`.",
+        "Resource classes can be listed, shown, created, renamed and deleted; the names of custom "
+        "classes begin with `CUSTOM_`.",
     ),
     Step(
         Version(1, 3),
-        "`member_of` on the provider list: one aggregate, or `in:` and several.",
+        "`GET /resource_providers` accepts `member_of`: one aggregate, or `in:` and several.",
         _queried_by("name", "uuid"),
     ),
     Step(
         Version(1, 4),
-        "`resources` on the provider list: amounts that must fit.",
+        "`GET /resource_providers` accepts `resources`: amounts for which the provider must have "
+        "room.",
         _queried_by("name", "uuid", "member_of"),
     ),
     Step(
@@ -100,17 +101,19 @@ STEPS = (
     ),
     Step(
         Version(1, 6),
-        "Traits can be listed, created and deleted, and given to providers, which link to them.",
+        "Traits can be listed, created, deleted, and set on providers; a provider links to its "
+        "traits.",
         without_link("traits"),
     ),
     Step(
         Version(1, 7),
-        "`PUT /resource_classes/{name}` creates a class or confirms it, and takes no body.",
+        "`PUT /resource_classes/{name}` creates a class if it does not exist, and takes no body.",
     ),
     Step(Version(1, 11), "Providers link to their allocations.", without_link("allocations")),
     Step(
         Version(1, 14),
-        "Nested providers: parent and root are shown and set, and `in_tree` filters the list.",
+        "Providers can be nested: their parent and root are shown, the parent can be set, and "
+        "`in_tree` filters the list.",
         (
             *_queried_by("name", "uuid", "member_of", "resources"),
             Edge("POST", PROVIDERS, body_before=_without_parent),
@@ -120,13 +123,13 @@ STEPS = (
     ),
     Step(
         Version(1, 18),
-        "`required` on the provider list: required traits.",
+        "`GET /resource_providers` accepts `required`: traits that the provider must have.",
         _queried_by("name", "uuid", "member_of", "resources", "in_tree"),
     ),
     Step(
         Version(1, 19),
-        "Aggregates of providers are sent and shown with the generation, which is compared and "
-        "advanced; before, the body was a bare list.",
+        "The aggregates of a provider are sent and shown with its generation, which is compared "
+        "and advanced; before, the body was only a list.",
         (
             Edge("GET", AGGREGATES, down=_no_generation),
             Edge("PUT", AGGREGATES, body_before=AGGREGATE_LIST, up=_wrap, down=_no_generation),

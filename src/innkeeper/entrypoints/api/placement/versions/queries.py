@@ -1,4 +1,4 @@
-"""What microversions changed about the queries for providers and candidates."""
+"""Describes what microversions changed about the queries for providers and candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from innkeeper.entrypoints.api.routing import Call
 
 
 def found_by(up: Up) -> tuple[Edge, ...]:
-    """Return edges that upgrade the requests for both lists."""
+    """Return edges that apply ``up`` to requests for providers and for allocation candidates."""
     return (Edge("GET", PROVIDERS, up=up), Edge("GET", CANDIDATES, up=up))
 
 
@@ -30,7 +30,7 @@ FORM = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
 def _refuse_forbidden_traits(call: Call) -> None:
     value = call.last("required")
     if value is None or value.startswith(ANY_OF):
-        # A later version added ``in:``; that version's step rejects it.
+        # A later version added ``in:``. The step of the later version rejects it.
         return
     names = [name.strip() for name in value.split(",")]
     if not all(name.lstrip(NOT) for name in names):
@@ -72,7 +72,7 @@ STEPS = (
     ),
     Step(
         Version(1, 24),
-        "`member_of` can be repeated; a provider must match all of them.",
+        "`member_of` can be repeated; a provider must match every value.",
         found_by(_refuse_repeated_member_of),
     ),
     Step(

@@ -1,0 +1,289 @@
+"""A client of pods: it logs in to their Identity API, and sends requests to their services.
+
+Always true: every request has a total deadline, which includes the login and the wait for a
+connection. At most ``requests_max`` requests to one pod run at once. An answer is read only up to
+its bound. Redirects are not followed. No password or token is in an error.
+
+May be false: that a request without an answer did nothing. :class:`PodSilent` says whether it may
+have arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import httpcore
+
+from innkeeper.clients.certificates import trust_of
+from innkeeper.clients.pod_logins import PodLogin, PodSession, login_body, session_of
+
+ANSWER_BYTES_MAX = 16 * 2**20
+"""The largest answer: a page of a thousand servers has a few megabytes."""
+KEPT_OPEN_S = 4.0
+"""How long an idle connection is kept: less than servers keep theirs, often five seconds."""
+EARLY = timedelta(seconds=60)
+"""A token is renewed so long before it expires."""
+WORDS_MAX = 200
+
+Observe = Callable[[str, int | None, float], None]
+"""Is told of each request: the pod's name, the status if there was an answer, and the seconds."""
+
+
+class PodSilent(Exception):
+    """A pod gave no usable answer. ``may_have_arrived`` says that it may have the request.
+
+    The message is for administrators.
+    """
+
+    def __init__(self, why: str, *, may_have_arrived: bool = False) -> None:
+        super().__init__(why)
+        self.may_have_arrived = may_have_arrived
+
+
+class LoginRefused(PodSilent):
+    """The pod refuses the user, the password or the project."""
+
+
+class NoService(PodSilent):
+    """The pod's catalog has no service of this type, in the pod's region."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodCall:
+    """A request for a pod. ``target`` is relative to the service's address, as in ``/servers``."""
+
+    service_type: str
+    method: str
+    target: str
+    timeout_s: float
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PodAnswer:
+    """The answer of a pod: any status, with lower-case names of headers."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
+"""The session of the last login at each pod and project, with the login."""
+SESSIONS_MAX = 4096
+IMAGE, IDENTITY = "image", "identity"
+"""Types of services. The address of the second one is that of the login."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the client needs for one pod: its connections, and turns to use them."""
+
+    pool: httpcore.AsyncConnectionPool
+    turns: asyncio.Semaphore
+    logging_in: asyncio.Lock
+
+
+class _Progress:
+    """How far a request came. ``has_begun`` says that the pod may have it."""
+
+    has_begun = False
+
+
+class PodClient:
+    """Sends requests to pods, from one event loop.
+
+    Clients of other event loops may share the ``sessions``, so that they log in less often.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        requests_max: int,
+        trusted: ssl.SSLContext | None = None,
+        observe: Observe | None = None,
+        sessions: Sessions | None = None,
+    ) -> None:
+        self._clock = clock
+        self._requests_max = requests_max
+        self._trusted = trusted or trust_of(None, None, None)
+        self._observe = observe
+        self.sessions: Sessions = {} if sessions is None else sessions
+        self._known: dict[str, _Known] = {}
+
+    async def send(self, login: PodLogin, call: PodCall) -> PodAnswer:
+        """Send a request, and return the whole answer. Raises :class:`PodSilent`."""
+        begun_s = time.perf_counter()
+        status: int | None = None
+        progress = _Progress()
+        try:
+            async with asyncio.timeout(call.timeout_s):
+                answer = await self._with_token(login, call, progress)
+            status = answer.status
+            return answer
+        except TimeoutError as error:
+            why = f"no answer within {call.timeout_s:g} seconds"
+            raise PodSilent(why, may_have_arrived=progress.has_begun) from error
+        finally:
+            # A pod that is only being tried has no name yet.
+            if self._observe is not None and login.name:
+                self._observe(login.name, status, time.perf_counter() - begun_s)
+
+    async def check(self, login: PodLogin, timeout_s: float) -> PodSession:
+        """Log in anew, and return the session. Raises :class:`PodSilent`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._log_in(login, self._of(login))
+        except TimeoutError as error:
+            raise PodSilent(f"no answer within {timeout_s:g} seconds") from error
+
+    async def session(self, login: PodLogin, timeout_s: float) -> PodSession:
+        """Return the session of a login, which may be a kept one. Raises :class:`PodSilent`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._session(login, self._of(login))
+        except TimeoutError as error:
+            raise PodSilent(f"no answer within {timeout_s:g} seconds") from error
+
+    async def forget(self, uuid: str) -> None:
+        """Close the connections to one pod, and forget its token."""
+        for key in [each for each in self.sessions if each[0] == uuid]:
+            del self.sessions[key]
+        known = self._known.pop(uuid, None)
+        if known is not None:
+            await known.pool.aclose()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for known in self._known.values():
+            await known.pool.aclose()
+        self._known.clear()
+
+    def _of(self, login: PodLogin) -> _Known:
+        known = self._known.get(login.uuid)
+        if known is None:
+            pool = httpcore.AsyncConnectionPool(
+                ssl_context=self._trusted,
+                max_connections=self._requests_max,
+                max_keepalive_connections=self._requests_max,
+                keepalive_expiry=KEPT_OPEN_S,
+            )
+            turns = asyncio.Semaphore(self._requests_max)
+            known = self._known[login.uuid] = _Known(pool, turns, asyncio.Lock())
+        return known
+
+    async def _with_token(self, login: PodLogin, call: PodCall, progress: _Progress) -> PodAnswer:
+        known = self._of(login)
+        session = await self._session(login, known)
+        answer = await self._ask(known, session, login, call, progress)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            # The token may have been revoked. A 401 means that the request did nothing.
+            progress.has_begun = False
+            async with known.logging_in:
+                _, last = self.sessions.get(login.key, (None, None))
+                if last is session:
+                    self.sessions.pop(login.key, None)
+            session = await self._session(login, known)
+            answer = await self._ask(known, session, login, call, progress)
+        return answer
+
+    async def _session(self, login: PodLogin, known: _Known) -> PodSession:
+        async with known.logging_in:
+            used, session = self.sessions.get(login.key, (None, None))
+            is_usable = session is not None and session.expires_at - EARLY > self._clock()
+            if session is None or not is_usable or used != login:
+                session = await self._log_in(login, known)
+                if len(self.sessions) >= SESSIONS_MAX:
+                    self.sessions.pop(next(iter(self.sessions)), None)
+                self.sessions[login.key] = login, session
+            return session
+
+    async def _log_in(self, login: PodLogin, known: _Known) -> PodSession:
+        url = login.auth_url + "/auth/tokens"
+        # A login changes nothing, so it does not matter whether it arrived.
+        answer = await self._exchange(known, "POST", url, {}, login_body(login), _Progress())
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            raise LoginRefused("the pod refuses user, password or project")
+        if answer.status != HTTPStatus.CREATED:
+            raise PodSilent(f"the login was answered with the status {answer.status}")
+        try:
+            return session_of(answer.headers.get("x-subject-token", ""), answer.body)
+        except ValueError as error:
+            raise PodSilent(f"the answer to the login is not usable: {error}") from error
+
+    async def _ask(
+        self,
+        known: _Known,
+        session: PodSession,
+        login: PodLogin,
+        call: PodCall,
+        progress: _Progress,
+    ) -> PodAnswer:
+        address = login.endpoints.get(call.service_type)
+        if address is None and call.service_type == IDENTITY:
+            address = login.auth_url
+        if address is None:
+            address = session.address(call.service_type, login.region_name)
+        if address is None:
+            raise NoService(f"the catalog has no {call.service_type} service")
+        headers = {**call.headers, "x-auth-token": session.token}
+        if call.service_type == IMAGE:
+            # Catalogs have the address of the Image API with and without its version.
+            address = address.removesuffix("/v2")
+        url = address + call.target
+        return await self._exchange(known, call.method, url, headers, call.body, progress)
+
+    async def _exchange(
+        self,
+        known: _Known,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        progress: _Progress,
+    ) -> PodAnswer:
+        sent = {
+            "accept": "application/json",
+            "content-type": "application/json",
+            "user-agent": "innkeeper",
+            **headers,
+            "host": urlsplit(url).netloc,
+            "accept-encoding": "identity",
+        }
+        lines = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in sent.items()]
+        try:
+            async with known.turns:
+                progress.has_begun = True
+                async with known.pool.stream(method, url, headers=lines, content=body) as answer:
+                    return await _whole(answer)
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+            progress.has_begun = False
+            raise PodSilent(_words(error)) from error
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+            raise PodSilent(_words(error), may_have_arrived=True) from error
+
+
+async def _whole(answer: httpcore.Response) -> PodAnswer:
+    body = bytearray()
+    async for piece in answer.aiter_stream():
+        body += piece
+        if len(body) > ANSWER_BYTES_MAX:
+            why = f"the answer has more than {ANSWER_BYTES_MAX} bytes"
+            raise PodSilent(why, may_have_arrived=True)
+    headers = {
+        name.decode("latin-1").lower(): text.decode("latin-1") for name, text in answer.headers
+    }
+    return PodAnswer(answer.status, headers, bytes(body))
+
+
+def _words(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return "".join(each if each.isprintable() else " " for each in text[:WORDS_MAX])

@@ -1,0 +1,60 @@
+"""Types of the door: what it forwards to pods, and what it knows of it.
+
+Source: ADR 0040.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""A value that was decoded from JSON, or a part of one."""
+SERVER, VOLUME = "server", "volume"
+MARK = "innkeeper-door"
+"""The key of the metadata with which the door finds what it has begun to make."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoorAmounts:
+    """What one resource counts against the quota of its project."""
+
+    vcpus: int = 0
+    memory_mb: int = 0
+    size_gb: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DoorLimits:
+    """The quotas of a project for one kind of resource. -1 means unlimited."""
+
+    number: int
+    vcpus: int = -1
+    memory_mb: int = -1
+    size_gb: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DoorCaller:
+    """The project and the user of a request."""
+
+    project_id: str
+    user_id: str
+    is_admin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DoorRequest:
+    """A request as a client sent it. ``target`` is relative to the version, as in ``/servers``.
+
+    ``address`` is that of this API without the version. It replaces the pod's in links.
+    """
+
+    kind: str
+    method: str
+    target: str
+    body: Any
+    headers: Mapping[str, str]
+    address: str
+    caller: DoorCaller

@@ -1,0 +1,195 @@
+"""How hosts of the freepool were reserved and used over time; pure arithmetic.
+
+Source: the seed about reservations.
+
+Hours are added up per group: a project, a day or a host. Whole hosts and slots are counted
+separately, because a slot is only a part of a host.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+
+from innkeeper.domain.leases import Window
+from innkeeper.domain.usage import SECONDS_PER_HOUR
+
+PROJECT, DAY, HOST = "project", "day", "host"
+GROUPS = (PROJECT, DAY, HOST)
+TOTAL = ""
+"""The group of everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreepoolRun:
+    """A period in which a host was in the freepool, or a reservation had it, or slots on it."""
+
+    host_name: str
+    reservation_uuid: str | None
+    project_id: str | None
+    is_whole: bool
+    units: int
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTime:
+    """A period in which a server was on a host. Servers in slots have the reservation's flavor."""
+
+    host_name: str
+    flavor_id: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(slots=True)
+class Hours:
+    """Hours of hosts and of slots. Only reserved hosts and slots count as used or idle.
+
+    ``available_host_hours`` is the time in the freepool, and ``unreserved_host_hours`` the part of
+    it in which no reservation had the host or slots on it. Both are 0 for a project.
+    """
+
+    available_host_hours: float = 0.0
+    unreserved_host_hours: float = 0.0
+    reserved_host_hours: float = 0.0
+    used_host_hours: float = 0.0
+    idle_host_hours: float = 0.0
+    reserved_slot_hours: float = 0.0
+    used_slot_hours: float = 0.0
+    idle_slot_hours: float = 0.0
+
+
+NAMES = tuple(each.name for each in fields(Hours))
+
+
+def merged(windows: Iterable[Window]) -> list[Window]:
+    """Merge windows that overlap or touch, and return them in order."""
+    found: list[Window] = []
+    for each in sorted(windows, key=lambda window: window.start):
+        if found and each.start <= found[-1].end:
+            found[-1] = Window(found[-1].start, max(found[-1].end, each.end))
+        elif each.start < each.end:
+            found.append(each)
+    return found
+
+
+def intersection(first: Sequence[Window], second: Sequence[Window]) -> list[Window]:
+    """Return the times that are in both lists. Each list is in order and without overlaps."""
+    found, one, two = [], 0, 0
+    while one < len(first) and two < len(second):
+        start = max(first[one].start, second[two].start)
+        end = min(first[one].end, second[two].end)
+        if start < end:
+            found.append(Window(start, end))
+        if first[one].end <= second[two].end:
+            one += 1
+        else:
+            two += 1
+    return found
+
+
+def report(
+    period: Window, runs: Sequence[FreepoolRun], servers: Sequence[ServerTime], group_by: str
+) -> dict[str, Hours]:
+    """Return the hours in a period by group; the hours of everything have the key ``TOTAL``."""
+    counted = _Counted(group_by)
+    by_host: dict[str, list[ServerTime]] = defaultdict(list)
+    for server in servers:
+        by_host[server.host_name].append(server)
+    of_hosts: dict[str, list[FreepoolRun]] = defaultdict(list)
+    for run in runs:
+        of_hosts[run.host_name].append(run)
+    for host, present in of_hosts.items():
+        _count_host(counted, period, present, by_host[host])
+    return counted.done()
+
+
+def _count_host(
+    counted: _Counted, period: Window, runs: Sequence[FreepoolRun], servers: Sequence[ServerTime]
+) -> None:
+    """Add the hours of one host."""
+    of_reservations = [each for each in runs if each.reservation_uuid is not None]
+    there = merged(_clipped(each, period) for each in runs if each.reservation_uuid is None)
+    reserved = intersection(there, merged(_clipped(each, period) for each in of_reservations))
+    in_use = merged(_clipped(each, period) for each in servers)
+    name = runs[0].host_name
+    for window in there:
+        counted.add("available_host_hours", window, None, name)
+        counted.add("unreserved_host_hours", window, None, name)
+    for window in reserved:
+        counted.add("unreserved_host_hours", window, None, name, times=-1)
+    for run in of_reservations:
+        window = _clipped(run, period)
+        kind = "host" if run.is_whole else "slot"
+        counted.add(f"reserved_{kind}_hours", window, run.project_id, name, times=run.units)
+        for used in _used(run, window, servers, in_use):
+            counted.add(f"used_{kind}_hours", used, run.project_id, name)
+
+
+def _used(
+    run: FreepoolRun, window: Window, servers: Sequence[ServerTime], in_use: Sequence[Window]
+) -> Iterator[Window]:
+    """Yield the times at which a reserved host had any server.
+
+    For slots, yield the time of each server.
+    """
+    if run.is_whole:
+        yield from intersection([window], in_use)
+        return
+    for each in servers:
+        if each.flavor_id == run.reservation_uuid:
+            yield from intersection([window], [_clipped(each, window)])
+
+
+def _clipped(run: FreepoolRun | ServerTime, period: Window) -> Window:
+    end = period.end if run.ended_at is None else min(run.ended_at, period.end)
+    return Window(max(run.started_at, period.start), end)
+
+
+class _Counted:
+    """Adds up hours by group."""
+
+    def __init__(self, group_by: str) -> None:
+        self._group_by = group_by
+        self._hours: dict[str, Hours] = defaultdict(Hours)
+        self._hours[TOTAL] = Hours()
+
+    def add(
+        self, name: str, window: Window, project_id: str | None, host: str, times: int = 1
+    ) -> None:
+        """Add a window; its hours count ``times`` times."""
+        for group, part in self._parts(window, project_id, host):
+            hours = times * max(0.0, (part.end - part.start).total_seconds()) / SECONDS_PER_HOUR
+            for each in {TOTAL, group}:
+                setattr(self._hours[each], name, getattr(self._hours[each], name) + hours)
+
+    def _parts(
+        self, window: Window, project_id: str | None, host: str
+    ) -> Iterator[tuple[str, Window]]:
+        if self._group_by == DAY:
+            yield from by_day(window)
+        elif self._group_by == HOST:
+            yield host, window
+        else:
+            yield project_id or TOTAL, window
+
+    def done(self) -> dict[str, Hours]:
+        """Return the hours by group, in order, including the idle hours."""
+        for each in self._hours.values():
+            each.idle_host_hours = max(0.0, each.reserved_host_hours - each.used_host_hours)
+            each.idle_slot_hours = max(0.0, each.reserved_slot_hours - each.used_slot_hours)
+        return dict(sorted(self._hours.items()))
+
+
+def by_day(window: Window) -> Iterator[tuple[str, Window]]:
+    """Yield the part of a window in each day, with the day in UTC."""
+    start = window.start
+    while start < window.end:
+        midnight = start.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        end = min(window.end, midnight)
+        yield start.date().isoformat(), Window(start, end)
+        start = end

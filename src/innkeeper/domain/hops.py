@@ -1,0 +1,208 @@
+"""Hop tokens: the signed form in which one zone sends a request of its users to a child zone.
+
+Always true: a token is valid for one method, one target and one body, for at most ``LIFETIME_S``.
+Without the secret that the two zones share, no token can be made or changed. The texts and numbers
+of a token are bounded, so a zone parent can make no later step fail with them.
+
+May be false: that a token was not sent before. The receiver must accept each id of a writing
+request once. Source: ADR 0037.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from innkeeper.domain import key_rings
+from innkeeper.domain.errors import Unauthenticated
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import UUID_PATTERN
+from innkeeper.domain.key_rings import NotOpened
+from innkeeper.domain.zone_tree import TreeRequest
+
+FORM = "hop."
+"""The prefix of hop tokens. No other token has it."""
+LENGTH_MAX = 8192
+"""The maximum length of a token. Longer text is refused without decoding."""
+LIFETIME_S = 60.0
+SKEW_S = 30.0
+"""The largest difference between the clocks of two zones."""
+REFUSED = "The request of the zone parent is not valid."
+PARENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""A parent's name. It has no colon, because it is part of the prefix of ids."""
+OWNER_CHARS_MAX = 180
+"""The maximum length of the ids of users and projects: with a prefix they fit in the database."""
+NAME_CHARS_MAX = 255
+VISITED_MAX = 16
+_ID = re.compile(r"[0-9a-f]{32}")
+_OWNER = re.compile(rf"[^\0]{{0,{OWNER_CHARS_MAX}}}", re.DOTALL)
+_OWNER_NAME = re.compile(rf"[^\0]{{0,{NAME_CHARS_MAX}}}", re.DOTALL)
+_LINK_HOST = re.compile(r"[0-9a-z-]{1,63}\.invalid")
+_PURPOSE = b"innkeeper hop 1\x00"
+_MAC_BYTES = hashlib.sha256().digest_size
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the core's clock is naive and in UTC
+_US = timedelta(microseconds=1)
+
+
+class _Content(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    parent_name: str
+    id: str
+    issued_us: int
+    expires_us: int
+    method: str
+    target: str
+    body_digest: str
+    user_id: str
+    user_name: str | None
+    project_id: str | None
+    project_name: str | None
+    roles: tuple[str, ...]
+    tree_id: str
+    visited: tuple[str, ...]
+    hops_left: int
+    time_left_ms: int
+    link_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class HopClaims:
+    """What a token says: the caller in the parent, and the one request that it is valid for.
+
+    ``target`` is the path with its query. ``id`` is a random text.
+    """
+
+    parent_name: str
+    id: str
+    issued_at: datetime
+    expires_at: datetime
+    method: str
+    target: str
+    body_digest: str
+    caller: RequestContext
+    tree: TreeRequest
+
+
+def digest_of(body: bytes) -> str:
+    """Return the digest of a request's body. A request without a body has an empty one."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def is_one(text: str) -> bool:
+    """Return whether a text has the form of a hop token. The token may be invalid."""
+    return text.startswith(FORM)
+
+
+def sign(claims: HopClaims, secret: str) -> str:
+    """Return the token with these claims."""
+    caller, tree = claims.caller, claims.tree
+    content = msgspec.msgpack.encode(
+        _Content(
+            claims.parent_name,
+            claims.id,
+            (claims.issued_at - _EPOCH) // _US,
+            (claims.expires_at - _EPOCH) // _US,
+            claims.method,
+            claims.target,
+            claims.body_digest,
+            caller.user_id or "",
+            caller.user_name,
+            caller.project_id,
+            caller.project_name,
+            tuple(sorted(caller.roles)),
+            tree.request_id,
+            tree.visited,
+            tree.hops_left,
+            tree.time_left_ms,
+            tree.link_host,
+        )
+    )
+    return FORM + key_rings.unpadded_text_of(_mac(content, secret) + content)
+
+
+def name_in(token: str) -> str:
+    """Return the name of the zone parent that a token claims to come from, without other checks.
+
+    Raises :class:`Unauthenticated` for a text that is no token.
+    """
+    _, (_, content) = _parts(token)
+    if PARENT_NAME.fullmatch(content.parent_name) is None:
+        raise Unauthenticated(REFUSED)
+    return content.parent_name
+
+
+def opened(token: str, secret: str, now: datetime) -> HopClaims:
+    """Return the claims of a token.
+
+    Raises :class:`Unauthenticated` if it was not signed with this secret, has expired, or is not
+    valid yet.
+    """
+    mac, (raw, content) = _parts(token)
+    if not (hmac.compare_digest(mac, _mac(raw, secret)) and _is_plausible(content)):
+        raise Unauthenticated(REFUSED)
+    try:
+        issued_at, expires_at = _moment(content.issued_us), _moment(content.expires_us)
+    except OverflowError as error:
+        raise Unauthenticated(REFUSED) from error
+    skew, lifetime = timedelta(seconds=SKEW_S), timedelta(seconds=LIFETIME_S)
+    is_short = expires_at - issued_at <= lifetime
+    if not (is_short and issued_at <= now + skew and now < expires_at + skew):
+        raise Unauthenticated(REFUSED)
+    caller = RequestContext(
+        request_id="",
+        user_id=content.user_id,
+        user_name=content.user_name,
+        project_id=content.project_id,
+        project_name=content.project_name,
+        roles=frozenset(content.roles),
+    )
+    tree = TreeRequest(
+        content.tree_id, content.visited, content.hops_left, content.time_left_ms, content.link_host
+    )
+    return HopClaims(
+        content.parent_name,
+        content.id,
+        issued_at,
+        expires_at,
+        content.method,
+        content.target,
+        content.body_digest,
+        caller,
+        tree,
+    )
+
+
+def _parts(token: str) -> tuple[bytes, tuple[bytes, _Content]]:
+    if len(token) > LENGTH_MAX or not is_one(token):
+        raise Unauthenticated(REFUSED)
+    try:
+        raw = key_rings.unpadded_bytes_of(token.removeprefix(FORM))
+        mac, content = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
+        return mac, (content, msgspec.msgpack.decode(content, type=_Content))
+    except (NotOpened, msgspec.MsgspecError, ValueError) as error:
+        raise Unauthenticated(REFUSED) from error
+
+
+def _is_plausible(content: _Content) -> bool:
+    owners, names = (content.user_id, content.project_id), (content.user_name, content.project_name)
+    zones = content.tree_id, *content.visited
+    return (
+        _ID.fullmatch(content.id) is not None
+        and all(_OWNER.fullmatch(each or "") is not None for each in owners)
+        and all(_OWNER_NAME.fullmatch(each or "") is not None for each in names)
+        and len(content.visited) <= VISITED_MAX
+        and all(UUID_PATTERN.fullmatch(each) is not None for each in zones)
+        and _LINK_HOST.fullmatch(content.link_host) is not None
+    )
+
+
+def _mac(content: bytes, secret: str) -> bytes:
+    return hmac.digest(secret.encode(), _PURPOSE + content, "sha256")
+
+
+def _moment(us: int) -> datetime:
+    return _EPOCH + us * _US

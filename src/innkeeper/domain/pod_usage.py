@@ -1,0 +1,135 @@
+"""What measurements say about a pod: its usage, its limits, and when it fills.
+
+Always true: a usage that lacks a kind, or its total, says nothing about that kind, which then
+counts as one with room. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from innkeeper.domain.pods import KINDS, Pod
+
+DAY_S = 86_400.0
+POINTS_MIN = 2
+"""A line needs two points."""
+FULL_WITHIN = timedelta(days=3650)
+"""A forecast beyond ten years is none."""
+AMOUNT_MAX = 1e15
+"""A larger amount is taken as unknown. Sums of amounts stay exact below this bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindUsage:
+    """The usage of one kind of amounts. ``total`` is ``None`` if the pod does not know it."""
+
+    total: float | None
+    used: float
+
+
+@dataclass(frozen=True, slots=True)
+class KindForecast:
+    """A straight line through the measurements of one kind.
+
+    ``used_per_day`` is its slope. ``full_at`` is when the usage reaches the limit, or ``None`` if
+    it does not grow. ``error_percent`` is how far the lines before each of ``error_count``
+    measurements missed it, on average, in percent of the total.
+    """
+
+    used_per_day: float
+    full_at: datetime | None
+    error_percent: float | None
+    error_count: int
+
+
+Usage = Mapping[str, KindUsage]
+"""The usage of a pod by kind."""
+Point = tuple[datetime, Usage]
+
+
+def usage_of(told: Mapping[str, Any]) -> dict[str, KindUsage]:
+    """Return the usage in a measurement's JSON, without what is not usable."""
+    kinds = told.get("kinds")
+    found: dict[str, KindUsage] = {}
+    for kind in KINDS:
+        each = kinds.get(kind) if isinstance(kinds, Mapping) else None
+        if isinstance(each, Mapping):
+            used = number(each.get("used"))
+            if used is not None:
+                found[kind] = KindUsage(number(each.get("total")), used)
+    return found
+
+
+def number(value: object) -> float | None:
+    """Return an amount that a pod told as a number; ``None`` if it is not a usable one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        amount = float(value)
+    except OverflowError:
+        return None
+    return amount if math.isfinite(amount) and 0 <= amount <= AMOUNT_MAX else None
+
+
+def capacity(pod: Pod, kind: str, total: float) -> float:
+    """Return how much of a kind a pod can give, with its allocation ratio."""
+    return total * pod.allocation_ratios.get(kind, 1.0)
+
+
+def limit(pod: Pod, kind: str, total: float) -> float:
+    """Return the usage at which a pod is full in a kind: its threshold, or its headroom."""
+    whole = capacity(pod, kind, total)
+    left = whole - pod.headroom.get(kind, 0.0)
+    return max(0.0, min(whole * pod.threshold_percent / 100, left))
+
+
+def forecasts(pod: Pod, points: Sequence[Point]) -> dict[str, KindForecast]:
+    """Return a forecast for each kind with two measurements or more, which are in time's order."""
+    found: dict[str, KindForecast] = {}
+    for kind in KINDS:
+        series = [(at, usage[kind]) for at, usage in points if kind in usage]
+        if len(series) >= POINTS_MIN:
+            found[kind] = _forecast(pod, kind, series)
+    return found
+
+
+def _forecast(pod: Pod, kind: str, series: Sequence[tuple[datetime, KindUsage]]) -> KindForecast:
+    begin = series[0][0]
+    dots = [((at - begin).total_seconds() / DAY_S, each.used) for at, each in series]
+    misses = []
+    for number_ in range(POINTS_MIN, len(dots)):
+        total = series[number_][1].total
+        if total:
+            slope, start = _line(dots[:number_])
+            day, used = dots[number_]
+            misses.append(abs(start + slope * day - used) / total * 100)
+    slope, _ = _line(dots)
+    last_at, last = series[-1]
+    error = sum(misses) / len(misses) if misses else None
+    return KindForecast(slope, _full_at(pod, kind, last_at, last, slope), error, len(misses))
+
+
+def _line(dots: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the slope and the start of the line with the least squares."""
+    mean_x = sum(x for x, _ in dots) / len(dots)
+    mean_y = sum(y for _, y in dots) / len(dots)
+    spread = sum((x - mean_x) ** 2 for x, _ in dots)
+    slope = 0.0
+    if spread > 0:
+        slope = sum((x - mean_x) * (y - mean_y) for x, y in dots) / spread
+    return slope, mean_y - slope * mean_x
+
+
+def _full_at(pod: Pod, kind: str, at: datetime, usage: KindUsage, slope: float) -> datetime | None:
+    if usage.total is None:
+        return None
+    left = limit(pod, kind, usage.total) - usage.used
+    if left <= 0:
+        return at
+    if slope <= 0 or left / slope > FULL_WITHIN.days:
+        return None
+    return at + timedelta(days=left / slope)

@@ -1,0 +1,201 @@
+"""Types of pods: clouds behind this service, and which project is bound to which of them.
+
+Source: the seed *Dynamic Pod Binding*; ADR 0039.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB = "vcpus", "memory_mb", "disk_gb", "volume_gb"
+KINDS = (VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB)
+"""The kinds of amounts that pods are measured in. The first three are of servers."""
+GENERAL = "general"
+"""The group of requests without tags. The names of all other groups have an equals sign."""
+
+
+def group_of(tags: Mapping[str, str]) -> str:
+    """Return the name of the group of all pods with exactly these affinity tags."""
+    return urlencode(sorted(tags.items())) or GENERAL
+
+
+def tags_of(group: str) -> dict[str, str] | None:
+    """Return the affinity tags of a group; ``None`` if this is not the name of a group."""
+    if group == GENERAL:
+        return {}
+    try:
+        tags = dict(parse_qsl(group, keep_blank_values=True, strict_parsing=True))
+    except ValueError:
+        return None
+    return tags if group_of(tags) == group else None
+
+
+def group_key(project_id: str, group: str) -> str:
+    """Return the key under which all bindings of a project and group are numbered."""
+    return _digest(project_id, group)
+
+
+def active_key(project_id: str, group: str, az_name: str) -> str:
+    """Return the key that at most one active binding has."""
+    return _digest(project_id, group, az_name)
+
+
+def _digest(*parts: str) -> str:
+    # A digest has a fixed length, and databases that ignore case compare it rightly.
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class PodHealth:
+    """What the last polls found out about a pod. ``is_up`` is ``None`` before the first one.
+
+    ``failures`` counts the failed polls in a row.
+    """
+
+    is_up: bool | None = None
+    last_seen_at: datetime | None = None
+    last_error: str | None = None
+    failed_at: datetime | None = None
+    latency_ms: float | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A cloud behind this service.
+
+    ``az_name`` is the availability zone that users see, and ``pod_az_name`` the one inside the pod.
+    ``tags`` say for which special work the pod is. A kind of amounts is full at
+    ``threshold_percent`` of its capacity, or when less than its ``headroom`` would be left.
+    Capacity is what the pod reports, times the kind's ratio in ``allocation_ratios``.
+    ``endpoints`` override addresses of the pod's service catalog, by service type.
+    """
+
+    id: int
+    uuid: str
+    pod_name: str
+    az_name: str
+    pod_az_name: str
+    dc_name: str
+    tags: Mapping[str, str]
+    weight: float
+    price: float
+    threshold_percent: float
+    headroom: Mapping[str, float]
+    allocation_ratios: Mapping[str, float]
+    is_in_maintenance: bool
+    auth_url: str
+    username: str
+    user_domain: str
+    project_name: str
+    project_domain: str
+    region_name: str
+    endpoints: Mapping[str, str]
+    created_at: datetime
+    updated_at: datetime
+    health: PodHealth = PodHealth()
+
+    @property
+    def group(self) -> str:
+        """The name of the pod's group."""
+        return group_of(self.tags)
+
+
+class EndReason:
+    """Why a binding ended.
+
+    ``MOVED``: the policy chose another pod. ``REPLACED``: an administrator bound the project to
+    another pod. In both cases the next binding starts at the end of this one. ``ENDED``: an
+    administrator ended the binding.
+    """
+
+    MOVED = "moved"
+    REPLACED = "replaced"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class PodBinding:
+    """A project's binding to a pod, for the work of one group in one availability zone.
+
+    ``sequence`` numbers the bindings of a project and group without gaps. A binding that replaces
+    others keeps the lowest ``chain`` of them; any other has its own number there. ``pod_id`` is
+    ``None`` after the pod was deleted. ``start_reason`` is for administrators. An active binding
+    has no ``ended_at``.
+    """
+
+    id: int
+    uuid: str
+    project_id: str
+    group_name: str
+    az_name: str
+    pod_id: int | None
+    pod_uuid: str
+    sequence: int
+    chain: int
+    started_at: datetime
+    start_reason: str
+    ended_at: datetime | None = None
+    end_reason: str | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the binding has not ended."""
+        return self.ended_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class PodMeasurement:
+    """The usage of a pod at one moment, as JSON; see :mod:`innkeeper.domain.pod_usage`."""
+
+    id: int
+    pod_id: int
+    measured_at: datetime
+    usage: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PodRouting:
+    """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
+
+    ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
+    the image at the door. ``deleted_at`` is when the pod accepted to delete the resource.
+    """
+
+    id: int
+    top_id: str
+    bottom_id: str | None
+    pod_id: int
+    project_id: str
+    resource_type: str
+    created_at: datetime
+    updated_at: datetime
+    user_id: str | None = None
+    image_id: str | None = None
+    number: int | None = None
+    vcpus: int | None = None
+    memory_mb: int | None = None
+    size_gb: int | None = None
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """Work for which a pod is wanted.
+
+    ``az_name`` is ``None`` if any availability zone will do. ``amounts`` are by kind. ``bound`` are
+    the ids of the pods that the project is bound to; the first one that passes is kept. ``refused``
+    are ids of pods that must not be chosen, because they refused this request.
+    """
+
+    project_id: str
+    group: str = GENERAL
+    az_name: str | None = None
+    amounts: Mapping[str, float] = field(default_factory=dict)
+    bound: tuple[int, ...] = ()
+    refused: frozenset[int] = frozenset()

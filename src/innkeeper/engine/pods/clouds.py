@@ -1,0 +1,259 @@
+"""The clouds behind this service: contact them, poll and measure them, and choose among them.
+
+Always true: nothing here runs longer than the settings allow. A pod that does not answer delays
+neither the other pods nor the requests of users.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import structlog
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import PodClient, PodSilent, Sessions
+from innkeeper.domain.errors import Conflict, NotFound
+from innkeeper.domain.ids import Clock, IdSource
+from innkeeper.domain.pod_settings import Podding
+from innkeeper.domain.pods import Pod, PodBinding, PodRequest
+from innkeeper.domain.slices import Settings
+from innkeeper.engine import metrics
+from innkeeper.engine.engine import Engine
+from innkeeper.engine.pods import measuring
+from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
+from innkeeper.scheduling.pod_choosing import PodPolicy
+from innkeeper.store import periodic
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.secret_boxes import SecretBox
+from innkeeper.systems.pods import bindings, pods, usage
+from innkeeper.systems.pods.policy import policy_of
+
+LOG = structlog.get_logger("innkeeper.pods")
+POLLS, MEASURES, SETTLES = "pod_polls", "pod_measures", "pod_settles"
+LOOK_PERIOD_S, SETTLE_PERIOD_S = 60.0, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PodClouds:
+    """All that the ways in need to reach pods, from one event loop."""
+
+    engine: Engine
+    client: PodClient
+    box: SecretBox
+    podding: Podding
+    policy: PodPolicy
+    clock: Clock
+    ids: IdSource
+
+    def beside(self) -> PodClouds:
+        """Return the same pods for another event loop, with connections of its own."""
+        return replace(self, client=client_of(self.podding, self.clock, self.client.sessions))
+
+    async def contact(self, pod: Pod, password: str) -> float:
+        """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
+
+        ``pod`` may be one that does not exist yet. Raises :class:`PodSilent`.
+        """
+        trial = replace(login_of(pod, password), uuid="", name="")
+        client = client_of(self.podding, self.clock)
+        begun_s = time.perf_counter()
+        try:
+            await measuring.poll(client, trial, self.podding.pod_request_timeout_s)
+        finally:
+            await client.close()
+        return (time.perf_counter() - begun_s) * 1000
+
+    async def login(self, uuid: str) -> PodLogin:
+        """Return the login of this service at a pod. Raises :class:`NotFound`."""
+
+        def look(tx: Tx) -> PodLogin:
+            pod = pods.get(tx, uuid)
+            return login_of(pod, pods.password_of(tx, pod, self.box))
+
+        return await self.engine.read(look)
+
+    async def own_login(self, pod: Pod) -> PodLogin:
+        """Return the login of this service at a pod.
+
+        Raises :class:`PodSilent` if there is none, so that one pod does not stop the others.
+        """
+        try:
+            return await self.login(pod.uuid)
+        except (Conflict, NotFound) as error:
+            raise PodSilent(error.message) from error
+
+    async def bind(self, resolve: Callable[[Tx], PodRequest]) -> tuple[PodBinding, bool]:
+        """Return the active binding for a request, and whether it is new.
+
+        A binding that is kept costs only a read. ``resolve`` makes the request. Raises
+        :class:`UnknownPlace` for an unknown availability zone, and :class:`NoPod`.
+        """
+        kept = await self.engine.read(
+            lambda tx: bindings.choose(tx, self.policy, resolve(tx)).binding
+        )
+        if kept is not None:
+            return kept, False
+        now = self.clock()
+
+        def work(tx: Tx) -> tuple[PodBinding, bool]:
+            return bindings.bind(tx, self.policy, resolve(tx), ids=self.ids, now=now)
+
+        return await again(lambda: self.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def poll(self) -> int:
+        """Poll all pods, if it is this process's turn. Return how many are up only now, or down."""
+        period_s = self.podding.pod_poll_interval_s
+        return await self._each_in_turn(POLLS, period_s, pods.every, self.poll_one)
+
+    async def measure(self) -> int:
+        """Measure the due pods, if it is this process's turn. Return how many were measured."""
+        now = self.clock()
+
+        def due(tx: Tx) -> list[Pod]:
+            return usage.due(tx, self.podding, now)
+
+        count = await self._each_in_turn(
+            MEASURES, measure_period_s(self.podding), due, self.measure_one
+        )
+        if count:
+            await self.engine.write(lambda tx: usage.prune(tx, self.podding, now))
+        return count
+
+    async def poll_one(self, pod: Pod) -> bool:
+        """Poll a pod. Return whether it is up only now, or not any more."""
+        begun_s = time.perf_counter()
+        fault: str | None = None
+        try:
+            login = await self.own_login(pod)
+            await measuring.poll(self.client, login, self.podding.pod_request_timeout_s)
+        except PodSilent as error:
+            fault = str(error)
+        latency_ms = (time.perf_counter() - begun_s) * 1000
+        after = await self._record(pod, fault, latency_ms)
+        if after is None or after.health.is_up == pod.health.is_up:
+            return False
+        if after.health.is_up:
+            LOG.info("pod_up", pod=pod.pod_name)
+        else:
+            LOG.warning("pod_down", pod=pod.pod_name, reason=fault)
+        return True
+
+    async def measure_one(self, pod: Pod) -> bool:
+        """Measure a pod, and keep the measurement. Return whether it succeeded."""
+        try:
+            login = await self.own_login(pod)
+            found = await measuring.measure(self.client, login, self.podding.pod_request_timeout_s)
+        except PodSilent as error:
+            LOG.warning("pod_not_measured", pod=pod.pod_name, reason=str(error))
+            await self._record(pod, f"it cannot be measured: {error}", 0.0)
+            return False
+        now = self.clock()
+        return await self.engine.write(lambda tx: usage.record(tx, pod.uuid, found, now))
+
+    async def measure_now(self, pod: Pod) -> bool:
+        """Measure a pod with connections of its own. Return whether it succeeded."""
+        here = self.beside()
+        try:
+            return await here.measure_one(pod)
+        finally:
+            await here.client.close()
+
+    async def _record(self, pod: Pod, fault: str | None, latency_ms: float) -> Pod | None:
+        now, failures_max = self.clock(), self.podding.pod_failures_to_offline
+
+        def record(tx: Tx) -> Pod | None:
+            if fault is None:
+                return pods.record_success(tx, pod.uuid, latency_ms, now)
+            return pods.record_failure(tx, pod.uuid, fault, failures_max, now)
+
+        return await self.engine.write(record)
+
+    async def _each_in_turn(
+        self,
+        task: str,
+        period_s: float,
+        look: Callable[[Tx], list[Pod]],
+        act: Callable[[Pod], Awaitable[bool]],
+    ) -> int:
+        known = await self.engine.read(look)
+        if not known:
+            return 0
+        now = self.clock()
+        if not await self.engine.write(lambda tx: periodic.take_turn(tx, task, period_s, now)):
+            return 0
+        return sum(await asyncio.gather(*(act(each) for each in known)))
+
+
+def clouds_of(
+    settings: Settings, engine: Engine, box: SecretBox | None, clock: Clock, ids: IdSource
+) -> PodClouds | None:
+    """Return the clouds behind this service; ``None`` if it administers none.
+
+    Raises ``ValueError`` for a wrong name of a filter or weigher.
+    """
+    podding = settings.podding
+    policy = policy_of(podding)
+    if box is None or not settings.has_pods:
+        return None
+    return PodClouds(engine, client_of(podding, clock), box, podding, policy, clock, ids)
+
+
+def login_of(pod: Pod, password: str) -> PodLogin:
+    """Return the login of this service at a pod."""
+    return PodLogin(
+        pod.uuid,
+        pod.pod_name,
+        pod.auth_url,
+        pod.username,
+        password,
+        pod.user_domain,
+        pod.project_name,
+        pod.project_domain,
+        pod.region_name,
+        pod.endpoints,
+    )
+
+
+def client_of(podding: Podding, clock: Clock, sessions: Sessions | None = None) -> PodClient:
+    """Return a client of pods whose requests are counted."""
+    most = podding.pod_requests_max
+    return PodClient(clock, most, observe=metrics.asked_pod, sessions=sessions)
+
+
+def measure_period_s(podding: Podding) -> float:
+    """Return how often to look for pods that are due: new pods are measured soon."""
+    return min(podding.pod_measure_interval_s, LOOK_PERIOD_S)
+
+
+class PodUpkeep:
+    """The periodic work for pods, as the worker threads call it.
+
+    ``settle`` is that of a door, and ``None`` in other roles.
+    """
+
+    def __init__(self, clouds: PodClouds, settle: Callable[[], int] | None = None) -> None:
+        self._clouds = clouds
+        self.settle = settle
+        self.poll_period_s = clouds.podding.pod_poll_interval_s
+        self.measure_period_s = measure_period_s(clouds.podding)
+
+    def poll(self) -> int:
+        """Poll the pods, if it is this process's turn. Return how many changed."""
+        return asyncio.run(self._run(lambda clouds: clouds.poll()))
+
+    def measure(self) -> int:
+        """Measure the pods, if it is this process's turn. Return how many were measured."""
+        return asyncio.run(self._run(lambda clouds: clouds.measure()))
+
+    async def _run(self, work: Callable[[PodClouds], Awaitable[int]]) -> int:
+        here = self._clouds.beside()
+        try:
+            count = await work(here)
+            now = here.clock()
+            metrics.pods(await here.engine.read(lambda tx: usage.ages(tx, now)))
+            return count
+        finally:
+            await here.client.close()

@@ -1,0 +1,296 @@
+"""Make servers and volumes in pods.
+
+Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
+known is never sent again. A create that was refused leaves neither a routing nor a binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+import msgspec
+import structlog
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
+from innkeeper.domain.door import MARK, SERVER, DoorRequest, Json
+from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.domain.pods import Pod, PodRequest, PodRouting
+from innkeeper.domain.slices import Settings
+from innkeeper.engine.pods import plans, shown
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.plans import Plan
+from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.shown import DoorView
+from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
+from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import bindings, routings
+from innkeeper.systems.pods.bindings import NoPod
+
+LOG = structlog.get_logger("innkeeper.pods")
+SERVICES = {SERVER: COMPUTE, "volume": BLOCK_STORAGE}
+RETRY_AFTER_S = 5
+PAGES_MAX = 50
+PODS_MAX = 100
+FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
+"""Refusals of a pod that another pod may not give: its quota, or its room."""
+AWAY = "The place of this work does not answer. Try again later."
+UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
+
+
+@dataclass(frozen=True, slots=True)
+class DoorAnswer:
+    """What the client gets."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class _Refused(Exception):
+    """A pod refused a create, and surely made nothing. ``answer`` is what the client gets."""
+
+    def __init__(self, why: str, answer: DoorAnswer | None, error: Conflict | None = None) -> None:
+        super().__init__(why)
+        self.answer, self.error = answer, error
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A create on its way to a pod, and the routing that was written before."""
+
+    plan: Plan
+    pod: Pod
+    asked: PodRequest
+    begun: PodRouting
+    login: PodLogin
+
+
+class Creating:
+    """Chooses pods, and makes resources in them."""
+
+    def __init__(
+        self, clouds: PodClouds, settings: Settings, tenants: Tenants, pushing: Pushing
+    ) -> None:
+        self._clouds = clouds
+        self._settings = settings
+        self._tenants = tenants
+        self._pushing = pushing
+
+    async def create(self, request: DoorRequest) -> DoorAnswer:
+        """Make what a request asks for.
+
+        Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
+        :class:`Unavailable`.
+        """
+        plan = await self._clouds.engine.read(lambda tx: plans.plan(tx, self._settings, request))
+        refusals: list[tuple[Pod, _Refused]] = []
+        for _ in range(PODS_MAX):
+            try:
+                pod, asked = await self._choose(plan, [pod for pod, _ in refusals])
+            except NoPod as error:
+                raise_or_return = _outcome(refusals, error, is_admin=request.caller.is_admin)
+                if isinstance(raise_or_return, DoorAnswer):
+                    return raise_or_return
+                raise raise_or_return from error
+            try:
+                return await self._in_pod(plan, pod, asked)
+            except _Refused as error:
+                LOG.warning("pod_refused_create", pod=pod.pod_name, reason=str(error))
+                self._pushing.forget(pod)
+                refusals.append((pod, error))
+        raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
+
+    async def _choose(self, plan: Plan, refused: Sequence[Pod]) -> tuple[Pod, PodRequest]:
+        gone = frozenset(each.id for each in refused)
+
+        def look(tx: Tx) -> tuple[Pod, PodRequest]:
+            away = gone if plan.must is None else gone | plans.others(tx, plan.must)
+            asked = replace(plan.asked, refused=away)
+            return bindings.choose(tx, self._clouds.policy, asked).pod, asked
+
+        return await self._clouds.engine.read(look)
+
+    async def _in_pod(self, plan: Plan, pod: Pod, asked: PodRequest) -> DoorAnswer:
+        kind = plan.request.kind
+        try:
+            login = await self._tenants.of_project(pod, plan.request.caller.project_id)
+            await self._tenants.lift_quota(pod, login, SERVICES[kind])
+            body = await self._body(plan, pod, login)
+        except Conflict as error:
+            raise _Refused(error.message, None, error) from error
+        except PodSilent as error:
+            LOG.warning("pod_create_failed", pod=pod.pod_name, reason=str(error))
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        begun = await self._begin(plan, pod)
+        sent = _Sent(plan, pod, asked, begun, login)
+        metadata = body[plan.key].get("metadata") or {}
+        body[plan.key]["metadata"] = {**metadata, MARK: begun.top_id}
+        call = PodCall(
+            SERVICES[kind],
+            "POST",
+            plan.request.target,
+            self._clouds.podding.pod_request_timeout_s,
+            msgspec.json.encode(body),
+            plan.request.headers,
+        )
+        try:
+            answer = await self._clouds.client.send(login, call)
+        except PodSilent as error:
+            return await self._after_silence(sent, error)
+        return await self._after_answer(sent, answer)
+
+    async def _body(self, plan: Plan, pod: Pod, login: PodLogin) -> dict[str, Json]:
+        """Return the body for a pod, in which all that it names exists there."""
+        fields = dict(plan.fields)
+        if plan.flavor is not None:
+            await self._pushing.flavor(pod, login, plan.flavor)
+            fields["flavorRef"] = plan.flavor.flavor_id
+        if plan.kind is not None:
+            await self._pushing.volume_type(pod, plan.kind)
+            fields["volume_type"] = plan.kind.name
+        if plan.keypair is not None:
+            fields["key_name"] = await self._pushing.keypair(pod, login, plan.keypair)
+        if plan.image_name is not None:
+            image_id = await self._pushing.image(pod, login, plan.image_name)
+            fields.pop("image_id", None)
+            fields["imageRef"] = image_id
+            devices = fields.get("block_device_mapping_v2")
+            if devices:
+                fields["block_device_mapping_v2"] = [
+                    {**each, "uuid": image_id} if each.get("source_type") == "image" else each
+                    for each in devices
+                ]
+        fields.pop("availability_zone", None)
+        if pod.pod_az_name:
+            fields["availability_zone"] = pod.pod_az_name
+        return {**plan.request.body, plan.key: fields}
+
+    async def _begin(self, plan: Plan, pod: Pod) -> PodRouting:
+        now, caller = self._clouds.clock(), plan.request.caller
+        wanted = PodRouting(
+            0,
+            self._clouds.ids.uuid(),
+            None,
+            pod.id,
+            caller.project_id,
+            plan.request.kind,
+            now,
+            now,
+            user_id=caller.user_id,
+            image_id=plan.image_id,
+            number=plan.number,
+            vcpus=plan.one.vcpus,
+            memory_mb=plan.one.memory_mb,
+            size_gb=plan.one.size_gb,
+        )
+        return await self._clouds.engine.write(lambda tx: routings.begin(tx, wanted, plan.limits))
+
+    async def _after_answer(self, sent: _Sent, answer: PodAnswer) -> DoorAnswer:
+        plan, begun = sent.plan, sent.begun
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            error = PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
+            return await self._after_silence(sent, error)
+        view = DoorView.of(
+            sent.pod, begun, plan.request.address, is_admin=plan.request.caller.is_admin
+        )
+        try:
+            status, body, headers = shown.answer_of(answer, view, plan.key)
+            told = decoded(answer)
+        except PodSilent as error:
+            return await self._after_silence(sent, error)
+        if status >= HTTPStatus.BAD_REQUEST:
+            await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
+            refusal = DoorAnswer(status, body, headers)
+            if status in FULL:
+                raise _Refused(f"it answers with the status {status}", refusal)
+            return refusal
+        made = told.get(plan.key)
+        uuid = made.get("id") if isinstance(made, Mapping) else None
+        found = [uuid] if isinstance(uuid, str) and plan.number == 1 else None
+        if found is None:
+            try:
+                found = await self.marked(sent.login, begun)
+            except PodSilent as error:
+                raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
+        await self.settle(begun, found, sent.asked if plan.must is None else None, sent.pod)
+        return DoorAnswer(status, body, headers)
+
+    async def _after_silence(self, sent: _Sent, error: PodSilent) -> DoorAnswer:
+        """Look for what a pod may have made. Nothing is sent again."""
+        plan, begun = sent.plan, sent.begun
+        LOG.warning("pod_create_failed", pod=sent.pod.pod_name, reason=str(error))
+        if not error.may_have_arrived:
+            await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        try:
+            found = await self.marked(sent.login, begun)
+        except PodSilent as silent:
+            raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from silent
+        if len(found) < plan.number:
+            # The pod may still be at it. The periodic task looks again.
+            raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
+        await self.settle(begun, found, sent.asked if plan.must is None else None, sent.pod)
+        version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
+        href = f"{plan.request.address}{version}{path}/{found[0]}"
+        body = {plan.key: {"id": found[0], "links": [{"rel": "self", "href": href}]}}
+        headers = {"location": href, "content-type": "application/json"}
+        return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
+
+    async def settle(
+        self, begun: PodRouting, found: Sequence[str], asked: PodRequest | None, pod: Pod
+    ) -> None:
+        """Record what a pod has made, and bind the project to it."""
+        now = self._clouds.clock()
+
+        def work(tx: Tx) -> None:
+            routings.settle(tx, begun, found, now)
+            if asked is not None:
+                ids = self._clouds.ids
+                bindings.follow(tx, asked, pod, begun.created_at, ids=ids, now=now)
+
+        await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def marked(self, login: PodLogin, begun: PodRouting) -> list[str]:
+        """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
+        service, kind = SERVICES[begun.resource_type], f"{begun.resource_type}s"
+        found: list[str] = []
+        marker = ""
+        for _ in range(PAGES_MAX):
+            target = f"/{kind}/detail?limit=200{marker}"
+            timeout_s = self._clouds.podding.pod_request_timeout_s
+            answer = await self._clouds.client.send(
+                login, PodCall(service, "GET", target, timeout_s)
+            )
+            rows = decoded(answer).get(kind)
+            if answer.status != HTTPStatus.OK or not isinstance(rows, list):
+                raise PodSilent(f"it answers with the status {answer.status}")
+            found += [
+                str(each["id"])
+                for each in rows
+                if isinstance(each.get("metadata"), dict)
+                and each["metadata"].get(MARK) == begun.top_id
+            ]
+            if not rows or f"{kind}_links" not in decoded(answer):
+                return found
+            marker = f"&marker={rows[-1]['id']}"
+        raise PodSilent("the project has too many resources to look for one")
+
+
+def _outcome(
+    refusals: Sequence[tuple[Pod, _Refused]], error: NoPod, *, is_admin: bool
+) -> DoorAnswer | Conflict:
+    """Return what the client gets if no pod is left: the first refusal, or the reasons."""
+    if not refusals:
+        message = error.message_for_administrators if is_admin else error.message
+        return Conflict(message, code=error.code)
+    first = refusals[0][1]
+    if is_admin and len(refusals) > 1:
+        reasons = "; ".join(f"{pod.pod_name}: {each}" for pod, each in refusals)
+        return Conflict(f"No pod can take this request. {reasons}.", code=error.code)
+    if first.answer is not None:
+        return first.answer
+    return first.error or Conflict(error.message, code=error.code)

@@ -1,0 +1,76 @@
+"""The door: all that forwards servers and volumes to pods, from one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from innkeeper.domain.slices import Settings
+from innkeeper.engine.pods.clouds import SETTLE_PERIOD_S, SETTLES, PodClouds
+from innkeeper.engine.pods.completing import Completing
+from innkeeper.engine.pods.creating import Creating
+from innkeeper.engine.pods.forwarding import Forwarding
+from innkeeper.engine.pods.lists import Lists
+from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.store import periodic
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The parts of a door."""
+
+    clouds: PodClouds
+    settings: Settings
+    creating: Creating
+    forwarding: Forwarding
+    lists: Lists
+    completing: Completing
+
+
+def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
+    """Return the door of a gateway; ``None`` in other roles.
+
+    Raises ``ValueError`` if a gateway does not administer pods.
+    """
+    if settings.podding.role != "gateway":
+        return None
+    if clouds is None:
+        raise ValueError("The role 'gateway' needs 'pods' in the setting 'apis'.")
+    tenants = Tenants(clouds)
+    pushing = Pushing(clouds, tenants)
+    creating = Creating(clouds, settings, tenants, pushing)
+    return Door(
+        clouds,
+        settings,
+        creating,
+        Forwarding(clouds, settings, tenants, pushing),
+        Lists(clouds, tenants),
+        Completing(clouds, tenants, creating),
+    )
+
+
+class DoorUpkeep:
+    """The periodic work of a door, as the worker threads call it."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def settle(self) -> int:
+        """Settle open routings, if it is this process's turn. Return their number."""
+        return asyncio.run(self._settle())
+
+    async def _settle(self) -> int:
+        now = self._door.clouds.clock()
+        is_ours = await self._door.clouds.engine.write(
+            lambda tx: periodic.take_turn(tx, SETTLES, SETTLE_PERIOD_S, now)
+        )
+        if not is_ours:
+            return 0
+        beside = self._door.clouds.beside()
+        here = door_of(self._door.settings, beside)
+        assert here is not None, "a door is beside a door"
+        try:
+            return await here.completing.settle()
+        finally:
+            await beside.client.close()

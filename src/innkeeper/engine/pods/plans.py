@@ -1,0 +1,205 @@
+"""Read what a create needs: the flavor or type, the image, the key pair, the quotas and the group.
+
+Always true: what the caller may not use at the door is refused before any pod is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from innkeeper.domain.compute import Flavor
+from innkeeper.domain.door import (
+    SERVER,
+    VOLUME,
+    DoorAmounts,
+    DoorCaller,
+    DoorLimits,
+    DoorRequest,
+    Json,
+)
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.keypairs import Keypair
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest
+from innkeeper.domain.slices import Settings
+from innkeeper.domain.volumes import VolumeType
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import images
+from innkeeper.systems.compute.accounts import keypairs, quotas
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.pods import bindings, pods, routings
+from innkeeper.systems.volumes import quotas as volume_quotas
+from innkeeper.systems.volumes import types
+
+SERVERS_MAX = 100
+ELSEWHERE = "The volumes are not all in the same pod."
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A create that was checked. ``asked`` is for the choice of a pod.
+
+    ``must`` is the id of the only pod that will do, because volumes are there.
+    """
+
+    request: DoorRequest
+    asked: PodRequest
+    number: int
+    one: DoorAmounts
+    limits: DoorLimits
+    flavor: Flavor | None = None
+    kind: VolumeType | None = None
+    keypair: Keypair | None = None
+    image_name: str | None = None
+    image_id: str | None = None
+    must: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of the resource in bodies."""
+        return self.request.kind
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """The fields of the resource in the body."""
+        found: dict[str, Json] = self.request.body[self.key]
+        return found
+
+
+def plan(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
+    """Return the plan of a create.
+
+    Raises :class:`Invalid`, :class:`NotFound`, and :class:`UnknownPlace` for its parts.
+    """
+    return (_server if request.kind == SERVER else _volume)(tx, settings, request)
+
+
+def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
+    fields, caller = request.body["server"], request.caller
+    flavor_id = str(fields["flavorRef"]).rpartition("/")[2]
+    is_admin = caller.is_admin
+    flavor = flavors.for_resize(tx, flavor_id, caller.project_id, is_admin=is_admin)
+    name = fields.get("key_name")
+    number = _number(fields)
+    devices = fields.get("block_device_mapping_v2") or []
+    limits = quotas.limits(tx, caller.project_id, quotas.defaults(settings.computing))
+    image_id, image_name = image_of(tx, fields.get("imageRef"), caller)
+    amounts = {
+        VCPUS: float(flavor.vcpus * number),
+        MEMORY_MB: float(flavor.memory_mb * number),
+        DISK_GB: float(flavor.all_disk_gb * number),
+    }
+    asked = _pod_request(tx, settings, request, flavor.extra_specs, amounts)
+    return Plan(
+        request,
+        asked,
+        number,
+        DoorAmounts(flavor.vcpus, flavor.memory_mb),
+        DoorLimits(limits.servers, limits.vcpus, limits.memory_mb),
+        flavor=flavor,
+        keypair=_keypair(tx, caller, name) if name else None,
+        image_id=image_id,
+        image_name=image_name,
+        must=_pod_of_volumes(tx, caller, devices),
+    )
+
+
+def _number(fields: Mapping[str, Json]) -> int:
+    least = int(fields.get("min_count") or 1)
+    most = int(fields.get("max_count") or least)
+    if least > most:
+        raise Invalid("min_count must be <= max_count")
+    if most > SERVERS_MAX:
+        raise Invalid(f"max_count must be <= {SERVERS_MAX}")
+    return most
+
+
+def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
+    fields, caller = request.body["volume"], request.caller
+    kind, name = None, fields.get("volume_type")
+    if name:
+        kind = types.named(tx, name, caller.project_id, is_admin=caller.is_admin)
+    size_gb = int(fields.get("size") or 0)
+    default = volume_quotas.defaults(settings.volumes)
+    limits = volume_quotas.limits(tx, caller.project_id, default)
+    image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
+    source = fields.get("source_volid")
+    devices = [{"source_type": "volume", "uuid": source}] if source else []
+    specs = {} if kind is None else kind.extra_specs
+    asked = _pod_request(tx, settings, request, specs, {VOLUME_GB: float(size_gb)})
+    return Plan(
+        request,
+        asked,
+        1,
+        DoorAmounts(size_gb=size_gb),
+        DoorLimits(limits.volumes, size_gb=limits.gigabytes),
+        kind=kind,
+        image_id=image_id,
+        image_name=image_name,
+        must=_pod_of_volumes(tx, caller, devices),
+    )
+
+
+def _pod_request(
+    tx: Tx,
+    settings: Settings,
+    request: DoorRequest,
+    specs: Mapping[str, str],
+    amounts: Mapping[str, float],
+) -> PodRequest:
+    zone = request.body[request.kind].get("availability_zone") or None
+    if zone is not None and ":" in zone:
+        raise Invalid("The door does not place servers on hosts: name only an availability zone.")
+    group = bindings.group_of_specs(tx, specs, settings.podding.pod_affinity_keys)
+    return PodRequest(request.caller.project_id, group, zone, amounts)
+
+
+def _keypair(tx: Tx, caller: DoorCaller, name: str) -> Keypair:
+    try:
+        return keypairs.get(tx, caller.user_id, name)
+    except NotFound as error:
+        raise Invalid("Invalid key_name provided.") from error
+
+
+def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str | None]:
+    """Return the id and the name of an image at the door."""
+    if not ref:
+        return None, None
+    uuid = canonical_uuid(str(ref).rpartition("/")[2])
+    try:
+        image = images.get(tx, uuid or str(ref), caller.project_id, is_admin=caller.is_admin)
+    except NotFound as error:
+        raise Invalid(f"Image {str(ref)[:64]} could not be found.") from error
+    if not image.name:
+        raise Invalid("The image has no name, so that no pod can have it.")
+    return image.id, image.name
+
+
+def _pod_of_volumes(tx: Tx, caller: DoorCaller, devices: Json) -> int | None:
+    """Return the pod of the volumes that a server or a volume is made with."""
+    homes: set[int] = set()
+    for each in devices:
+        if each.get("source_type") == "snapshot":
+            raise Invalid("The door does not serve snapshots.")
+        if each.get("source_type", "volume") == "volume" and each.get("uuid"):
+            homes.add(volume_of(tx, caller, each["uuid"]).pod_id)
+    if len(homes) > 1:
+        raise Invalid(ELSEWHERE)
+    return homes.pop() if homes else None
+
+
+def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> Json:
+    """Return the routing of a volume of the caller's project. Raises :class:`Invalid`."""
+    try:
+        found = routings.place_of(tx, str(uuid), VOLUME)
+    except NotFound as error:
+        raise Invalid(f"Volume {str(uuid)[:64]} could not be found.") from error
+    if not caller.is_admin and found.project_id != caller.project_id:
+        raise Invalid(f"Volume {str(uuid)[:64]} could not be found.")
+    return found
+
+
+def others(tx: Tx, pod_id: int) -> frozenset[int]:
+    """Return the ids of all other pods."""
+    return frozenset(each.id for each in pods.every(tx) if each.id != pod_id)

@@ -1,0 +1,184 @@
+"""Make in a pod what a server or a volume needs there: flavors, key pairs and volume types.
+
+Always true: what exists in the pod is not changed. Images are only looked up, by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from hashlib import sha256
+from http import HTTPStatus
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import IMAGE, PodAnswer, PodCall, PodSilent
+from innkeeper.domain.compute import Flavor
+from innkeeper.domain.door import Json
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.keypairs import Keypair
+from innkeeper.domain.pods import Pod
+from innkeeper.domain.volumes import VolumeType
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
+
+KNOWN_FOR = timedelta(seconds=60)
+"""So long the door believes that a pod has what it had."""
+KNOWN_MAX = 10_000
+DIGEST_CHARS = 16
+NAME_CHARS_MAX = 255
+KEY_VERSION, NEW_KEY_VERSION = "compute 2.2", "compute 2.92"
+"""Key pairs have types since the first version, and dots in their names since the second one."""
+_OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
+
+
+class Pushing:
+    """Makes what pods lack, and remembers for a minute what they have."""
+
+    def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
+        self._clouds = clouds
+        self._tenants = tenants
+        self._known: dict[tuple[object, ...], tuple[datetime, str]] = {}
+
+    def forget(self, pod: Pod) -> None:
+        """Forget what a pod had, because it refused a request."""
+        for key in [each for each in self._known if each[0] == pod.uuid]:
+            del self._known[key]
+
+    async def flavor(self, pod: Pod, login: PodLogin, flavor: Flavor) -> None:
+        """Make a flavor with the same id. Raises :class:`Conflict` if the pod has another one."""
+        key = (pod.uuid, login.project_name, flavor.flavor_id, flavor.updated_at)
+        if self._is_known(key):
+            return
+        own = await self._tenants.own(pod)
+        path = f"/flavors/{quote(flavor.flavor_id, safe='')}"
+        found = await self._ask(own, COMPUTE, "GET", path)
+        if found.status == HTTPStatus.NOT_FOUND:
+            found = await self._ask(own, COMPUTE, "POST", "/flavors", _flavor_body(flavor))
+            if found.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
+                raise PodSilent(f"the flavor cannot be made: {found.status}")
+            if found.status == HTTPStatus.CONFLICT:
+                # Another request has just made it, or another flavor has its name.
+                found = await self._ask(own, COMPUTE, "GET", path)
+            elif flavor.extra_specs:
+                specs = {"extra_specs": dict(flavor.extra_specs)}
+                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", specs)
+                if put.status != HTTPStatus.OK:
+                    raise PodSilent(f"the extra specs cannot be made: {put.status}")
+        told = decoded(found).get("flavor")
+        if found.status != HTTPStatus.OK or not isinstance(told, Mapping):
+            raise Conflict(f"The flavor {flavor.name} cannot be made where the server should be.")
+        amounts = (told.get("vcpus"), told.get("ram"), told.get("disk"))
+        if amounts != (flavor.vcpus, flavor.memory_mb, flavor.disk_gb):
+            raise Conflict(f"The flavor {flavor.name} is another one where the server should be.")
+        if told.get("os-flavor-access:is_public") is False:
+            await self._give(own, login, path)
+        self._remember(key)
+
+    async def _give(self, own: PodLogin, login: PodLogin, path: str) -> None:
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        body = {"addTenantAccess": {"tenant": session.project_id}}
+        await self._ask(own, COMPUTE, "POST", f"{path}/action", body)
+
+    async def keypair(self, pod: Pod, login: PodLogin, keypair: Keypair) -> str:
+        """Make a key pair, and return its name in the pod."""
+        if len(keypair.name) + DIGEST_CHARS >= NAME_CHARS_MAX:
+            raise Invalid("The name of the key pair is too long.")
+        text = "\0".join((keypair.user_id, keypair.public_key))
+        name = f"{keypair.name}-{sha256(text.encode()).hexdigest()[:DIGEST_CHARS]}"
+        key = (pod.uuid, "keypair", name)
+        if not self._is_known(key):
+            # All key pairs belong to the door's user, whatever the project.
+            wanted = {"name": name, "type": keypair.key_type, "public_key": keypair.public_key}
+            is_new = bool({".", "@"} & set(name))
+            headers = {"openstack-api-version": NEW_KEY_VERSION if is_new else KEY_VERSION}
+            body = {"keypair": wanted}
+            made = await self._ask(login, COMPUTE, "POST", "/os-keypairs", body, headers)
+            if made.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.CONFLICT):
+                raise PodSilent(f"the key pair cannot be made: {made.status}")
+            self._remember(key)
+        return name
+
+    async def image(self, pod: Pod, login: PodLogin, name: str) -> str:
+        """Return the id of the image with this name. Raises :class:`Conflict` if none has it."""
+        key = (pod.uuid, login.project_name, "image", name)
+        known = self._is_known(key)
+        if known:
+            return known
+        answer = await self._ask(login, IMAGE, "GET", f"/v2/images?{urlencode({'name': name})}")
+        rows = _rows(decoded(answer).get("images"))
+        found = [each for each in rows if each.get("name") == name]
+        if len(found) != 1 or not isinstance(found[0].get("id"), str):
+            number = "no image" if not found else "several images"
+            raise Conflict(f"There is {number} with the name {name} where the server should be.")
+        self._remember(key, found[0]["id"])
+        return str(found[0]["id"])
+
+    async def volume_type(self, pod: Pod, kind: VolumeType) -> None:
+        """Make a volume type with the same name."""
+        key = (pod.uuid, "type", kind.name, kind.updated_at)
+        if self._is_known(key):
+            return
+        own = await self._tenants.own(pod)
+        answer = await self._ask(own, BLOCK_STORAGE, "GET", "/types?is_public=None")
+        rows = _rows(decoded(answer).get("volume_types"))
+        if kind.name not in [each.get("name") for each in rows]:
+            wanted = {"name": kind.name, "extra_specs": dict(kind.extra_specs)}
+            made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
+            if made.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
+                raise PodSilent(f"the volume type cannot be made: {made.status}")
+        self._remember(key)
+
+    def _is_known(self, key: tuple[object, ...]) -> str:
+        known = self._known.get(key)
+        is_fresh = known is not None and self._clouds.clock() - known[0] < KNOWN_FOR
+        return known[1] if known is not None and is_fresh else ""
+
+    def _remember(self, key: tuple[object, ...], value: str = "known") -> None:
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[key] = self._clouds.clock(), value
+
+    async def _ask(
+        self,
+        login: PodLogin,
+        service_type: str,
+        method: str,
+        target: str,
+        body: Json = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> PodAnswer:
+        raw = b"" if body is None else msgspec.json.encode(body)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        call = PodCall(service_type, method, target, timeout_s, raw, headers or {})
+        return await self._clouds.client.send(login, call)
+
+
+def keypair_name(name: str) -> str:
+    """Return the name at the door of a key pair in a pod."""
+    found = _OWN_KEY.fullmatch(name)
+    return name if found is None else found[1]
+
+
+def _rows(told: object) -> list[dict[str, Json]]:
+    """Return the objects in a list."""
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
+def _flavor_body(flavor: Flavor) -> dict[str, Json]:
+    return {
+        "flavor": {
+            "id": flavor.flavor_id,
+            "name": flavor.name,
+            "vcpus": flavor.vcpus,
+            "ram": flavor.memory_mb,
+            "disk": flavor.disk_gb,
+            "OS-FLV-EXT-DATA:ephemeral": flavor.ephemeral_gb,
+            "swap": flavor.swap_mb,
+            "os-flavor-access:is_public": flavor.is_public,
+        }
+    }

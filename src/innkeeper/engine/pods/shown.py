@@ -1,0 +1,116 @@
+"""Change the answers of pods into answers of the door.
+
+Always true: no link leads to a pod, and no id of a pod's project is shown. Names of hosts are only
+shown to administrators. The mark of the door is not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import msgspec
+
+from innkeeper.clients.pods import PodAnswer, PodSilent
+from innkeeper.domain.door import MARK, SERVER, Json
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.engine.pods.pushing import keypair_name
+from innkeeper.engine.pods.tenants import decoded
+
+DEPTH_MAX = 32
+PROJECTS = ("tenant_id", "project_id")
+ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
+HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
+OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
+HREF = re.compile(r".*?(/(?:servers|volumes|flavors|images)/[^\s]*)")
+VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class DoorView:
+    """How the answer about a resource is shown. ``address`` is that of the API."""
+
+    pod: Pod
+    project_id: str
+    user_id: str | None
+    image_id: str | None
+    address: str
+    is_admin: bool
+
+    @staticmethod
+    def of(pod: Pod, routing: PodRouting, address: str, *, is_admin: bool) -> DoorView:
+        """Return the view of a resource with a routing."""
+        return DoorView(
+            pod, routing.project_id, routing.user_id, routing.image_id, address, is_admin
+        )
+
+    def change(self, told: Json, depth: int = 0) -> Json:
+        """Return a body as the door shows it. Raises :class:`PodSilent` for one too deep."""
+        if depth > DEPTH_MAX:
+            raise PodSilent("the answer is nested too deeply", may_have_arrived=True)
+        if isinstance(told, list):
+            return [self.change(each, depth + 1) for each in told]
+        if not isinstance(told, dict):
+            return told
+        return {
+            key: self._field(key, value, depth)
+            for key, value in told.items()
+            if self.is_admin or key in OF_USERS or not key.startswith(HOSTS)
+        }
+
+    def _field(self, key: str, value: Json, depth: int) -> Json:
+        if key == "metadata" and isinstance(value, dict):
+            return {name: each for name, each in value.items() if name != MARK}
+        if isinstance(value, str):
+            return self._text(key, value)
+        if key == "links" and isinstance(value, list):
+            return [moved for each in value if (moved := self._link(each)) is not None]
+        if key == "image" and isinstance(value, dict) and self.image_id is not None:
+            value = {**value, "id": self.image_id}
+        return self.change(value, depth + 1)
+
+    def _text(self, key: str, value: str) -> str:
+        if key.rpartition(":")[2] in PROJECTS:
+            return self.project_id
+        if key == "user_id" and self.user_id is not None:
+            return self.user_id
+        if key in ZONES and value:
+            return self.pod.az_name
+        return keypair_name(value) if key == "key_name" else value
+
+    def _link(self, link: Json) -> dict[str, str] | None:
+        href, rel = (link.get("href"), link.get("rel")) if isinstance(link, Mapping) else (0, 0)
+        found = HREF.fullmatch(href) if isinstance(href, str) else None
+        if found is None or not isinstance(rel, str):
+            return None
+        path = found[1]
+        kind = path.split("/", 2)[1]
+        if kind == "images" and self.image_id is not None:
+            path = f"/images/{self.image_id}"
+        version = VERSIONS[kind] if rel == "self" else ""
+        return {"rel": rel, "href": f"{self.address}{version}{path}"}
+
+
+def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes, dict[str, str]]:
+    """Return the status, body and headers that the client gets.
+
+    Raises :class:`PodSilent` for an answer that no API gives.
+    """
+    is_error = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    is_fine = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
+    if not (is_error or is_fine) or answer.status == HTTPStatus.UNAUTHORIZED:
+        raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
+    headers: dict[str, str] = {}
+    location = answer.headers.get("location")
+    if location is not None:
+        moved = HREF.fullmatch(location)
+        if moved is not None:
+            version = "/v2.1" if kind == SERVER else "/v3"
+            headers["location"] = f"{view.address}{version}{moved[1]}"
+    if not answer.body or answer.status == HTTPStatus.NO_CONTENT:
+        return answer.status, b"", headers
+    told = view.change(decoded(answer))
+    headers["content-type"] = "application/json"
+    return answer.status, msgspec.json.encode(told), headers

@@ -1,0 +1,128 @@
+"""The door's projects in pods, and the door's logins to them.
+
+Always true: a project of the door is the project in the pod whose name is its id. It is made when
+the pod refuses the login to it. Nothing is made twice: a name is unique in its domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+import msgspec
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import IDENTITY, LoginRefused, PodAnswer, PodCall, PodSilent
+from innkeeper.domain.door import Json
+from innkeeper.domain.pods import Pod
+from innkeeper.engine.pods.clouds import PodClouds
+
+ROLES = ("member", "_member_")
+"""The names of the role of users, the preferred one first."""
+COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
+UNLIMITED = {COMPUTE: ("instances", "cores", "ram"), BLOCK_STORAGE: ("volumes", "gigabytes")}
+"""The quotas of a pod's project that the door counts instead, by type of service."""
+
+
+class Tenants:
+    """Logins of this service at pods, as its administrator and for projects."""
+
+    def __init__(self, clouds: PodClouds) -> None:
+        self._clouds = clouds
+        self._ready: set[tuple[str, str, str]] = set()
+
+    async def own(self, pod: Pod) -> PodLogin:
+        """Return the administrator's login at a pod. Raises :class:`PodSilent`."""
+        return await self._clouds.own_login(pod)
+
+    async def of_project(self, pod: Pod, project_id: str) -> PodLogin:
+        """Return the login for a project, which is made if it is missing.
+
+        Raises :class:`PodSilent`.
+        """
+        own = await self.own(pod)
+        login = replace(own, project_name=project_id)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        try:
+            await self._clouds.client.session(login, timeout_s)
+        except LoginRefused:
+            await self._make(own, project_id)
+            await self._clouds.client.session(login, timeout_s)
+        return login
+
+    async def lift_quota(self, pod: Pod, login: PodLogin, service_type: str) -> None:
+        """Lift the quotas of a project in a pod, once in a while. Raises :class:`PodSilent`."""
+        key = (pod.uuid, login.project_name, service_type)
+        if key in self._ready:
+            return
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        quota_set = dict.fromkeys(UNLIMITED[service_type], -1)
+        target = f"/os-quota-sets/{session.project_id}"
+        own = await self.own(pod)
+        answer = await self._ask(own, service_type, "PUT", target, {"quota_set": quota_set})
+        if answer.status != HTTPStatus.OK:
+            raise PodSilent(f"the quota of the project cannot be set: {answer.status}")
+        self._ready.add(key)
+
+    async def _make(self, own: PodLogin, name: str) -> None:
+        """Make a project in a pod, and give the door's user the role of users there."""
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(own, timeout_s)
+        wanted = {"name": name, "domain_id": session.domain_id or "default"}
+        made = await self._ask(own, IDENTITY, "POST", "/projects", {"project": wanted})
+        if made.status == HTTPStatus.CONFLICT:
+            made = await self._ask(own, IDENTITY, "GET", f"/projects?{urlencode(wanted)}")
+        project_id = _first_id(made, "project", "projects")
+        role_id = await self._role(own)
+        grant = f"/projects/{project_id}/users/{session.user_id}/roles/{role_id}"
+        granted = await self._ask(own, IDENTITY, "PUT", grant)
+        if granted.status != HTTPStatus.NO_CONTENT:
+            raise PodSilent(f"the role on the project cannot be granted: {granted.status}")
+
+    async def _role(self, own: PodLogin) -> str:
+        for name in ROLES:
+            answer = await self._ask(own, IDENTITY, "GET", f"/roles?{urlencode({'name': name})}")
+            told = decoded(answer).get("roles")
+            if isinstance(told, list) and told:
+                return _first_id(answer, "role", "roles")
+        raise PodSilent(f"the pod has no role {ROLES[0]}")
+
+    async def _ask(
+        self, login: PodLogin, service_type: str, method: str, target: str, body: Json = None
+    ) -> PodAnswer:
+        raw = b"" if body is None else msgspec.json.encode(body)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        return await self._clouds.client.send(
+            login, PodCall(service_type, method, target, timeout_s, raw)
+        )
+
+
+def decoded(answer: PodAnswer) -> dict[str, Json]:
+    """Return the body of any answer that is an object; an empty one if there is none.
+
+    Raises :class:`PodSilent`.
+    """
+    if not answer.body:
+        return {}
+    try:
+        told = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PodSilent("its answer is not JSON", may_have_arrived=True) from error
+    if not isinstance(told, dict):
+        raise PodSilent("its answer is not an object", may_have_arrived=True)
+    return told
+
+
+def _first_id(answer: PodAnswer, one: str, several: str) -> str:
+    told = decoded(answer)
+    found: object = told.get(one)
+    if found is None:
+        rows = told.get(several)
+        found = rows[0] if isinstance(rows, list) and rows else None
+    uuid = found.get("id") if isinstance(found, Mapping) else None
+    if not isinstance(uuid, str) or not uuid.isascii() or not uuid.replace("-", "").isalnum():
+        raise PodSilent(f"the answer about the {one} is not usable: {answer.status}")
+    return uuid

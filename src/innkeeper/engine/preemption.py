@@ -1,0 +1,47 @@
+"""Warns and deletes preemptible servers, as a periodic task.
+
+Always true: nothing is written while nothing is due. One process at a time acts, in short
+transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from innkeeper.engine.commands import Write
+from innkeeper.engine.writer import Writer
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.leases import preemption
+from innkeeper.systems.leases.context import LeaseContext
+
+TASK = "preemption"
+PERIOD_S = 1.0
+STEPS_MAX = 10
+"""The number of transactions in one turn. The rest follows in the next turn."""
+TIMEOUT_S = 60.0
+"""How long the task waits for a commit."""
+
+
+class PreemptionTask:
+    """The looks of one process at preemptible servers. It remembers nothing between them."""
+
+    def __init__(self, store: Store, writer: Writer, context: Callable[[], LeaseContext]) -> None:
+        self._store = store
+        self._writer = writer
+        self._context = context
+
+    def work(self) -> int:
+        """Do what is due. Return how much was done."""
+        done = 0
+        for _ in range(STEPS_MAX):
+            with self._store.read() as tx:
+                is_any = preemption.look(tx, self._context()).count > 0
+            # Another process may do it at the same moment: then nothing is left in the transaction.
+            some = self._writer.submit_and_wait(Write(self._act), TIMEOUT_S) if is_any else 0
+            if not some:
+                break
+            done += some
+        return done
+
+    def _act(self, tx: Tx) -> int:
+        return preemption.work(tx, self._context())

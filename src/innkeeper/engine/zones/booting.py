@@ -1,0 +1,318 @@
+"""Boot servers over a tree of zones.
+
+Always true: the servers of a boot batch are decided together. Until then their rows are
+``BUILDING``, and a zone that dies undoes or finishes them after its restart. Fewer servers than
+``count_min`` never stay.
+
+May be false: that servers are on the hosts of the first plan. Stale entries are replaced, a bounded
+number of times. The last plan leaves out children that built less than half of what they offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from weakref import WeakValueDictionary
+
+import structlog
+
+from innkeeper.domain.compute import Booted, Definitions
+from innkeeper.domain.errors import (
+    AlreadyExists,
+    Conflict,
+    NotFound,
+    QuotaExceeded,
+    Refusal,
+    Unavailable,
+    UnknownPlace,
+)
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.limits import Limits
+from innkeeper.domain.zones import ChildEntry, Opened, PlacedOffer
+from innkeeper.engine.zones import building
+from innkeeper.engine.zones.building import EntryToBuild, Outcome
+from innkeeper.engine.zones.known_children import KnownChild
+from innkeeper.engine.zones.progress import Progress, hostname_of, name_of, of_places
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale
+from innkeeper.systems.compute.grouping import groups, hints, reach
+from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.zones import remote
+
+LOG = structlog.get_logger("innkeeper.zones")
+TOO_LATE = "The servers took too long to build, and are undone. Try again."
+
+
+class TreeBooter:
+    """Boots servers in this zone and the zones below it. ``limits`` are the default quotas."""
+
+    def __init__(self, tree: ZoneTree, limits: Limits, service_down_time_s: float) -> None:
+        self._tree = tree
+        self._parts = tree.parts
+        self.limits = limits
+        self.service_down_time_s = service_down_time_s
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def boot(self, boot: TreeBoot) -> Booted:
+        """Boot the servers of a request. Raises the errors of a boot in this zone.
+
+        If too few hosts are found in the whole tree, this zone makes servers in ERROR, as always.
+        """
+        group = boot.request.hints.get(hints.GROUP)
+        if group is None:
+            return await self._boot(boot)
+        # Boots of one group would plan the same hosts, and most of their entries would be stale.
+        turn = self._turns.setdefault(str(group), asyncio.Lock())
+        async with turn:
+            return await self._boot(boot)
+
+    async def _boot(self, boot: TreeBoot) -> Booted:
+        progress = Progress(list(boot.request.server_ids))
+        try:
+            await self._attempt(boot, progress)
+        except Refusal:
+            await self._undo_all(progress)
+            raise
+        return await self._decide(boot, progress)
+
+    async def _attempt(self, boot: TreeBoot, progress: Progress) -> None:
+        """Plan and build, again for servers that were not built, a bounded number of times."""
+        request = boot.request
+        wanted = list(range(request.count_max))
+        attempts_max = self._parts.zoning.zone_boot_attempts_max
+        for attempt in range(attempts_max):
+            left = [place for place in wanted if place not in progress.built]
+            if not left:
+                break
+            if progress.rows:
+                await self._touch(progress)
+            # A child with the best weights must not fail the boots that others could serve.
+            but = progress.refusing if attempt == attempts_max - 1 else ()
+            part = of_places(boot, left, progress)
+            try:
+                plan = await self._tree.plan(part, but)
+                if but and len(plan.offers) < min(len(left), plan.count_allowed):
+                    plan = await self._tree.plan(part)
+            except (UnknownPlace, QuotaExceeded):
+                # The first plan was not refused, so this is about what is left of the batch.
+                if attempt == 0:
+                    raise
+                break
+            # The quota may allow fewer servers than the request names.
+            left = left[: plan.count_allowed]
+            wanted = sorted(progress.built | set(left))
+            offers = plan.offers[: len(left)]
+            if not offers or len(progress.built) + len(offers) < request.count_min:
+                break
+            await self._build(boot, dict(zip(left, offers, strict=False)), progress)
+
+    async def boot_entry(self, boot: TreeBoot, opened: Opened, server_id: ServerId) -> Booted:
+        """Boot the server of one entry of a child zone, which a client presents.
+
+        Raises :class:`EntryUsed`, :class:`EntryExpired`, :class:`EntryStale`, and
+        :class:`Unavailable` if the child does not answer. A request that comes while another one
+        uses the entry gets :class:`Conflict`.
+        """
+        place, parts = opened.place, self._parts
+        assert isinstance(place, ChildEntry), "the entry is of a child"
+        await parts.engine.read(lambda tx: zone_servers.demand_unused(tx, server_id))
+        if parts.clock() >= opened.expires_at:
+            raise EntryExpired(opened.expires_at)
+        boot = replace(boot, request=replace(boot.request, server_ids=(server_id,)))
+        progress = Progress([server_id])
+        try:
+            await self._build(boot, {0: PlacedOffer(0.0, "", place)}, progress)
+        except AlreadyExists as error:
+            raise Conflict(zone_servers.ENTRY_IN_USE) from error
+        if progress.ids != [server_id]:
+            raise Unavailable("The zone of this entry does not answer. Ask for another plan.")
+        if not progress.below:
+            raise EntryStale("The child zone could not use the entry.")
+        now, until = parts.clock(), opened.expires_at
+        if not await parts.engine.write(
+            lambda tx: zone_servers.settle_entry(tx, server_id, until, now)
+        ):
+            await self._undo_all(progress)
+            raise Unavailable(TOO_LATE)
+        return Booted(boot.request.batch_id, (server_id,))
+
+    async def _touch(self, progress: Progress) -> None:
+        """Let the repair know that this batch is not dead. Raises :class:`Unavailable` too late."""
+        rows, now = progress.rows, self._parts.clock()
+        if not await self._parts.engine.write(lambda tx: remote.touch(tx, rows, now), len(rows)):
+            raise Unavailable(TOO_LATE)
+
+    async def _build(
+        self, boot: TreeBoot, offers: Mapping[int, PlacedOffer], progress: Progress
+    ) -> None:
+        """Build servers in all zones at once, and note which are built."""
+        own = [place for place, each in offers.items() if not isinstance(each.place, ChildEntry)]
+        by_child: dict[str, dict[int, str]] = {}
+        for place, each in offers.items():
+            if isinstance(each.place, ChildEntry):
+                by_child.setdefault(each.place.child_uuid, {})[place] = each.place.sealed
+        known = {each.zone.uuid: each for each in await self._tree.children.every()}
+        below = [(known[uuid], some) for uuid, some in by_child.items() if uuid in known]
+        if below:
+            made = await self._tree.definitions_of(boot)
+            if not await self._begin(boot, below, made, progress):
+                return
+            await asyncio.gather(
+                self._build_own(boot, own, progress),
+                *(self._build_below(boot, made, child, some, progress) for child, some in below),
+            )
+        else:
+            await self._build_own(boot, own, progress)
+
+    async def _begin(
+        self,
+        boot: TreeBoot,
+        below: Sequence[tuple[KnownChild, Mapping[int, str]]],
+        made: Definitions,
+        progress: Progress,
+    ) -> bool:
+        """Record servers before children are asked. Return False if another plan is needed."""
+        request, now = boot.request, self._parts.clock()
+        rows = [
+            building.begun(
+                progress.ids[place], child, request, made, batch_min=request.count_min, now=now
+            )
+            for child, some in below
+            for place in some
+        ]
+
+        def begin(tx: Tx) -> bool:
+            zone_servers.forget(tx, progress.gone)
+            if not reach.admits(tx, request, {each.child_id for each in rows}):
+                return False
+            zone_servers.begin(tx, rows, self.limits)
+            zone_servers.join(tx, reach.group_here(tx, request), rows, self.limits)
+            return True
+
+        is_begun = await self._parts.engine.write(begin, len(rows))
+        progress.gone = []
+        return is_begun
+
+    async def _build_own(self, boot: TreeBoot, places: Sequence[int], progress: Progress) -> None:
+        if not places:
+            return
+        request = of_places(boot, places, progress).request
+        request = replace(request, is_refused_without_hosts=True)
+        try:
+            await self._parts.engine.boot(replace(request, count_min=len(places)))
+        except Conflict as error:
+            LOG.info("zone_own_hosts_taken", request_id=request.request_id, reason=error.message)
+            return
+        progress.own |= set(places)
+
+    async def _build_below(
+        self,
+        boot: TreeBoot,
+        made: Definitions,
+        child: KnownChild,
+        some: Mapping[int, str],
+        progress: Progress,
+    ) -> None:
+        request = boot.request
+        entries = [
+            EntryToBuild(
+                progress.ids[place],
+                sealed,
+                name_of(request, place),
+                hostname_of(request, place),
+                request.launch_index(place),
+            )
+            for place, sealed in some.items()
+        ]
+        tree = self._tree.below(boot.hop, self._parts.zoning.zone_request_timeout_s)
+        outcomes = await building.build(self._parts.client, child, boot, made, entries, tree)
+        places: dict[str, int] = {progress.ids[place]: place for place in some}
+        progress.below |= {places[e] for e, out in outcomes.items() if out == Outcome.BUILT}
+        built = sum(out == Outcome.BUILT for out in outcomes.values())
+        changed = progress.refusing.add if 2 * built < len(some) else progress.refusing.discard
+        changed(child.zone.uuid)
+        stale = [each for each, out in outcomes.items() if out == Outcome.STALE]
+        doubtful = [each for each, out in outcomes.items() if out == Outcome.UNKNOWN]
+        progress.gone += stale
+        if stale and hints.GROUP in request.hints:
+            # They are no members, so the next plan must not follow them.
+            await self._parts.engine.write(partial(groups.leave, uuids=stale), len(stale))
+        if doubtful:
+            for each in doubtful:
+                progress.ids[places[each]] = ServerId(self._parts.ids.uuid())
+            progress.doubtful += doubtful
+            gone = await self.undo(doubtful, is_decided=False)
+            progress.doubtful = [each for each in progress.doubtful if each not in gone]
+            progress.gone += gone
+
+    async def undo(
+        self, ids: Sequence[str], own: Sequence[ServerId] = (), *, is_decided: bool = True
+    ) -> list[str]:
+        """Let the children have none of these servers, and delete those of this zone.
+
+        Return those that the children surely do not have. What is left is done periodically. The
+        rows of an undecided batch stay.
+        """
+        parts, down_s = self._parts, self.service_down_time_s
+        now = parts.clock()
+
+        # In one transaction: a zone that dies after it must not leave a part of the batch.
+        def begin(tx: Tx) -> None:
+            remote.begin_undo(tx, ids, now)
+            if is_decided:
+                remote.decide(tx, ids)
+            for uuid in own:
+                with suppress(NotFound):
+                    deletions.delete(tx, uuid, now, service_down_time_s=down_s, may_override=True)
+
+        await parts.engine.write(begin, len(ids) + len(own))
+        rows = await parts.engine.read(lambda tx: remote.by_uuids(tx, ids))
+        known = {each.zone.id: each for each in await self._tree.children.every()}
+        gone: list[str] = []
+        for child_id, some in remote.by_child(rows).items():
+            child = known.get(child_id)
+            if child is None or not child.zone.is_enabled:
+                continue
+            tree = self._tree.below(None, parts.zoning.zone_request_timeout_s)
+            gone += await building.undo(parts.client, child, [each.uuid for each in some], tree)
+        if gone and is_decided:
+            await parts.engine.write(lambda tx: zone_servers.forget(tx, gone), len(gone))
+        return gone
+
+    async def _undo_all(self, progress: Progress) -> None:
+        if not progress.rows and not progress.own:
+            return
+        await self.undo(progress.rows, progress.own_ids)
+
+    async def _decide(self, boot: TreeBoot, progress: Progress) -> Booted:
+        """Keep the servers that are built, if they are enough, and undo them otherwise."""
+        request, ids = boot.request, progress.ids
+        if progress.built and len(progress.built) >= request.count_min:
+            if progress.rows and not await self._keep(progress):
+                await self._undo_all(progress)
+                raise Unavailable(TOO_LATE)
+            return Booted(request.batch_id, tuple(ids[place] for place in sorted(progress.built)))
+        await self._undo_all(progress)
+        fresh = tuple(ServerId(self._parts.ids.uuid()) for _ in ids)
+        # A place that no zone knows was refused before.
+        failed = replace(request, server_ids=fresh, may_be_elsewhere=True)
+        return await self._parts.engine.boot(failed)
+
+    async def _keep(self, progress: Progress) -> bool:
+        """Decide that the servers stay. Return False if the batch is decided already."""
+        now = self._parts.clock()
+
+        def keep(tx: Tx) -> bool:
+            if not remote.decide(tx, progress.rows):
+                return False
+            remote.settle(tx, progress.below_ids, now)
+            zone_servers.forget(tx, progress.gone)
+            return True
+
+        return await self._parts.engine.write(keep, len(progress.rows))

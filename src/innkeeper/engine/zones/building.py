@@ -1,0 +1,187 @@
+"""Send a child zone the entries of servers that it must build, and undo what must not stay.
+
+Always true: an entry's outcome is known, or the child is asked to undo the server. A request in
+doubt is never repeated as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+
+import msgspec
+import structlog
+
+from innkeeper.clients import zones
+from innkeeper.clients.zone_wire import ZoneAnswer, ZoneSilent
+from innkeeper.clients.zones import ZoneClient, ZoneRequest
+from innkeeper.domain.compute import BootRequest, Definitions
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zone_tree import TreeRequest, ZoneServer, ZoneServerState
+from innkeeper.engine.zones.known_children import SYSTEM, KnownChild, decoded
+from innkeeper.engine.zones.tree_request import TreeBoot
+
+LOG = structlog.get_logger("innkeeper.zones")
+CREATE, UNDO = "/servers", "/zones/undo"
+ENTRIES_AT_ONCE = 250
+"""The number of entries in one request: as many as a commit of the child takes."""
+UNDONE_AT_ONCE = 1000
+BYTES_OF_ID = 256
+"""More than an answer has for each server: its id, and a word."""
+
+
+class Outcome:
+    """What became of an entry: its server exists, or it does not and another entry may do.
+
+    ``UNKNOWN``: the child gave no answer, so the server may exist.
+    """
+
+    BUILT = "built"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryToBuild:
+    """An entry of a child's plan, and the server to build with it."""
+
+    server_id: str
+    sealed: str
+    name: str
+    hostname: str | None
+    launch_index: int
+
+    def told(self) -> dict[str, object]:
+        """Return the entry as the child gets it."""
+        row = {
+            "id": self.server_id,
+            "blob": self.sealed,
+            "name": self.name,
+            "launch_index": self.launch_index,
+        }
+        return row if self.hostname is None else {**row, "hostname": self.hostname}
+
+
+def begun(
+    server_id: ServerId,
+    child: KnownChild,
+    request: BootRequest,
+    definitions: Definitions,
+    *,
+    batch_min: int,
+    now: datetime,
+) -> ZoneServer:
+    """Return the row of a server that a child is about to be asked for."""
+    return ZoneServer(
+        uuid=server_id,
+        child_id=child.zone.id,
+        batch_id=request.batch_id,
+        project_id=request.project_id,
+        user_id=request.user_id,
+        vcpus=definitions.flavor.vcpus,
+        memory_mb=definitions.flavor.memory_mb,
+        state=ZoneServerState.BUILDING,
+        batch_min=batch_min,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+async def build(
+    client: ZoneClient,
+    child: KnownChild,
+    boot: TreeBoot,
+    definitions: Definitions,
+    entries: Sequence[EntryToBuild],
+    tree: TreeRequest,
+) -> dict[str, str]:
+    """Let a child build servers, and return the outcome for each server's id."""
+    parts = [entries[i : i + ENTRIES_AT_ONCE] for i in range(0, len(entries), ENTRIES_AT_ONCE)]
+    found = await asyncio.gather(
+        *(_build_some(client, child, boot, definitions, part, tree) for part in parts)
+    )
+    return {server_id: outcome for some in found for server_id, outcome in some.items()}
+
+
+async def _build_some(
+    client: ZoneClient,
+    child: KnownChild,
+    boot: TreeBoot,
+    definitions: Definitions,
+    entries: Sequence[EntryToBuild],
+    tree: TreeRequest,
+) -> dict[str, str]:
+    body = boot.create_body(definitions, [each.told() for each in entries])
+    request = ZoneRequest(
+        "POST",
+        CREATE,
+        boot.caller_below(),
+        tree,
+        tree.time_left_ms / 1000,
+        msgspec.json.encode(body),
+        boot.headers,
+        zones.bytes_of(len(entries), BYTES_OF_ID),
+    )
+    ids = [each.server_id for each in entries]
+    try:
+        answer = await client.send(child.zone, child.password, request)
+        return _outcomes(answer, ids)
+    except ZoneSilent as error:
+        LOG.warning("zone_build_failed", zone=child.zone.name, reason=str(error))
+        outcome = Outcome.UNKNOWN if error.may_have_arrived else Outcome.STALE
+        return dict.fromkeys(ids, outcome)
+
+
+def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
+    is_refused = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    if is_refused:
+        return dict.fromkeys(ids, Outcome.STALE)
+    if answer.status != HTTPStatus.ACCEPTED:
+        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+    told = decoded(answer)
+    zone = told.get("zone") if isinstance(told, Mapping) else None
+    rows = zone.get("outcomes") if isinstance(zone, Mapping) else None
+    known = rows if isinstance(rows, Mapping) else {}
+    # A tuple, because a child may answer with values that no set takes.
+    usable = (Outcome.BUILT, Outcome.STALE)
+    return {each: known[each] if known.get(each) in usable else Outcome.UNKNOWN for each in ids}
+
+
+async def undo(
+    client: ZoneClient, child: KnownChild, ids: Sequence[str], tree: TreeRequest
+) -> list[str]:
+    """Let a child have none of these servers. Return those that it surely does not have now.
+
+    The child deletes servers as their users would. It forbids those that it does not know, so that
+    no late request builds them.
+    """
+    done: list[str] = []
+    for start in range(0, len(ids), UNDONE_AT_ONCE):
+        part = list(ids[start : start + UNDONE_AT_ONCE])
+        body = msgspec.json.encode({"servers": part})
+        request = ZoneRequest(
+            "POST",
+            UNDO,
+            SYSTEM,
+            tree,
+            tree.time_left_ms / 1000,
+            body,
+            answer_bytes_max=zones.bytes_of(len(part), BYTES_OF_ID),
+        )
+        try:
+            answer = await client.send(child.zone, child.password, request)
+            if answer.status != HTTPStatus.OK:
+                raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+            told = decoded(answer)
+        except ZoneSilent as error:
+            LOG.warning("zone_undo_failed", zone=child.zone.name, reason=str(error))
+            continue
+        gone = told.get("gone") if isinstance(told, Mapping) else None
+        known = (
+            set(gone) if isinstance(gone, list) and all(isinstance(e, str) for e in gone) else set()
+        )
+        done += [each for each in part if each in known]
+    return done

@@ -1,0 +1,168 @@
+"""Send requests for servers of child zones to the zones that have them, unchanged.
+
+Always true: the child gets the method, the path, the query, the body and the microversion that the
+client sent. Only a resize also gets the definition of its flavor. The client gets the child's
+answer, with this zone's address in its links. An answer that no Compute API gives counts as none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import msgspec
+import structlog
+
+from innkeeper.clients.zone_wire import ZoneAnswer, ZoneSilent
+from innkeeper.clients.zones import ZoneRequest
+from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.limits import Limits
+from innkeeper.domain.zone_tree import ZoneServer
+from innkeeper.engine.zones import answers, resizing
+from innkeeper.engine.zones.resizing import ForwardedResize
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.engine.zones.tree_request import caller_below
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.zones import remote
+
+ANSWER_BYTES_MAX = 2 * 2**20
+"""A page of a thousand actions on a server has less."""
+RETRY_AFTER_S = 5
+GROUPS = "server_groups"
+AWAY = "The zone that has the server does not answer. Try again later."
+RESIZES = (b'"confirmResize"', b'"revertResize"')
+"""Actions that end a resize. A body that only mentions one does no harm."""
+LOG = structlog.get_logger("innkeeper.zones")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """A request as the client sent it. ``target`` is relative to the version's address.
+
+    ``address`` replaces the invented host in links.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+    caller: RequestContext
+    address: str
+
+
+class ServerRequests:
+    """Forwards requests for servers that are in child zones. ``limits`` are the default quotas."""
+
+    def __init__(self, tree: ZoneTree, limits: Limits) -> None:
+        self._tree = tree
+        self._parts = tree.parts
+        self._limits = limits
+
+    async def home_of(self, uuid: str) -> ZoneServer | None:
+        """Return a server that is in a child zone, as this zone knows it."""
+        if not self._tree.routes or not await self._tree.children.every():
+            return None
+        return await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
+
+    async def forward(self, server: ZoneServer, request: ClientRequest) -> ZoneAnswer:
+        """Send a request for a server to its child.
+
+        Raises :class:`Unavailable`, and the errors of :func:`resizing.begin`.
+        """
+        child = await self._tree.children.by_id(server.child_id)
+        hop = request.caller.hop
+        if child is None or not child.zone.is_enabled:
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
+        resize = await self._begun(server, request)
+        tree = self._tree.below(hop, self._parts.zoning.zone_request_timeout_s)
+        sent = ZoneRequest(
+            request.method,
+            request.target,
+            # An administrator acts in the child as the owner of the server would.
+            _as_owner(request.caller, server),
+            tree,
+            tree.time_left_ms / 1000,
+            request.body if resize is None else resize.body,
+            request.headers,
+            ANSWER_BYTES_MAX,
+        )
+        try:
+            told = await self._parts.client.send(child.zone, child.password, sent)
+            invented = f"http://{tree.link_host}"
+            answer = answers.checked(told, server.uuid, invented, request.address)
+        except ZoneSilent as error:
+            LOG.warning("zone_forward_failed", zone=child.zone.name, reason=str(error))
+            if resize is not None:
+                await self._look_soon(server)
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        await self._note(server, request, answer.status)
+        if hop is None:
+            answer = await self._with_groups(server, answer)
+        if resize is not None:
+            is_accepted, now = answer.status < HTTPStatus.BAD_REQUEST, self._parts.clock()
+            await self._parts.engine.write(
+                lambda tx: resizing.end(tx, server.uuid, resize, now, is_accepted=is_accepted)
+            )
+        return answer
+
+    async def _with_groups(self, server: ZoneServer, answer: ZoneAnswer) -> ZoneAnswer:
+        """Return an answer with the server's group as this zone knows it, if it shows groups."""
+        if GROUPS.encode() not in answer.body:
+            return answer
+        told = msgspec.json.decode(answer.body)
+        shown = told.get("server") if isinstance(told, dict) else None
+        if not isinstance(shown, dict) or GROUPS not in shown:
+            return answer
+        group = await self._parts.engine.read(lambda tx: groups.uuid_of(tx, server.uuid))
+        shown[GROUPS] = [] if group is None else [group]
+        return ZoneAnswer(answer.status, answer.headers, msgspec.json.encode(told))
+
+    async def _begun(self, server: ZoneServer, request: ClientRequest) -> ForwardedResize | None:
+        """Count a resize before the child is asked. It counts on if the child does not answer."""
+        if request.method != "POST" or not request.target.partition("?")[0].endswith("/action"):
+            return None
+        wanted, caller = resizing.wanted(request.body, request.caller), request.caller
+        if wanted is None:
+            return None
+        return await self._parts.engine.write(
+            lambda tx: resizing.begin(tx, server, wanted, caller, self._limits)
+        )
+
+    async def _note(self, server: ZoneServer, request: ClientRequest, status: int) -> None:
+        """Record what an answer says about where the server is, and about its amounts."""
+        path, method, engine = request.target.partition("?")[0], request.method, self._parts.engine
+        is_whole = path == f"/servers/{server.uuid}"
+        now = self._parts.clock()
+        if is_whole and status == HTTPStatus.NOT_FOUND:
+            await engine.write(lambda tx: zone_servers.forget_decided(tx, [server.uuid]))
+        elif is_whole and method == "DELETE" and status == HTTPStatus.NO_CONTENT:
+            await engine.write(lambda tx: remote.begin_delete(tx, server.uuid, now))
+        elif path.endswith("/action") and status < HTTPStatus.BAD_REQUEST and _resizes(request):
+            await self._look_soon(server)
+
+    async def _look_soon(self, server: ZoneServer) -> None:
+        now = self._parts.clock()
+        await self._parts.engine.write(lambda tx: remote.look_soon(tx, server.uuid, now))
+
+
+def _resizes(request: ClientRequest) -> bool:
+    return any(action in request.body for action in RESIZES)
+
+
+def _as_owner(caller: RequestContext, server: ZoneServer) -> RequestContext:
+    below = caller_below(caller)
+    if caller.project_id == server.project_id:
+        return below
+    owner = caller_below(
+        RequestContext(
+            request_id=caller.request_id,
+            user_id=server.user_id,
+            project_id=server.project_id,
+            roles=caller.roles,
+            hop=caller.hop,
+        )
+    )
+    return owner

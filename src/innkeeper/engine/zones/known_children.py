@@ -1,0 +1,145 @@
+"""The child zones as one process knows them, and how it contacts one.
+
+Always true: what another process changed about a child is known here after ``KNOWN_FOR_S``. A child
+that answers with anything but the expected form counts as silent, and so does one whose password
+cannot be read. A child that let a plan wait in vain is left out of the next plans until it answers
+a poll, so it costs its deadline once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+
+import msgspec
+
+from innkeeper.clients.zone_wire import ZoneAnswer, ZoneSilent
+from innkeeper.clients.zones import ANSWER_BYTES_LEAST, ZoneClient, ZoneRequest
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import IdSource, is_uuid
+from innkeeper.domain.slices import Zoning
+from innkeeper.domain.zone_tree import ChildZone, TreeRequest
+from innkeeper.engine.engine import Engine
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity.secret_boxes import SecretBox
+from innkeeper.systems.zones import capabilities, children
+from innkeeper.systems.zones.children import Reached
+
+KNOWN_FOR_S = 1.0
+INFO = "/zones/info"
+SYSTEM = RequestContext(request_id="", user_id="zone")
+"""The caller of requests that are no user's, such as polls. It has no roles."""
+LINK_ENDING = ".invalid"
+"""The top-level domain of invented host names: it never exists (RFC 2606)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownChild:
+    """A child zone, and the secret that it knows this zone by; ``None`` if it cannot be read."""
+
+    zone: ChildZone
+    password: str | None
+
+
+def load(tx: Tx, box: SecretBox) -> list[KnownChild]:
+    """Return all child zones. A password that is lost makes its own child unusable only."""
+    return [KnownChild(each, _password_of(tx, each, box)) for each in children.every(tx)]
+
+
+def _password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str | None:
+    try:
+        return children.password_of(tx, child, box)
+    except Refusal:
+        # Each request to the child says so, and each poll records it.
+        return None
+
+
+class KnownChildren:
+    """The child zones of this zone, read again when they may have changed.
+
+    ``timer_s`` returns monotonic seconds.
+    """
+
+    def __init__(
+        self, engine: Engine, box: SecretBox, timer_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._engine = engine
+        self._box = box
+        self._timer_s = timer_s
+        self._known: list[KnownChild] = []
+        self._read_s = float("-inf")
+        self._late: dict[str, datetime] = {}
+
+    def beside(self) -> KnownChildren:
+        """Return the same child zones for another event loop."""
+        return KnownChildren(self._engine, self._box, self._timer_s)
+
+    async def every(self) -> list[KnownChild]:
+        """Return all child zones."""
+        now_s = self._timer_s()
+        if now_s - self._read_s >= KNOWN_FOR_S:
+            self._known = await self._engine.read(lambda tx: load(tx, self._box))
+            self._read_s = now_s
+        return self._known
+
+    def note_late(self, child: ChildZone, now: datetime) -> None:
+        """Remember that a plan waited for this child in vain."""
+        self._late[child.uuid] = now
+
+    def is_late(self, child: ChildZone) -> bool:
+        """Return whether a plan waited for this child in vain, and no poll was answered since."""
+        since = self._late.get(child.uuid)
+        seen = child.state.last_seen_at
+        return since is not None and (seen is None or seen <= since)
+
+    async def by_id(self, child_id: int) -> KnownChild | None:
+        """Return the child zone with this row id."""
+        return next((each for each in await self.every() if each.zone.id == child_id), None)
+
+    def forget(self) -> None:
+        """Read the children again at the next use, because this process changed one."""
+        self._read_s = float("-inf")
+
+
+def tree_of(zoning: Zoning, zone_id: str, ids: IdSource, timeout_s: float) -> TreeRequest:
+    """Return the facts of a request that begins in this zone, for its children."""
+    return TreeRequest(
+        request_id=ids.uuid(),
+        visited=(zone_id,),
+        hops_left=zoning.zone_hops_max - 1,
+        time_left_ms=int(timeout_s * 1000),
+        link_host=ids.uuid() + LINK_ENDING,
+    )
+
+
+def decoded(answer: ZoneAnswer) -> object:
+    """Return the JSON body of an answer. Raises :class:`ZoneSilent` for any other body."""
+    try:
+        return msgspec.json.decode(answer.body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise ZoneSilent("the answer is not JSON", may_have_arrived=True) from error
+
+
+async def reach(
+    client: ZoneClient, child: KnownChild, tree: TreeRequest, timeout_s: float
+) -> Reached:
+    """Ask a child for its name and capabilities. Raises :class:`ZoneSilent`."""
+    begun_s = time.perf_counter()
+    bytes_max = ANSWER_BYTES_LEAST
+    request = ZoneRequest("GET", INFO, SYSTEM, tree, timeout_s, answer_bytes_max=bytes_max)
+    answer = await client.send(child.zone, child.password, request)
+    took_ms = (time.perf_counter() - begun_s) * 1000
+    if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        raise ZoneSilent("the child refuses username and password", may_have_arrived=True)
+    if answer.status != HTTPStatus.OK:
+        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+    body = decoded(answer)
+    zone = body.get("zone") if isinstance(body, Mapping) else None
+    zone_id = zone.get("id") if isinstance(zone, Mapping) else None
+    if zone is None or not isinstance(zone_id, str) or not is_uuid(zone_id):
+        raise ZoneSilent("the address is not that of a zone", may_have_arrived=True)
+    return Reached(zone_id, took_ms, capabilities.checked(zone.get("capabilities")))

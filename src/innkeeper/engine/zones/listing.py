@@ -1,0 +1,202 @@
+"""Read one page of a list of servers from child zones, all at once.
+
+Always true: each child is asked for one page at most, whatever the number of its servers. A child
+without a usable answer costs the list its servers, and the list says so. A child can show only
+servers that this zone knows to be there, and others only as deleted ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+import structlog
+
+from innkeeper.clients import zones
+from innkeeper.clients.zone_wire import ZoneSilent
+from innkeeper.clients.zones import ZoneRequest
+from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.zone_tree import TreeRequest, ZoneServer
+from innkeeper.engine.zones import links
+from innkeeper.engine.zones.known_children import KnownChild, decoded
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.engine.zones.tree_request import ZONE, caller_below
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.zones import child_rows, remote
+from innkeeper.systems.zones.child_rows import ListRow
+
+LOG = structlog.get_logger("innkeeper.zones")
+AFTER, KEY_OF = "zone_after", "zone_key_of"
+"""The query parameters with which zones ask each other to continue after a sort key, and for the
+sort key of a server."""
+
+
+SERVER_BYTES_MAX = 512 * 2**10
+"""A server with all metadata that it may have has less."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuestion:
+    """A list that a client wants: the path, the query without a marker, and the newest version.
+
+    ``address`` replaces the invented host in links. ``project_id`` is ``None`` for a list of
+    several projects. A sort key has ``key_length`` values.
+    """
+
+    target: str
+    query: Sequence[tuple[str, str]]
+    headers: Mapping[str, str]
+    caller: RequestContext
+    address: str
+    limit: int
+    project_id: str | None
+    with_deleted: bool
+    has_details: bool
+    key_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePage:
+    """What one child listed. ``is_partial`` says that a zone below it did not answer."""
+
+    rows: Sequence[ListRow] = ()
+    is_partial: bool = False
+
+
+class ServerLists:
+    """Lists of servers in child zones."""
+
+    def __init__(self, tree: ZoneTree) -> None:
+        self._tree = tree
+        self._parts = tree.parts
+
+    async def asked(self, project_id: str | None) -> list[KnownChild]:
+        """Return the children that may have servers of a project, or of any."""
+        if not self._tree.routes:
+            return []
+        known = await self._tree.children.every()
+        if not known:
+            return []
+        ids = await self._parts.engine.read(lambda tx: remote.children_of_project(tx, project_id))
+        return [each for each in known if each.zone.id in set(ids)]
+
+    async def pages(
+        self, asked: Sequence[KnownChild], question: ListQuestion, after: str | None
+    ) -> tuple[list[ZonePage], list[str]]:
+        """Return a page of each child, and the names of children without an answer.
+
+        A child that is disabled or inactive is not asked, because each list would wait for it.
+        """
+        missing = [each.zone.name for each in asked if not each.zone.is_reachable]
+        asked = [each for each in asked if each.zone.is_reachable]
+        tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
+        more = [] if after is None else [(AFTER, after)]
+        query = urlencode([*question.query, ("limit", str(question.limit)), *more])
+        target = f"{question.target}?{query}"
+        answers = await asyncio.gather(
+            *(self._page(each, target, question, tree) for each in asked), return_exceptions=True
+        )
+        pages: list[ZonePage] = []
+        for child, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, ZonePage):
+                pages.append(answer)
+            elif isinstance(answer, ZoneSilent):
+                LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(answer))
+                missing.append(child.zone.name)
+            else:
+                raise answer
+        return pages, missing
+
+    async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
+        """Return the sort key of a server in a child zone; ``None`` if there is no such server."""
+        home = await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
+        if home is None or not _may_list(question, home.project_id):
+            return None
+        child = await self._tree.children.by_id(home.child_id)
+        if child is None:
+            return None
+        tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
+        query = urlencode([*question.query, (KEY_OF, uuid)])
+        try:
+            told = await self._ask(child, f"{question.target}?{query}", question, tree)
+        except ZoneSilent as error:
+            LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(error))
+            raise Unavailable("The zone that has the marker does not answer.") from error
+        zone = told.get(ZONE)
+        key = zone.get("key") if isinstance(zone, Mapping) else None
+        return key if isinstance(key, str) else None
+
+    async def _page(
+        self, child: KnownChild, target: str, question: ListQuestion, tree: TreeRequest
+    ) -> ZonePage:
+        told = await self._ask(child, target, question, tree)
+        zone, shown = told.get(ZONE), told.get("servers")
+        keys = zone.get("keys") if isinstance(zone, Mapping) else None
+        if not isinstance(shown, list) or not isinstance(keys, list) or len(keys) != len(shown):
+            raise ZoneSilent("the answer is no list of servers", may_have_arrived=True)
+        limit = question.limit
+        flavors = zone.get("flavors") if isinstance(zone, Mapping) else None
+        rows = child_rows.checked(
+            shown[:limit],
+            keys[:limit],
+            flavors if isinstance(flavors, list) else (),
+            question.key_length,
+            has_details=question.has_details,
+        )
+        ids = [each.uuid for each in rows]
+        known, own = await self._parts.engine.read(
+            lambda tx: (
+                {str(each.uuid): each for each in remote.by_uuids(tx, ids)},
+                zone_servers.ever_here(tx, ids),
+            )
+        )
+        usable = [
+            each
+            for each in rows
+            if each.uuid not in own and _is_there(child, each, known.get(each.uuid), question)
+        ]
+        is_partial = isinstance(zone, Mapping) and zone.get("is_partial") is True
+        return ZonePage(usable, is_partial)
+
+    async def _ask(
+        self, child: KnownChild, target: str, question: ListQuestion, tree: TreeRequest
+    ) -> Mapping[str, object]:
+        request = ZoneRequest(
+            "GET",
+            target,
+            caller_below(question.caller),
+            tree,
+            tree.time_left_ms / 1000,
+            headers=question.headers,
+            answer_bytes_max=zones.bytes_of(question.limit, SERVER_BYTES_MAX),
+        )
+        answer = await self._parts.client.send(child.zone, child.password, request)
+        if answer.status != HTTPStatus.OK:
+            raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+        told = decoded(answer)
+        if not isinstance(told, dict):
+            return {}
+        links.move(told, f"http://{tree.link_host}", question.address)
+        return told
+
+
+def _may_list(question: ListQuestion, project_id: str) -> bool:
+    is_wanted = question.project_id in (None, project_id)
+    return is_wanted and question.caller.reaches(project_id)
+
+
+def _is_there(
+    child: KnownChild, row: ListRow, known: ZoneServer | None, question: ListQuestion
+) -> bool:
+    """Return whether a child may show a server to the caller."""
+    told = row.shown.get("tenant_id")
+    if known is None:
+        # This zone forgot the servers that are deleted.
+        is_wanted = not isinstance(told, str) or _may_list(question, told)
+        return question.with_deleted and is_wanted
+    is_theirs = known.child_id == child.zone.id and told in (None, known.project_id)
+    return is_theirs and _may_list(question, known.project_id)

@@ -1,0 +1,75 @@
+"""Which servers of a boot batch over the tree are built, and the request for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.ids import ServerId
+from innkeeper.engine.zones.tree_request import TreeBoot
+
+
+@dataclass(slots=True)
+class Progress:
+    """Which servers of a boot batch are built, by their places in the request.
+
+    A place gets another id if it is not known whether the server with its first id exists. These
+    ids are ``doubtful``. No server exists with an id in ``gone``. The rows of both stay until the
+    batch is decided, or has other rows. ``refusing`` are the ids of children that built less than
+    half of what they offered last.
+    """
+
+    ids: list[ServerId]
+    own: set[int] = field(default_factory=set)
+    below: set[int] = field(default_factory=set)
+    doubtful: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    refusing: set[str] = field(default_factory=set)
+
+    @property
+    def built(self) -> set[int]:
+        """All servers that are built."""
+        return self.own | self.below
+
+    @property
+    def below_ids(self) -> list[str]:
+        """The ids of the servers that children built."""
+        return [self.ids[place] for place in sorted(self.below)]
+
+    @property
+    def own_ids(self) -> list[ServerId]:
+        """The ids of the servers that this zone built."""
+        return [self.ids[place] for place in sorted(self.own)]
+
+    @property
+    def rows(self) -> list[str]:
+        """The ids of all servers with a row."""
+        return [*self.below_ids, *self.doubtful, *self.gone]
+
+
+def of_places(boot: TreeBoot, places: Sequence[int], progress: Progress) -> TreeBoot:
+    """Return the request for the servers at these places only."""
+    request = boot.request
+    part = replace(
+        request,
+        server_ids=tuple(progress.ids[place] for place in places),
+        count_min=1,
+        count_max=len(places),
+        launch_indexes=tuple(request.launch_index(place) for place in places),
+        is_numbered=request.numbers_names,
+    )
+    return replace(boot, request=part)
+
+
+def name_of(request: BootRequest, place: int) -> str:
+    """Return the name of the server at a place of the request."""
+    number = request.launch_index(place) + 1
+    return f"{request.name}-{number}" if request.numbers_names else request.name
+
+
+def hostname_of(request: BootRequest, place: int) -> str | None:
+    """Return the requested host name of the server at a place of the request, if there is one."""
+    if request.hostname is None or not request.numbers_names:
+        return request.hostname
+    return f"{request.hostname}-{request.launch_index(place) + 1}"

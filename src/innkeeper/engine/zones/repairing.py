@@ -1,0 +1,207 @@
+"""Finish or undo what dead processes left, and keep the record of servers in child zones right.
+
+Always true: a server is forgotten only after its child said that it has no such server. Which
+servers of a boot batch stay is decided once: the states of rows are compared and updated.
+
+May be false: that a batch which is repaired is dead. Its process may continue late. It then finds
+its rows decided, and accepts that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+import structlog
+
+from innkeeper.clients.zone_wire import ZoneSilent
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zone_tree import HeldServer, ZoneServer, ZoneServerState
+from innkeeper.engine.zones import held_servers
+from innkeeper.engine.zones.booting import TreeBooter
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.store import periodic
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.zones import audit, remote
+
+LOG = structlog.get_logger("innkeeper.zones")
+TASK = audit.REPAIR_TASK
+BUILDING = ZoneServerState.BUILDING
+WERE_BUILT = (ZoneServerState.BUILT, ZoneServerState.DELETING)
+AT_ONCE = 1000
+"""The number of servers of each kind that one round looks at."""
+RECENT_S = 300.0
+"""How long the amounts of a server are compared in each round after it was built or resized."""
+DEAD_FACTOR = 2.0
+"""A batch is dead after this many times the longest time between two of its writes."""
+
+
+@dataclass(slots=True)
+class Repairer:
+    """Repairs in one process. ``_after`` are the last servers that were compared, by child."""
+
+    _after: dict[int, ServerId | None] = field(default_factory=dict)
+
+    async def work(self, tree: ZoneTree, booter: TreeBooter) -> int:
+        """Repair what is due, if it is this process's turn. Return the number of servers."""
+        parts = tree.parts
+        if not await tree.children.every():
+            return 0
+        now, period_s = parts.clock(), parts.zoning.zone_poll_interval_s
+        if not await parts.engine.write(lambda tx: periodic.take_turn(tx, TASK, period_s, now)):
+            return 0
+        round_ = _Round(tree, booter, parts.clock())
+        count = await round_.undo() + await round_.decide() + await round_.finish_deletes()
+        count += await round_.compare_recent()
+        for child in await tree.children.every():
+            if child.zone.is_enabled:
+                child_id, after = child.zone.id, self._after.get(child.zone.id)
+                self._after[child_id], changed = await round_.compare_page(child_id, after)
+                count += changed
+        return count
+
+
+@dataclass(slots=True)
+class _Round:
+    tree: ZoneTree
+    booter: TreeBooter
+    now: datetime
+
+    @property
+    def dead_before(self) -> datetime:
+        """A row that last changed before this moment belongs to no living request."""
+        return self.now - DEAD_FACTOR * self._longest
+
+    @property
+    def _longest(self) -> timedelta:
+        zoning = self.tree.parts.zoning
+        return timedelta(seconds=zoning.zone_select_timeout_s + zoning.zone_request_timeout_s)
+
+    async def undo(self) -> int:
+        """Let children have none of the servers that are being undone."""
+        before = self.now - timedelta(seconds=self.tree.parts.zoning.zone_request_timeout_s)
+        rows = await self._read(lambda tx: remote.undone(tx, before, AT_ONCE))
+        return len(await self.booter.undo([each.uuid for each in rows])) if rows else 0
+
+    async def decide(self) -> int:
+        """Decide the boot batches of processes that died."""
+        rows = await self._read(lambda tx: remote.undecided(tx, self.dead_before, AT_ONCE))
+        batches = dict.fromkeys((each.batch_id, each.project_id) for each in rows)
+        return sum([await self._decide(*each) for each in batches])
+
+    async def _decide(self, batch_id: str, project_id: str) -> int:
+        engine, now = self.tree.parts.engine, self.now
+        rows = await engine.read(lambda tx: remote.of_batch(tx, batch_id, project_id))
+        open_ = [each for each in rows if each.batch_min > 0 or each.state == BUILDING]
+        if not open_ or any(each.updated_at > self.dead_before for each in open_):
+            return 0
+        ids = [each.uuid for each in open_]
+        held = await self._held([each for each in open_ if each.state == BUILDING])
+        if held is None or any(each.is_undecided for each in held.values()):
+            # Others come first in the next round.
+            await engine.write(lambda tx: remote.look_later(tx, ids, now), len(ids))
+            return 0
+        there = [each for each in ids if each in held]
+        # A client may name an older batch. Its servers do not count.
+        since = min(each.created_at for each in open_) - self._longest
+        own = await engine.read(
+            lambda tx: zone_servers.own_of_batch(tx, batch_id, project_id, since)
+        )
+        # Servers that their user has deleted were built, and do not fail the others.
+        built = [e for e in rows if e.state in WERE_BUILT and e.created_at > since]
+        deleted = await engine.read(
+            lambda tx: zone_servers.deleted_of_batch(tx, batch_id, project_id, since)
+        )
+        least = max(each.batch_min for each in open_)
+        is_enough = len(there) + len(own) + len(built) + deleted >= least
+        LOG.info("zone_batch_repaired", batch=batch_id, servers=len(there), is_kept=is_enough)
+        if not is_enough:
+            await self.booter.undo(ids, own)
+            return len(ids)
+        undecided = [each.uuid for each in open_ if each.batch_min > 0]
+
+        def keep(tx: Tx) -> bool:
+            return remote.decide(tx, undecided) and remote.settle(tx, there, now)
+
+        if await engine.write(keep, len(ids)):
+            # The children also learn that no late request may build the others.
+            kept = {*there, *(each.uuid for each in built)}
+            await self.booter.undo([each for each in ids if each not in kept])
+        return len(ids)
+
+    async def finish_deletes(self) -> int:
+        """Forget servers that children have deleted."""
+        rows = await self._read(lambda tx: remote.deleted(tx, self.now, AT_ONCE))
+        engine, now = self.tree.parts.engine, self.now
+        count = 0
+        for some in remote.by_child(rows).values():
+            ids = [each.uuid for each in some]
+            held = await self._held(some)
+            gone = [] if held is None else [each for each in ids if each not in held]
+            kept = [each for each in ids if each not in gone]
+            later = partial(remote.look_later, uuids=kept, now=now)
+            await engine.write(later, len(kept))
+            count += await engine.write(partial(zone_servers.forget_decided, uuids=gone), len(gone))
+        return count
+
+    async def compare_recent(self) -> int:
+        """Compare servers that were built or resized a short time ago with their children."""
+        since = self.now - timedelta(seconds=RECENT_S)
+        rows = await self._read(
+            lambda tx: remote.changed_since(tx, ZoneServerState.BUILT, since, AT_ONCE)
+        )
+        return sum([await self._compare(some) for some in remote.by_child(rows).values()])
+
+    async def compare_page(
+        self, child_id: int, after: ServerId | None
+    ) -> tuple[ServerId | None, int]:
+        """Compare the next servers of a child. Return the last one, and how many were wrong."""
+        rows = await self._read(lambda tx: remote.page(tx, after, AT_ONCE, child_id))
+        built = [each for each in rows if each.state == ZoneServerState.BUILT]
+        return rows[-1].uuid if len(rows) == AT_ONCE else None, await self._compare(built)
+
+    async def _compare(self, rows: Sequence[ZoneServer]) -> int:
+        held = await self._held(rows) if rows else None
+        if held is None:
+            return 0
+        engine, count = self.tree.parts.engine, 0
+        for each in rows:
+            there = held.get(each.uuid)
+            amounts = None if there is None else (there.vcpus, there.memory_mb)
+            if amounts is not None and amounts != (each.vcpus, each.memory_mb):
+                change = partial(
+                    zone_servers.resize, server=each, vcpus=amounts[0], memory_mb=amounts[1]
+                )
+                await engine.write(change)
+                count += 1
+        return count + await self._forget([e.uuid for e in rows if e.uuid not in held])
+
+    async def _forget(self, gone: Sequence[str]) -> int:
+        if not gone:
+            return 0
+        return await self.tree.parts.engine.write(
+            lambda tx: zone_servers.forget(tx, gone), len(gone)
+        )
+
+    async def _held(self, rows: Sequence[ZoneServer]) -> Mapping[str, HeldServer] | None:
+        """Return which of these servers their children have; ``None`` if a child is silent."""
+        parts = self.tree.parts
+        found: dict[str, HeldServer] = {}
+        for child_id, some in remote.by_child(rows).items():
+            child = await self.tree.children.by_id(child_id)
+            if child is None or not child.zone.is_enabled:
+                return None
+            request = self.tree.below(None, parts.zoning.zone_request_timeout_s)
+            ids = [each.uuid for each in some]
+            try:
+                found |= await held_servers.existing(parts.client, child, ids, request)
+            except ZoneSilent as error:
+                LOG.warning("zone_repair_failed", zone=child.zone.name, reason=str(error))
+                return None
+        return found
+
+    async def _read(self, work: Callable[[Tx], list[ZoneServer]]) -> list[ZoneServer]:
+        return await self.tree.parts.engine.read(work)

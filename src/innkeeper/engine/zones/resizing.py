@@ -1,0 +1,117 @@
+"""Resizes of servers in child zones: the flavor travels along, and the quota counts it before.
+
+Always true: while a server is resized, this zone counts the larger flavor, as for its own servers.
+The amounts become those of the child when it has confirmed or reverted the resize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import msgspec
+
+from innkeeper.domain.compute import Flavor
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.limits import Limits
+from innkeeper.domain.zone_tree import ZoneServer
+from innkeeper.engine.zones.tree_request import ZONE
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot import definitions
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.zones import remote
+
+RESIZE, FLAVOR = "resize", "flavor"
+Amounts = tuple[int, int]
+"""The vcpus and the MB of memory of a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardedResize:
+    """A resize on its way to a child: its body, and the amounts that count before and during it."""
+
+    body: bytes
+    before: Amounts
+    during: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The body of a resize as the client sent it. ``told`` is a zone parent's flavor."""
+
+    body: Mapping[str, object]
+    arguments: Mapping[str, object]
+    flavor_id: str
+    told: Flavor | None
+
+
+def wanted(raw_body: bytes, caller: RequestContext) -> _Wanted | None:
+    """Return the resize in a body; ``None`` for any other body, which the child checks.
+
+    Raises :class:`Invalid` for a flavor that only a zone parent may describe.
+    """
+    if b'"resize"' not in raw_body:
+        return None
+    try:
+        body = msgspec.json.decode(raw_body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    arguments = body.get(RESIZE) if isinstance(body, dict) and len(body) == 1 else None
+    named = arguments.get("flavorRef") if isinstance(arguments, dict) else None
+    if not isinstance(arguments, dict) or not isinstance(named, str | int):
+        return None
+    flavor_id = str(named).rpartition("/")[2]
+    told = told_flavor(arguments.get(ZONE), flavor_id, is_of_parent=caller.hop is not None)
+    return _Wanted(body, arguments, flavor_id, told)
+
+
+def told_flavor(told: object, flavor_id: str, *, is_of_parent: bool) -> Flavor | None:
+    """Return the flavor that a zone parent describes beside a resize.
+
+    Raises :class:`Invalid` for a flavor that is unusable, or that no zone parent sent.
+    """
+    if told is None:
+        return None
+    if not is_of_parent:
+        raise Invalid("The key zone is for requests of zone parents.")
+    try:
+        flavor = msgspec.convert(told, dict[str, Flavor])[FLAVOR]
+    except (KeyError, msgspec.ValidationError, RecursionError) as error:
+        raise Invalid(f"The definitions are invalid: {error}.") from error
+    definitions.check_flavor(flavor, flavor_id)
+    return flavor
+
+
+def begin(
+    tx: Tx, server: ZoneServer, resize: _Wanted, caller: RequestContext, default: Limits
+) -> ForwardedResize:
+    """Count the larger flavor, before the child is asked, and return what the child gets.
+
+    Raises :class:`Invalid` for a flavor that the project cannot use, and :class:`QuotaExceeded`.
+    """
+    flavor = resize.told
+    if flavor is None:
+        is_admin = caller.is_admin and caller.hop is None
+        flavor = flavors.for_resize(tx, resize.flavor_id, server.project_id, is_admin=is_admin)
+    before, during = zone_servers.begin_resize(
+        tx, server, (flavor.vcpus, flavor.memory_mb), default
+    )
+    # The number of the row is none of the child's business.
+    plain = msgspec.to_builtins(replace(flavor, id=0))
+    told = {**resize.arguments, ZONE: {FLAVOR: plain}}
+    return ForwardedResize(msgspec.json.encode({RESIZE: told}), before, during)
+
+
+def end(tx: Tx, uuid: str, resize: ForwardedResize, now: datetime, *, is_accepted: bool) -> None:
+    """Count what the child's answer says: the larger flavor, or the flavor as before."""
+    row = remote.get(tx, uuid)
+    if row is None:
+        return
+    counted = (row.vcpus, row.memory_mb)
+    if is_accepted or counted == resize.during:
+        # The repair may have compared the amounts before the child had begun.
+        zone_servers.resize(tx, row, *(resize.during if is_accepted else resize.before))
+    remote.look_soon(tx, uuid, now)

@@ -1,0 +1,112 @@
+"""Ask child zones for the hosts that they offer, all of them at once, with one deadline.
+
+Always true: a child that is dead, slow, looping or lying costs the plan its offers, and nothing
+else. Each child is asked once, however many servers are wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+import msgspec
+import structlog
+
+from innkeeper.clients import zones
+from innkeeper.clients.zone_wire import ZoneSilent
+from innkeeper.clients.zones import ZoneClient, ZoneRequest
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.zone_tree import TreeRequest
+from innkeeper.domain.zones import PlacedOffer
+from innkeeper.engine.zones.known_children import KnownChild, decoded
+from innkeeper.systems.zones import merging
+from innkeeper.systems.zones.merging import UnusableOffers
+
+LOG = structlog.get_logger("innkeeper.zones")
+SELECT = "/zones/select"
+OFFER_BYTES_MAX = 4096
+"""An entry through eight zones has less than 2500 characters."""
+MARGIN = 0.8
+"""The part of the time that is left which a child gets for its own children."""
+REFUSALS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT})
+"""Answers of a child that cannot serve the request. It offers nothing, and is not missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectQuestion:
+    """What children are asked: the body, the headers with the microversion, and the caller."""
+
+    body: Mapping[str, object]
+    headers: Mapping[str, str]
+    caller: RequestContext
+    count: int
+    tree: TreeRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOffers:
+    """What one child offered.
+
+    ``is_partial`` says that a zone below it did not answer. A child ``is_refusing`` a request that
+    it cannot serve, for example because it lacks the availability zone.
+    """
+
+    offers: Sequence[PlacedOffer] = ()
+    is_partial: bool = False
+    is_refusing: bool = False
+
+
+async def ask_all(
+    client: ZoneClient,
+    asked: Sequence[KnownChild],
+    question: SelectQuestion,
+    note_late: Callable[[KnownChild], None],
+) -> tuple[list[ChildOffers], list[str]]:
+    """Ask children for offers. Return what they offer, and the names of those without answer.
+
+    ``note_late`` is called for those for which the whole time has passed.
+    """
+    tree = question.tree
+    wanted = [each for each in asked if each.zone.state.zone_id not in tree.visited]
+    answers = await asyncio.gather(
+        *(_ask(client, each, question) for each in wanted), return_exceptions=True
+    )
+    offered: list[ChildOffers] = []
+    missing: list[str] = []
+    for child, answer in zip(wanted, answers, strict=True):
+        if isinstance(answer, ChildOffers):
+            offered.append(answer)
+        elif isinstance(answer, ZoneSilent | UnusableOffers):
+            LOG.warning("zone_select_failed", zone=child.zone.name, reason=str(answer))
+            missing.append(child.zone.name)
+            if isinstance(answer, ZoneSilent) and answer.is_late:
+                note_late(child)
+        else:
+            raise answer
+    return offered, missing
+
+
+async def _ask(client: ZoneClient, child: KnownChild, question: SelectQuestion) -> ChildOffers:
+    tree = replace(question.tree, time_left_ms=int(question.tree.time_left_ms * MARGIN))
+    request = ZoneRequest(
+        "POST",
+        SELECT,
+        question.caller,
+        tree,
+        question.tree.time_left_ms / 1000,
+        msgspec.json.encode(question.body),
+        question.headers,
+        zones.bytes_of(question.count, OFFER_BYTES_MAX),
+    )
+    answer = await client.send(child.zone, child.password, request)
+    if answer.status in REFUSALS:
+        LOG.info("zone_select_refused", zone=child.zone.name, status=answer.status)
+        return ChildOffers(is_refusing=True)
+    if answer.status != HTTPStatus.OK:
+        raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
+    told = decoded(answer)
+    offers = merging.offers_of_child(child.zone, told, question.count, tree.hops_left)
+    is_partial = isinstance(told, Mapping) and told.get("is_partial") is True
+    return ChildOffers(offers, is_partial)

@@ -1,0 +1,236 @@
+"""Carry out what a zone parent asks of this zone: build the servers of entries, and undo servers.
+
+Always true: an entry for a host of this zone is claimed here, and an entry for a child goes to that
+child. A request that is repeated has the same outcome. A parent that may not write can undo only
+what it had begun a short time ago.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import Initiator
+from innkeeper.domain.zone_tree import HeldServer, ZoneParent, ZoneServer
+from innkeeper.domain.zones import ChildEntry, Opened
+from innkeeper.engine.zones import building
+from innkeeper.engine.zones.booting import TreeBooter
+from innkeeper.engine.zones.building import EntryToBuild, Outcome
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot import entries as plan_entries
+from innkeeper.systems.compute.boot.entries import EntryUsed
+from innkeeper.systems.compute.grouping import groups, hints, reach
+from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.zones import audit, remote
+from innkeeper.systems.zones.sealing import NotOurs
+
+
+class ParentRequests:
+    """Serves zone parents."""
+
+    def __init__(self, tree: ZoneTree, booter: TreeBooter) -> None:
+        self._tree = tree
+        self._parts = tree.parts
+        self._booter = booter
+
+    async def build(self, boot: TreeBoot, entries: Sequence[EntryToBuild]) -> dict[str, str]:
+        """Build the servers of a parent's entries. Return the outcome for each server's id."""
+        scope = plan_entries.scope_of(boot.request)
+        ids = [each.server_id for each in entries]
+        others = await self._parts.engine.read(
+            lambda tx: zone_servers.of_others(tx, ids, boot.request.project_id)
+        )
+        await self._store_group(boot.request)
+        outcomes: dict[str, str] = dict.fromkeys(others, Outcome.STALE)
+        own: list[BootRequest] = []
+        below: dict[str, list[EntryToBuild]] = {}
+        for each in entries:
+            if each.server_id in others:
+                continue
+            try:
+                opened = self._parts.sealer.open(each.sealed, scope)
+            except NotOurs:
+                outcomes[each.server_id] = Outcome.STALE
+                continue
+            if isinstance(opened.place, ChildEntry):
+                inner = replace(each, sealed=opened.place.sealed)
+                below.setdefault(opened.place.child_uuid, []).append(inner)
+            else:
+                own.append(_own_request(boot.request, each, opened))
+        some = await asyncio.gather(
+            self._build_own(own),
+            *(self._build_below(boot, uuid, part) for uuid, part in below.items()),
+        )
+        for part in some:
+            outcomes |= part
+        return outcomes
+
+    async def _store_group(self, request: BootRequest) -> None:
+        """Store the server group of a request, so that servers here and below can join it."""
+        told = None if request.definitions is None else request.definitions.group
+        if told is None or hints.group_of(request.hints) is None:
+            return
+        project_id, user_id, now = request.project_id, request.user_id, request.now
+        await self._parts.engine.write(
+            lambda tx: groups.store_of_parent(tx, told, project_id, user_id, now)
+        )
+
+    async def _build_own(self, requests: Sequence[BootRequest]) -> dict[str, str]:
+        answers = await self._parts.engine.boot_each(requests)
+        ids = [each.server_ids[0] for each in requests]
+        outcomes: dict[str, str] = {
+            e: _outcome(e, answer) for e, answer in zip(ids, answers, strict=True)
+        }
+        again = [e for e, answer in zip(ids, answers, strict=True) if isinstance(answer, EntryUsed)]
+        if again:
+            alive = await self._parts.engine.read(lambda tx: servers.alive(tx, again))
+            here = {each.uuid for each in alive}
+            # A server that is deleted by now is not built again.
+            outcomes |= {e: Outcome.STALE for e in again if e not in here}
+        return outcomes
+
+    async def _build_below(
+        self, boot: TreeBoot, child_uuid: str, entries: Sequence[EntryToBuild]
+    ) -> dict[str, str]:
+        parts, request = self._parts, boot.request
+        ids = [each.server_id for each in entries]
+        known = {each.zone.uuid: each for each in await self._tree.children.every()}
+        child, made = known.get(child_uuid), request.definitions
+        if child is None or made is None or self._tree.hops_left(boot.hop) <= 0:
+            return dict.fromkeys(ids, Outcome.STALE)
+        now = parts.clock()
+        rows = [
+            # The zone where the request came in decides on the batch.
+            building.begun(ServerId(each), child, request, made, batch_min=0, now=now)
+            for each in ids
+        ]
+        begun = await parts.engine.write(lambda tx: self._begin(tx, request, rows), len(rows))
+        tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
+        wanted = [each for each in entries if each.server_id in begun]
+        outcomes = dict.fromkeys(ids, Outcome.STALE)
+        outcomes |= await building.build(parts.client, child, boot, made, wanted, tree)
+        stale = [each for each in begun if outcomes[each] == Outcome.STALE]
+        built = [each for each in begun if outcomes[each] == Outcome.BUILT]
+        now = parts.clock()
+        if stale:
+            await parts.engine.write(partial(zone_servers.forget, uuids=stale), len(stale))
+        if built:
+            await parts.engine.write(lambda tx: remote.settle(tx, built, now), len(built))
+        return outcomes
+
+    def _begin(self, tx: Tx, request: BootRequest, rows: Sequence[ZoneServer]) -> set[str]:
+        """Record servers that a child is about to build. Return those that may be built."""
+        ids = [each.uuid for each in rows]
+        found = remote.by_uuids(tx, ids)
+        wanted = rows[0].project_id, rows[0].child_id
+        known = {str(each.uuid) for each in found if (each.project_id, each.child_id) == wanted}
+        # A parent must not touch the row of another server by naming its id.
+        taken = {each.uuid for each in found} - known
+        closed = {*remote.forbidden(tx, ids), *taken, *zone_servers.ever_here(tx, ids)}
+        fresh = [each for each in rows if each.uuid not in known and each.uuid not in closed]
+        if fresh and not reach.admits(tx, request, {rows[0].child_id}):
+            return known - closed
+        if fresh:
+            zone_servers.begin(tx, fresh, self._booter.limits)
+            zone_servers.join(tx, reach.group_here(tx, request), fresh, None)
+        return {each for each in ids if each not in closed}
+
+    async def undo(
+        self, parent: ZoneParent, ids: Sequence[str], initiator: Initiator, now: datetime
+    ) -> list[str]:
+        """Have none of these servers of a parent. Return those that are surely gone.
+
+        A server that waits for its agent to delete it is not gone yet. The parent asks again.
+        """
+        down_s = self._booter.service_down_time_s
+
+        def begin(tx: Tx) -> tuple[list[ServerId], list[str], set[str]]:
+            own, below, kept = _of_parent(tx, parent, ids, now)
+            deletions.delete_these(tx, own, now, service_down_time_s=down_s, initiator=initiator)
+            remote.begin_undo(tx, below, now)
+            remote.forbid(tx, [each for each in ids if each not in kept], now)
+            return own, below, kept
+
+        own, below, kept = await self._parts.engine.write(begin, len(ids))
+        if below:
+            await self._booter.undo(below)
+        waiting: set[str] = kept | await self._parts.engine.read(
+            lambda tx: {
+                *(each.uuid for each in servers.alive(tx, own)),
+                *(each.uuid for each in remote.by_uuids(tx, below)),
+            }
+        )
+        return [each for each in ids if each not in waiting]
+
+    async def existing(self, parent: ZoneParent, ids: Sequence[str]) -> list[HeldServer]:
+        """Return which of these servers of a parent are here or below."""
+        return await self._parts.engine.read(lambda tx: zone_servers.held(tx, parent.prefix, ids))
+
+    async def page(self, parent: ZoneParent, after: str | None, limit: int) -> list[HeldServer]:
+        """Return the next servers of a parent that are here or below, ordered by id."""
+        return await self._parts.engine.read(
+            lambda tx: zone_servers.held_page(tx, parent.prefix, after, limit)
+        )
+
+
+def _of_parent(
+    tx: Tx, parent: ZoneParent, ids: Sequence[str], now: datetime
+) -> tuple[list[ServerId], list[str], set[str]]:
+    """Return those of these servers of a parent that are here, those below, and those that stay.
+
+    If the parent may not write any more, the servers of its decided boots stay.
+    """
+    own = servers.alive(tx, [ServerId(each) for each in ids])
+    below = remote.by_uuids(tx, ids)
+    since = now - audit.DECIDED_WITHIN
+    begun = {each.uuid: each.created_at for each in own if parent.owns(each.project_id)}
+    begun |= {each.uuid: each.created_at for each in below if parent.owns(each.project_id)}
+    kept = {str(uuid) for uuid, at in begun.items() if not parent.may_write and at <= since}
+    gone = begun.keys() - kept
+    return (
+        [each.uuid for each in own if each.uuid in gone],
+        [each.uuid for each in below if each.uuid in gone],
+        kept,
+    )
+
+
+def _own_request(request: BootRequest, entry: EntryToBuild, opened: Opened) -> BootRequest:
+    """Return the request for the one server of an entry for a host of this zone."""
+    destination = opened.place
+    assert not isinstance(destination, ChildEntry), "the host is in this zone"
+    server_id = ServerId(entry.server_id)
+    return replace(
+        request,
+        name=entry.name,
+        hostname=entry.hostname,
+        server_ids=(server_id,),
+        count_min=1,
+        count_max=1,
+        launch_indexes=(entry.launch_index,),
+        is_numbered=False,
+        destination=replace(destination, server_id=server_id),
+        entry_id=destination.server_id,
+        expires_at=opened.expires_at,
+    )
+
+
+def _outcome(server_id: str, answer: Booted | BaseException) -> str:
+    """Return the outcome of an entry for a host of this zone. Unexpected errors are raised."""
+    if isinstance(answer, Booted):
+        return Outcome.BUILT
+    if isinstance(answer, EntryUsed) and answer.server_id == server_id:
+        # The parent repeats a request whose answer it did not get.
+        return Outcome.BUILT
+    if isinstance(answer, Unavailable) or not isinstance(answer, Refusal):
+        raise answer
+    return Outcome.STALE

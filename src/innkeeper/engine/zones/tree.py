@@ -1,0 +1,205 @@
+"""The tree of zones below this one, as one process reaches it.
+
+Always true: this zone works as before if no child answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from innkeeper.clients.zone_wire import ZoneSilent
+from innkeeper.clients.zones import ZoneClient
+from innkeeper.domain.compute import BootRequest, Definitions
+from innkeeper.domain.errors import UnknownPlace
+from innkeeper.domain.ids import Clock, IdSource
+from innkeeper.domain.slices import Zoning
+from innkeeper.domain.zone_tree import ChildZone, Hop, TreeRequest
+from innkeeper.domain.zones import PlacedOffer, TreePlan
+from innkeeper.engine.engine import Engine
+from innkeeper.engine.zones import known_children, selecting
+from innkeeper.engine.zones.known_children import KnownChild, KnownChildren, tree_of
+from innkeeper.engine.zones.selecting import SelectQuestion
+from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.systems.compute.boot import definitions, dry_run
+from innkeeper.systems.compute.grouping import reach
+from innkeeper.systems.compute.grouping.reach import Reach
+from innkeeper.systems.zones import merging, sealing
+from innkeeper.systems.zones.children import Reached
+from innkeeper.systems.zones.sealing import Sealer
+
+RARE_POLLS_S = 60.0
+"""With longer times between two polls, a child that was late once would be left out for too long.
+"""
+LATE_SHARE = 0.5
+"""A child is late if it did not answer within this share of the usual time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneParts:
+    """What a tree is made of. ``zone_id`` is the random id of this zone itself."""
+
+    engine: Engine
+    client: ZoneClient
+    children: KnownChildren
+    sealer: Sealer
+    zoning: Zoning
+    zone_id: str
+    ids: IdSource
+    clock: Clock
+
+
+class ZoneTree:
+    """The child zones of this zone."""
+
+    def __init__(self, parts: ZoneParts) -> None:
+        self.parts = parts
+        self.children = parts.children
+
+    @property
+    def routes(self) -> bool:
+        """Whether boots consider child zones, and requests for their servers go there."""
+        return self.parts.zoning.enable_zone_routing
+
+    def hops_left(self, hop: Hop | None) -> int:
+        """Return how often a request may still go down from here."""
+        if not self.routes:
+            return 0
+        # A parent must not make this zone ask deeper than its own setting, or seal longer entries.
+        most = self.parts.zoning.zone_hops_max
+        return most if hop is None else min(hop.tree.hops_left, most)
+
+    def below(self, hop: Hop | None, timeout_s: float) -> TreeRequest:
+        """Return the facts of a request that goes down from here."""
+        parts = self.parts
+        own = tree_of(parts.zoning, parts.zone_id, parts.ids, timeout_s)
+        if hop is None:
+            return own
+        return replace(
+            own,
+            request_id=hop.tree.request_id,
+            visited=(*hop.tree.visited, parts.zone_id),
+            hops_left=self.hops_left(hop) - 1,
+            time_left_ms=min(own.time_left_ms, hop.tree.time_left_ms),
+        )
+
+    async def contact(self, api_url: str, username: str, password: str) -> Reached:
+        """Contact a child that is not known yet, or has changed. Raises :class:`ZoneSilent`."""
+        parts = self.parts
+        moment = parts.clock()
+        zone = ChildZone(0, "", "", api_url, username, 0.0, 1.0, True, False, moment, moment)
+        timeout_s = parts.zoning.zone_request_timeout_s
+        try:
+            reached = await known_children.reach(
+                parts.client, KnownChild(zone, password), self.below(None, timeout_s), timeout_s
+            )
+        finally:
+            await parts.client.forget(zone)
+        if reached.zone_id == parts.zone_id:
+            raise ZoneSilent("it is this zone itself", may_have_arrived=True)
+        return reached
+
+    async def asked(self, hop: Hop | None) -> list[KnownChild]:
+        """Return the children that plans ask."""
+        if self.hops_left(hop) <= 0:
+            return []
+        found = [each for each in await self.children.every() if each.zone.takes_servers]
+        return [each for each in found if not self.children.is_late(each.zone)]
+
+    async def missed(self, hop: Hop | None) -> list[KnownChild]:
+        """Return the children that plans lack, because they do not answer."""
+        if self.hops_left(hop) <= 0:
+            return []
+        return [
+            each
+            for each in await self.children.every()
+            if each.zone.is_missed or (each.zone.takes_servers and self.children.is_late(each.zone))
+        ]
+
+    async def reach_of(self, request: BootRequest) -> Reach:
+        """Return which children a plan for a request asks."""
+        if not request.hints and request.forced_host is None:
+            return reach.EVERYWHERE
+        return await self.parts.engine.read(lambda tx: reach.of(tx, request))
+
+    async def definitions_of(self, boot: TreeBoot) -> Definitions:
+        """Return what a request refers to. Raises :class:`Invalid` for an unknown object."""
+        return await self.parts.engine.read(lambda tx: definitions.of(tx, boot.request))
+
+    async def plan(self, boot: TreeBoot, but: Collection[str] = ()) -> TreePlan:
+        """Return the best offers of this zone and the zones below it, best first.
+
+        The children with the ids ``but`` are not asked. Raises the errors of a plan in this zone.
+        A place that only a child knows is no error.
+        """
+        tree = self.below(boot.hop, self.parts.zoning.zone_select_timeout_s)
+        within = await self.reach_of(boot.request)
+        asked = [
+            each
+            for each in await self.asked(boot.hop)
+            if each.zone.uuid not in but and within.includes(each.zone.id)
+        ]
+        missed = [
+            each.zone.name for each in await self.missed(boot.hop) if within.includes(each.zone.id)
+        ]
+        if not asked:
+            placed, count = await self._own(boot, tree)
+            return TreePlan(tuple(placed), count, tuple(missed), bool(missed))
+        made = replace(await self.definitions_of(boot), group=within.group)
+        question = SelectQuestion(
+            boot.select_body(made, boot.request.count_max),
+            boot.headers,
+            boot.caller_below(),
+            boot.request.count_max,
+            tree,
+        )
+        (offered, missing), own = await asyncio.gather(
+            selecting.ask_all(self.parts.client, asked, question, self._note_late(tree)),
+            self._own_or_unknown(boot, tree),
+        )
+        if isinstance(own, UnknownPlace):
+            if all(each.is_refusing for each in offered):
+                raise own
+            own = (), await self._count_allowed(boot, tree)
+        placed, count = own
+        below = [each.offers for each in offered]
+        merge = merging.together if within.stay_together else merging.merged
+        merged = merge(placed, below, count)
+        missing += missed
+        is_partial = bool(missing) or any(each.is_partial for each in offered)
+        return TreePlan(tuple(merged), count, tuple(missing), is_partial)
+
+    def _note_late(self, tree: TreeRequest) -> Callable[[KnownChild], None]:
+        zoning = self.parts.zoning
+        # A parent must not make a child late for others by asking for a plan in no time.
+        had_time = tree.time_left_ms >= LATE_SHARE * zoning.zone_select_timeout_s * 1000
+
+        def note(child: KnownChild) -> None:
+            if had_time and zoning.zone_poll_interval_s <= RARE_POLLS_S:
+                self.children.note_late(child.zone, self.parts.clock())
+
+        return note
+
+    async def _own(self, boot: TreeBoot, tree: TreeRequest) -> tuple[Sequence[PlacedOffer], int]:
+        """Return the offers of this zone, and how many servers the quota allows."""
+        engine, request = self.parts.engine, boot.request
+        made = await engine.decide(
+            lambda tx, context: dry_run.plan(tx, context, request), request.now
+        )
+        offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)
+        return offers, made.count_allowed
+
+    async def _count_allowed(self, boot: TreeBoot, tree: TreeRequest) -> int:
+        """Return how many servers the quota allows, for a place that only a child knows."""
+        request = replace(boot.request, may_be_elsewhere=True)
+        _, count = await self._own(replace(boot, request=request), tree)
+        return count
+
+    async def _own_or_unknown(
+        self, boot: TreeBoot, tree: TreeRequest
+    ) -> tuple[Sequence[PlacedOffer], int] | UnknownPlace:
+        try:
+            return await self._own(boot, tree)
+        except UnknownPlace as error:
+            return error

@@ -1,0 +1,71 @@
+"""A request for servers, in the form in which it goes down the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from innkeeper.domain.compute import BootRequest, Definitions
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.zone_tree import Hop
+
+ZONE = "zone"
+"""The key of what zones tell each other, beside the body of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeBoot:
+    """A request for servers. ``body`` is the user's body as it came, and ``headers`` name its
+    microversion. ``caller`` is the user as this zone knows it.
+    """
+
+    request: BootRequest
+    body: Mapping[str, object]
+    headers: Mapping[str, str]
+    caller: RequestContext
+
+    @property
+    def hop(self) -> Hop | None:
+        """The hop token of a request from a zone parent."""
+        return self.caller.hop
+
+    def caller_below(self) -> RequestContext:
+        """Return the caller as children get it; see :func:`caller_below`."""
+        return caller_below(self.caller)
+
+    def select_body(self, definitions: Definitions, count: int) -> dict[str, object]:
+        """Return the body that asks a child for offers for ``count`` servers."""
+        return self._body_below(
+            {"min_count": 1, "max_count": count}, {"definitions": msgspec.to_builtins(definitions)}
+        )
+
+    def create_body(
+        self, definitions: Definitions, entries: Sequence[Mapping[str, object]]
+    ) -> dict[str, object]:
+        """Return the body that makes a child build the servers of these entries."""
+        told = {
+            "definitions": msgspec.to_builtins(definitions),
+            "batch_id": self.request.batch_id,
+            "entries": entries,
+        }
+        return self._body_below({}, told)
+
+    def _body_below(
+        self, counts: Mapping[str, object], told: Mapping[str, object]
+    ) -> dict[str, object]:
+        server = self.body["server"]
+        assert isinstance(server, Mapping), "the body was checked"
+        gone = ("min_count", "max_count", "return_reservation_id", "reservation_id", "blob")
+        kept = {name: value for name, value in server.items() if name not in gone}
+        return {**self.body, "server": {**kept, **counts}, ZONE: told}
+
+
+def caller_below(context: RequestContext) -> RequestContext:
+    """Return the caller of a request, as children get it.
+
+    The ids keep the prefix that a zone parent's projects and users have here. A child adds its own
+    prefix, so projects of two zone parents stay apart below, too.
+    """
+    return replace(context, hop=None)

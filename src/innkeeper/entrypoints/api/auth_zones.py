@@ -1,0 +1,176 @@
+"""Authentication of zone parents by hop tokens, in every mode of identity.
+
+Always true: a token is valid for one method, path, query and body. The id of a token is accepted
+once for a request that writes. A zone parent reaches only the routes for servers and plans.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain import hops
+from innkeeper.domain.errors import Forbidden, Unauthenticated
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import Clock
+from innkeeper.domain.zone_tree import Hop
+from innkeeper.engine.engine import Engine
+from innkeeper.entrypoints.api.routing import Route
+from innkeeper.entrypoints.api.site import Authenticator
+from innkeeper.entrypoints.api.token_cache import Epoch
+from innkeeper.systems.identity.secret_boxes import SecretBox
+from innkeeper.systems.zones import parents
+from innkeeper.systems.zones.parents import KnownParent
+
+READING = frozenset({"GET", "HEAD"})
+SERVERS = "/v2.1/servers"
+SELECT = ("POST", "/v2.1/zones/select")
+EXPLAIN = ("POST", "/v2.1/os-explain")
+EXISTING = ("POST", "/v2.1/zones/servers")
+OWN_ROUTES = frozenset(
+    {
+        ("GET", "/v2.1/zones/info"),
+        ("POST", "/v2.1/zones/undo"),
+        ("GET", "/v2.1/zones/servers"),
+        EXISTING,
+    }
+)
+"""The routes that zone parents use for no user."""
+WITHOUT_WRITES = frozenset({SELECT, EXPLAIN, EXISTING})
+"""Routes that write nothing, although their method is not one of ``READING``."""
+
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+IDS = frozenset({"tenant_id", "project_id", "user_id"})
+"""The keys of ids that have the prefix of a parent."""
+
+
+class ZonesAuthenticator:
+    """Authenticates zone parents. ``others`` authenticates all other callers."""
+
+    def __init__(
+        self,
+        others: Authenticator,
+        engine: Engine,
+        box: SecretBox,
+        clock: Clock,
+        remember_s: float,
+        epoch: Epoch | None = None,
+    ) -> None:
+        self._others = others
+        self._engine = engine
+        self._box = box
+        self._clock = clock
+        self._remember = timedelta(seconds=remember_s)
+        self._epoch = epoch
+        self._seen_epoch: int | None = None
+        self._known: dict[str, tuple[KnownParent, datetime]] = {}
+        self._forgotten = 0
+
+    async def authenticate(self, headers: Mapping[str, str], request_id: str) -> RequestContext:
+        token = headers.get("x-auth-token", "")
+        if not hops.is_one(token):
+            return await self._others.authenticate(headers, request_id)
+        now = self._clock()
+        known = await self._parent(hops.name_in(token), now)
+        claims = hops.opened(token, known.secret, now)
+        admitted = parents.admitted(claims, known.parent)
+        return RequestContext(
+            request_id,
+            admitted.user_id,
+            admitted.project_id,
+            admitted.roles,
+            admitted.user_name,
+            admitted.project_name,
+            hop=admitted.hop,
+        )
+
+    def forget(self) -> None:
+        self._known.clear()
+        self._forgotten += 1
+        self._others.forget()
+
+    async def _parent(self, name: str, now: datetime) -> KnownParent:
+        if self._epoch is not None:
+            epoch = await self._epoch()
+            if epoch != self._seen_epoch:
+                self._known.clear()
+                self._forgotten += 1
+                self._seen_epoch = epoch
+        found, until = self._known.get(name, (None, now))
+        if found is None or not now < until <= now + self._remember:
+            before = self._forgotten
+            found = await self._engine.read(lambda tx: parents.known(tx, name, self._box))
+            if before == self._forgotten:
+                # Otherwise, the parent may have changed since it was read.
+                self._known[name] = found, now + self._remember
+        return found
+
+
+def check_target(context: RequestContext, route: Route, method: str, target: str) -> None:
+    """Raise an error unless a hop token is for this route, and its target is the one requested."""
+    hop = context.hop
+    assert hop is not None, "the caller is a zone parent"
+    if method != hop.method or not _is_same(target, hop.target):
+        raise Unauthenticated(hops.REFUSED)
+    is_of_servers = route.path == SERVERS or route.path.startswith(SERVERS + "/")
+    asked = route.method, route.path
+    if not is_of_servers and asked not in (SELECT, EXPLAIN) and asked not in OWN_ROUTES:
+        raise Forbidden("A zone parent may use only the routes of servers and plans.")
+    if context.project_id is None and asked not in OWN_ROUTES:
+        raise Forbidden("A zone parent must name the project of its request.")
+
+
+async def check_body(hop: Hop, route: Route, body: bytes, engine: Engine) -> None:
+    """Raise :class:`Unauthenticated` unless a hop token is for this body, and was not used yet."""
+    if not hmac.compare_digest(hops.digest_of(body), hop.body_digest):
+        raise Unauthenticated(hops.REFUSED)
+    is_reading = route.method in READING or (route.method, route.path) in WITHOUT_WRITES
+    if not is_reading:
+        await engine.write(lambda tx: parents.spend(tx, hop))
+
+
+def remove_prefix(body: Any, prefix: str) -> None:
+    """Remove the prefix of a parent from the ids of projects and users in an answer to it."""
+    if isinstance(body, list):
+        for each in body:
+            remove_prefix(each, prefix)
+    elif isinstance(body, dict):
+        for key, value in body.items():
+            if key in IDS and isinstance(value, str):
+                body[key] = value.removeprefix(prefix)
+            else:
+                remove_prefix(value, prefix)
+
+
+def without_prefix(body: bytes, prefix: str) -> bytes:
+    """Return a JSON answer with the ids that :func:`remove_prefix` leaves."""
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.MsgspecError:
+        return body
+    remove_prefix(found, prefix)
+    return msgspec.json.encode(found)
+
+
+def _is_same(target: str, signed: str) -> bool:
+    return target == signed or normal_target(target) == normal_target(signed)
+
+
+def normal_target(target: str) -> str:
+    """Return a path and query in normal form.
+
+    A proxy in between may escape other characters. Only escapes that mean nothing are undone (RFC
+    3986, section 6.2.2): ``%3D`` within a value is not the same as ``=``.
+    """
+    return _ESCAPE.sub(_normal_escape, target)
+
+
+def _normal_escape(found: re.Match[str]) -> str:
+    char = chr(int(found[1], 16))
+    return char if char in _UNRESERVED else found[0].upper()

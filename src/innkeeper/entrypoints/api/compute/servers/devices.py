@@ -1,0 +1,143 @@
+"""This module reads the block devices of ``POST /servers``, and boots servers with their volumes.
+
+Always true: if the boot is refused, the volumes that were reserved for it are free again, and the
+volumes that were made for it are deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.errors import Invalid, QuotaExceeded, Refusal, VolumeQuotaExceeded
+from innkeeper.domain.ids import ServerId, canonical_uuid
+from innkeeper.domain.volumes import BlockDevice, DeviceSource, VolumeRequest
+from innkeeper.engine.retry import VOLUMES
+from innkeeper.engine.transactions import Tx
+from innkeeper.entrypoints.api.routing import Call
+from innkeeper.systems.compute import booting_volumes
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.making_volumes import VolumeContext
+
+LOCAL, VOLUME = "local", "volume"
+INDEX_DIGITS_MAX = 6
+
+
+def invalid(reason: str) -> Invalid:
+    """Return the error for block devices, in the words that clients expect."""
+    return Invalid(f"Block Device Mapping is Invalid: {reason}")
+
+
+def is_volume(device: Mapping[str, Any]) -> bool:
+    """Return whether a device of a body is a volume, and not a local disk."""
+    return str(device.get("destination_type", _usual_place(device))) == VOLUME
+
+
+def _usual_place(device: Mapping[str, Any]) -> str:
+    return VOLUME if device.get("source_type") in (DeviceSource.VOLUME, "snapshot") else LOCAL
+
+
+def boot_index(device: Mapping[str, Any]) -> int | None:
+    """Return the boot index of a device, or ``None`` if the server does not boot from it."""
+    text = device.get("boot_index")
+    if text is None or len(str(text)) > INDEX_DIGITS_MAX:
+        return None
+    return int(text) if int(text) >= 0 else None
+
+
+def is_volume_backed(devices: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a server with these devices boots from a volume."""
+    return any(is_volume(each) and boot_index(each) == 0 for each in devices)
+
+
+def volumes_of(devices: Sequence[Mapping[str, Any]]) -> tuple[BlockDevice, ...]:
+    """Return the volumes among the devices of a body. Raises :class:`Invalid` for invalid ones."""
+    return tuple(_volume(each) for each in devices if is_volume(each))
+
+
+def _volume(device: Mapping[str, Any]) -> BlockDevice:
+    source = device.get("source_type", DeviceSource.VOLUME)
+    if source == "snapshot":
+        raise invalid("snapshots are not supported.")
+    named = device.get("uuid") or device.get(f"{source}_id")
+    source_id = None if named is None else canonical_uuid(str(named))
+    if source != DeviceSource.BLANK and source_id is None:
+        raise invalid(f"a device with the source_type {source} needs the uuid of the {source}.")
+    size_gb = _size(device)
+    if source != DeviceSource.VOLUME and size_gb is None:
+        raise invalid(f"a new volume from the source_type {source} needs a volume_size.")
+    if source == DeviceSource.BLANK and boot_index(device) == 0:
+        raise invalid("a server cannot boot from a blank volume.")
+    return BlockDevice(
+        source=source,
+        source_id=source_id,
+        size_gb=size_gb,
+        type_name=device.get("volume_type") or None,
+        boot_index=boot_index(device),
+        deletes_volume=device.get("delete_on_termination") in (True, "True", "true", "1", 1),
+        device=device.get("device_name") or None,
+        tag=device.get("tag"),
+    )
+
+
+def _size(device: Mapping[str, Any]) -> int | None:
+    text = device.get("volume_size")
+    if text in (None, ""):
+        return None
+    digits = str(text)
+    if not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits[:12]) <= UNIT_MAX:
+        raise invalid("volume_size must be a positive whole number.")
+    return int(digits)
+
+
+async def booted(
+    call: Call,
+    request: BootRequest,
+    devices: Sequence[BlockDevice],
+    boot: Callable[[BootRequest], Awaitable[Booted]],
+) -> Booted:
+    """Reserve the volumes of a boot request, and boot it. A refused boot leaves nothing behind."""
+    if request.count_max > 1 and any(each.source == DeviceSource.VOLUME for each in devices):
+        raise invalid("several servers cannot boot with the same volume.")
+    settings, ids = call.site.settings.volumes, call.site.ids
+    template = VolumeRequest(
+        uuid="",
+        project_id=request.project_id,
+        user_id=request.user_id,
+        size_gb=None,
+        seed=0,
+        now=request.now,
+        is_admin=request.is_admin,
+        name="",
+        availability_zone=None if settings.cross_az_attach else request.availability_zone,
+        request_id=request.request_id,
+    )
+
+    def reserve(tx: Tx, context: DecisionContext) -> booting_volumes.Reserved:
+        here = VolumeContext(context, settings)
+        return booting_volumes.reserve(tx, here, devices, request.server_ids, template, ids)
+
+    try:
+        reserved = await call.decide(reserve, VOLUMES)
+    except VolumeQuotaExceeded as error:
+        raise QuotaExceeded(error.message) from error
+    try:
+        zone = reserved.zone or request.availability_zone
+        outcome = await boot(replace(request, has_volumes=True, availability_zone=zone))
+    except Refusal:
+        # If this fails, a sweep frees the volumes.
+        with suppress(Refusal):
+            await _undo(call, request.server_ids, reserved.made)
+        raise
+    left = [each for each in request.server_ids if each not in outcome.server_ids]
+    if left:
+        await _undo(call, left, reserved.made)
+    return outcome
+
+
+async def _undo(call: Call, server_ids: Sequence[ServerId], made: Sequence[str]) -> None:
+    await call.write(lambda tx: booting_volumes.undo(tx, server_ids, made, call.now))

@@ -1,0 +1,44 @@
+"""The entries of a build plan in a request of a zone parent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.engine.zones.building import EntryToBuild
+from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX, ENTRY_CHARS_MAX
+from innkeeper.entrypoints.api.patterns import ENTRY_PATTERN, NAME_PATTERN, PLAIN_UUID_PATTERN
+from innkeeper.entrypoints.api.schema_types import LENGTH_MAX
+
+
+class EntryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry, and the server to build with it."""
+
+    id: Annotated[str, Meta(pattern=PLAIN_UUID_PATTERN)]
+    blob: Annotated[str, Meta(min_length=1, max_length=ENTRY_CHARS_MAX, pattern=ENTRY_PATTERN)]
+    name: Annotated[str, Meta(min_length=1, max_length=LENGTH_MAX, pattern=NAME_PATTERN)]
+    launch_index: Annotated[int, Meta(ge=0, le=COUNT_MAX)]
+    hostname: Annotated[str, Meta(min_length=1, max_length=LENGTH_MAX)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )
+
+
+def entries_of(rows: Any) -> list[EntryToBuild]:
+    """Return the entries in a body. Raises :class:`Invalid`."""
+    try:
+        told = msgspec.convert(rows, list[EntryBody])
+    except msgspec.ValidationError as error:
+        raise Invalid(f"The entries are invalid: {error}.") from error
+    return [
+        EntryToBuild(
+            each.id,
+            each.blob,
+            each.name,
+            None if each.hostname is msgspec.UNSET else each.hostname,
+            each.launch_index,
+        )
+        for each in told
+    ]

@@ -1,0 +1,54 @@
+"""These functions carry out ``POST /servers`` in a zone with zones below or above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.zones import ChildEntry
+from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
+from innkeeper.entrypoints.api.compute.servers.entry_bodies import entries_of
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.validation import decode_json
+from innkeeper.systems.compute.boot import entries
+from innkeeper.systems.zones.sealing import NotOurs
+
+
+def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
+    """Return a request for servers in the form in which it goes down the tree."""
+    assert call.api.versions is not None, "the Compute API has versions"
+    version = f"{call.api.versions.service_types[0]} {call.version}"
+    body = decode_json(call.raw_body or b"")
+    return TreeBoot(request, body, {"openstack-api-version": version}, call.context)
+
+
+async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) -> Booted:
+    """Boot servers in this zone, and in the zones below it if there are any."""
+    neighbours = call.site.neighbours
+    if body.blob is not None:
+        found = entries.found(request, call.site.sealer, body.blob)
+        if not isinstance(found.place, ChildEntry):
+            return await call.site.engine.boot(entries.with_entry(request, found))
+        if neighbours is None or not neighbours.tree.routes:
+            raise NotOurs
+        server_id = entries.server_id_of(body.blob)
+        return await neighbours.booter.boot_entry(tree_boot(call, request), found, server_id)
+    if neighbours is None or not await neighbours.tree.asked(None):
+        return await call.site.engine.boot(request)
+    return await neighbours.booter.boot(tree_boot(call, request))
+
+
+async def build_entries(call: Call, zone: Mapping[str, Any], request: BootRequest) -> Answer:
+    """Build the servers of a zone parent's entries, and answer with the outcome of each."""
+    neighbours = call.site.neighbours
+    rows = zone.get("entries")
+    if neighbours is None or not rows:
+        raise Invalid("A zone parent must send the entries of a plan.")
+    wanted = entries_of(rows)
+    if len({each.server_id for each in wanted}) < len(wanted):
+        raise Invalid("Two entries have the same id.")
+    outcomes = await neighbours.parents.build(tree_boot(call, request), wanted)
+    return Answer(202, {"zone": {"outcomes": outcomes}})

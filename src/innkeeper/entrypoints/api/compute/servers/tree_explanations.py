@@ -1,0 +1,80 @@
+"""These functions convert explanations of boots over a tree of zones to JSON values.
+
+Always true: a zone parent gets names of zones and filters, counts and weights. A user gets no names
+of zones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.engine.zones.explaining import (
+    SHOWN_MAX,
+    ExplainedServer,
+    RemovedHosts,
+    TreeExplanation,
+    ZoneBelow,
+    ZoneExplanation,
+)
+
+
+def for_parent(shown: Mapping[str, Any], told: TreeExplanation, zone_name: str) -> dict[str, Any]:
+    """Return what a zone parent is told. ``shown`` explains the hosts of this zone."""
+    removed = [RemovedHosts(each["filter"], each["removed"]) for each in shown["removed"]]
+    made = ZoneExplanation(
+        zone_name,
+        shown["hosts"],
+        shown["candidates"],
+        shown["room"],
+        tuple(removed),
+        tuple(told.chosen[:SHOWN_MAX]),
+        tuple(told.zones),
+    )
+    plain: dict[str, Any] = msgspec.to_builtins(made)
+    return plain
+
+
+def for_user(
+    shown: Mapping[str, Any], told: TreeExplanation, request: BootRequest, *, are_zones_named: bool
+) -> dict[str, Any]:
+    """Return what a user is told of the tree, beside the explanation of this zone's hosts."""
+    room = len(told.chosen)
+    return {
+        "room": room,
+        "servers": room if room >= request.count_min else 0,
+        "chosen": [_place(each, are_zones_named=are_zones_named) for each in told.chosen],
+        "zones": _zones(told.zones, are_zones_named=are_zones_named),
+    }
+
+
+def _zones(zones: Sequence[ZoneBelow], *, are_zones_named: bool) -> list[dict[str, Any]]:
+    return [_zone(each, are_zones_named=are_zones_named) for each in zones]
+
+
+def _zone(below: ZoneBelow, *, are_zones_named: bool) -> dict[str, Any]:
+    told = below.explanation
+    # A zone further below is known by the name that it gives itself, if it answered.
+    name = below.zone or (None if told is None else told.name)
+    plain: dict[str, Any] = {"zone": name} if are_zones_named else {}
+    plain["answer"] = below.answer
+    if told is None:
+        return plain
+    return {
+        **plain,
+        "hosts": told.hosts,
+        "candidates": told.candidates,
+        "room": told.room,
+        "removed": [{"filter": each.filter, "removed": each.removed} for each in told.removed],
+        "zones": _zones(told.zones, are_zones_named=are_zones_named),
+    }
+
+
+def _place(server: ExplainedServer, *, are_zones_named: bool) -> dict[str, Any]:
+    """Return a place. The zones are those on the way; there are none for a host of this zone."""
+    if not are_zones_named:
+        return {"weight": server.weight}
+    return {"zones": list(server.zones), "weight": server.weight}

@@ -1,0 +1,193 @@
+"""These functions list servers of this zone and of the zones below it as one list.
+
+Always true: each zone is asked for one page. Servers are sorted by the requested keys, and then by
+id. The zones should have databases that sort texts alike. The default order has no texts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain.compute import Host, Server
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.listing import ServerSelection
+from innkeeper.engine.transactions import Tx
+from innkeeper.engine.zones.listing import AFTER, KEY_OF, ListQuestion
+from innkeeper.engine.zones.neighbours import Neighbours
+from innkeeper.entrypoints.api.compute.servers.selection import (
+    HOST_FILTERS,
+    PROJECTS,
+    allowed_filters,
+    shared_prefix,
+)
+from innkeeper.entrypoints.api.routing import Call
+from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.zones.child_rows import ListRow
+
+FOR_ZONES = frozenset({AFTER, KEY_OF, PROJECTS})
+OWN_PARAMETERS = frozenset({"limit", "marker", *FOR_ZONES})
+NUMBER_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRow:
+    """A server of this zone with its sort key."""
+
+    key: tuple[object, ...]
+    server: Server
+
+
+@dataclass(frozen=True, slots=True)
+class TreePage:
+    """A page over several zones, in order, and the hosts of this zone's servers by name.
+
+    ``missing`` are children without an answer, and ``is_partial`` also counts zones further below.
+    """
+
+    rows: Sequence[OwnRow | ListRow]
+    homes: Mapping[str, Host]
+    missing: Sequence[str]
+    is_partial: bool
+
+
+def is_for_tree(call: Call) -> bool:
+    """Whether a list may need other zones, or is for a zone parent."""
+    neighbours = call.site.neighbours
+    if neighbours is None:
+        return False
+    if call.context.hop is None and not FOR_ZONES.isdisjoint(call.query):
+        raise Invalid(f"The parameters {', '.join(sorted(FOR_ZONES))} are for zone parents.")
+    return call.context.hop is not None or neighbours.tree.routes
+
+
+async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
+    """Return a page of servers of this zone and the zones below it, with one server more."""
+    neighbours = call.site.neighbours
+    assert neighbours is not None, "the list is for a tree"
+    question = _question(call, selected, place)
+    after = call.last(AFTER)
+    if selected.marker is not None:
+        after = await key_of(call, neighbours, selected, selected.marker, question)
+        if after is None:
+            raise Invalid(f"marker [{selected.marker}] not found")
+    position = None if after is None else _key(after)
+    asked = await neighbours.lists.asked(question.project_id)
+    if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
+        # No zone knows the hosts of another.
+        asked = []
+    pages, missing = await neighbours.lists.pages(asked, question, after)
+
+    def read(tx: Tx) -> tuple[list[OwnRow], Mapping[str, Host]]:
+        try:
+            found = servers.page_in_tree(tx, selected, position)
+        except (ValueError, TypeError) as error:
+            raise Invalid(f"The parameter {AFTER} is not a sort key.") from error
+        own = [OwnRow(tuple(key), server) for server, key in found]
+        return own, servers.homes(tx, [each.server for each in own])
+
+    own, homes = await call.read(read)
+    rows = merged(selected, [own, *(each.rows for each in pages)])
+    is_partial = bool(missing) or any(each.is_partial for each in pages)
+    return TreePage(rows[: selected.limit], homes, missing, is_partial)
+
+
+async def key_of(
+    call: Call,
+    neighbours: Neighbours,
+    selected: ServerSelection,
+    uuid: str,
+    question: ListQuestion | None = None,
+    place: str = "servers",
+) -> str | None:
+    """Return the sort key of a server of this zone or below, as text."""
+
+    def read(tx: Tx) -> str | None:
+        marker = servers.marker(tx, uuid)
+        projects = selected.exact.get("project_id")
+        if marker is None or (projects is not None and marker.project_id not in projects):
+            return None
+        if not call.context.reaches(marker.project_id):
+            return None
+        return json.dumps(servers.tree_key_of(tx, selected, marker))
+
+    own = await call.read(read)
+    if own is not None:
+        return own
+    return await neighbours.lists.key_of(uuid, question or _question(call, selected, place))
+
+
+def merged(
+    selected: ServerSelection, pages: Sequence[Sequence[OwnRow | ListRow]]
+) -> list[OwnRow | ListRow]:
+    """Return the rows of all pages in the requested order."""
+    falls = [is_descending for _, is_descending in selected.sort]
+    falls.append(falls[-1] if falls else True)
+
+    def compared(one: OwnRow | ListRow, other: OwnRow | ListRow) -> int:
+        for first, second, is_falling in zip(one.key, other.key, falls, strict=False):
+            if first != second:
+                before = _is_before(first, second)
+                return 1 if before == is_falling else -1
+        return 0
+
+    return sorted((each for some in pages for each in some), key=cmp_to_key(compared))
+
+
+def _is_before(first: object, second: object) -> bool:
+    try:
+        return bool(first < second)  # type: ignore[operator]
+    except TypeError:
+        # A child that answers with values of another type gets some order.
+        return str(first) < str(second)
+
+
+def _key(text: str) -> list[Any]:
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise Invalid(f"The parameter {AFTER} is not a sort key.") from error
+    if not isinstance(found, list) or not all(map(_is_plain, found)):
+        raise Invalid(f"The parameter {AFTER} is not a sort key.")
+    return found
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether every database can compare a value with a column of its type."""
+    if isinstance(value, str):
+        return "\0" not in value
+    if isinstance(value, int):
+        return abs(value) <= NUMBER_MAX
+    return value is None or (isinstance(value, float) and math.isfinite(value))
+
+
+def _question(call: Call, selected: ServerSelection, place: str) -> ListQuestion:
+    assert call.api.versions is not None, "the Compute API has versions"
+    newest = f"{call.api.versions.service_types[0]} {call.api.versions.newest}"
+    # A child would apply the filters that this zone ignores for the caller.
+    names = {*allowed_filters(call), "sort_key", "sort_dir"} - OWN_PARAMETERS
+    query = [
+        (name, value) for name, values in call.query.items() if name in names for value in values
+    ]
+    prefix = None if call.context.hop is None else shared_prefix(call)
+    if prefix is not None:
+        query.append((PROJECTS, prefix))
+    (project_id,) = selected.exact.get("project_id", (None,))
+    return ListQuestion(
+        f"/{place}",
+        query,
+        {"openstack-api-version": newest},
+        call.context,
+        call.address.removesuffix(call.mount),
+        selected.limit,
+        project_id,
+        with_deleted=selected.is_deleted is not False,
+        has_details=place != "servers",
+        key_length=len(selected.sort) + 1,
+    )

@@ -1,0 +1,166 @@
+"""Forwards requests for servers and volumes to pods, in a service that is a door.
+
+Always true: the caller's rights and the form of the body are checked here first. A resource of
+another project is answered like one that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.pods import PodRouting
+from innkeeper.engine.pods.creating import DoorAnswer
+from innkeeper.engine.pods.doors import Door
+from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.validation import decode_json
+
+SERVERS, VOLUMES, ATTACHMENTS = "/v2.1/servers", "/v3/volumes", "/v3/attachments"
+VERSIONS = re.compile(r"/v(?:2\.1|3)(?=/)")
+VERSION_HEADERS = ("openstack-api-version", "x-openstack-nova-api-version")
+OWN_PARAMETERS = frozenset(
+    {"limit", "marker", "sort_key", "sort_dir", "sort", "all_tenants", "project_id", "tenant_id"}
+    | {"availability_zone", "offset"}
+)
+TRUE_WORDS = ("", "1", "true", "yes", "on", "t", "y")
+ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: "volume:get_all"}
+NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
+NO_ATTACHMENTS = "The door attaches volumes by the Compute API: use os-volume_attachments."
+IDS = {SERVER: "server_id", VOLUME: "volume_id"}
+BRIEF = ("id", "name", "links")
+
+
+def kind_of(path: str) -> str | None:
+    """Return what the requests of a path are about; ``None`` if the door itself serves it."""
+    if path == SERVERS or path.startswith(f"{SERVERS}/"):
+        return SERVER
+    if path == VOLUMES or path.startswith((f"{VOLUMES}/", ATTACHMENTS)):
+        return VOLUME
+    return None
+
+
+async def answered(call: Call, kind: str) -> Answer:
+    """Return the answer of the pod that the request is for, or of several."""
+    door = call.site.door
+    assert door is not None, "only a door forwards"
+    path = call.route.path
+    if path.startswith(ATTACHMENTS):
+        raise Invalid(NO_ATTACHMENTS)
+    if path.endswith(NOT_SERVED):
+        raise Invalid("The door does not serve this.")
+    request = _request(call, kind)
+    if IDS[kind] in call.params:
+        return await _one(call, door, request)
+    if call.route.method == "POST":
+        return _plain(await door.creating.create(request))
+    return await _listed(call, door, request)
+
+
+async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
+    """Forward a request for one resource."""
+    rule_of = call.route.rule_of_body
+    rule = None if rule_of is None else rule_of(request.body)
+
+    def check(routing: PodRouting) -> None:
+        target = {"project_id": routing.project_id, "user_id": routing.user_id}
+        if not call.context.is_admin and routing.project_id != call.context.project_id:
+            raise NotFound(f"{request.kind.capitalize()} {routing.top_id} could not be found.")
+        call.demand(call.rule, **target)
+        if rule is not None:
+            call.demand(rule, **target)
+
+    return _plain(await door.forwarding.forward(request, call.params[IDS[request.kind]], check))
+
+
+def _request(call: Call, kind: str) -> DoorRequest:
+    context = call.context
+    if context.project_id is None or context.user_id is None:
+        raise Invalid("This request needs a token that is scoped to a project.")
+    path = call.route.path
+    for name, value in call.params.items():
+        path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    query = urlencode([(key, each) for key, values in call.query.items() for each in values])
+    target = VERSIONS.sub("", path, count=1) + (f"?{query}" if query else "")
+    return DoorRequest(
+        kind,
+        call.route.method,
+        target,
+        decode_json(call.raw_body) if call.raw_body else None,
+        {name: call.headers[name] for name in VERSION_HEADERS if name in call.headers},
+        call.address,
+        DoorCaller(context.project_id, context.user_id, context.is_admin),
+    )
+
+
+def _plain(answer: DoorAnswer) -> Answer:
+    return Answer(answer.status, answer.body or None, dict(answer.headers))
+
+
+async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
+    limit = limit_of(call)
+    page = DoorPage((), has_more=False, missing=())
+    if limit:
+        page = await door.lists.page(_question(call, request, limit))
+    name = f"{request.kind}s"
+    is_detailed = call.route.path.endswith("/detail")
+    rows = [each if is_detailed else _brief(each) for each in page.rows]
+    body: dict[str, Any] = {name: rows}
+    if page.has_more:
+        version = "/v2.1" if request.kind == SERVER else "/v3"
+        place = f"{name}/detail" if is_detailed else name
+        query = next_query(call, str(page.rows[-1]["id"]))
+        href = f"{call.address}{version}/{place}?{query}"
+        body[f"{name}_links"] = [{"rel": "next", "href": href}]
+    if page.missing:
+        body["is_partial"] = True
+        if call.context.is_admin:
+            body["missing_pods"] = list(page.missing)
+    return Answer(HTTPStatus.OK, body)
+
+
+def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in BRIEF if name in row}
+
+
+def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
+    context, is_for_all = call.context, False
+    if "all_tenants" in call.query:
+        is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
+    project_id: str | None = context.project_id
+    if is_for_all:
+        if not context.is_admin:
+            call.demand(ALL_PROJECTS[request.kind], project_id=None)
+            raise Invalid("Only administrators list the resources of all projects.")
+        project_id = call.last("project_id", call.last("tenant_id"))
+    filters = [
+        (name, each)
+        for name, values in call.query.items()
+        if name not in OWN_PARAMETERS
+        for each in values
+    ]
+    sort = _sort(call, request.kind)
+    zone = call.last("availability_zone")
+    return PodListQuestion(request, filters, sort, limit, call.last("marker"), project_id, zone)
+
+
+def _sort(call: Call, kind: str) -> list[tuple[str, bool]]:
+    """Return the sort keys, the last of which is the id, each with whether it is descending."""
+    keys, words = call.query.get("sort_key", []), call.query.get("sort_dir", [])
+    joined = call.last("sort")
+    if kind == VOLUME and joined:
+        pairs = [each.partition(":") for each in joined.split(",")]
+        keys, words = [each[0] for each in pairs], [each[2] or "desc" for each in pairs]
+    last = words[-1] if words else "desc"
+    wanted = {
+        key: (words[place] if place < len(words) else last) != "asc"
+        for place, key in enumerate(keys or ["created_at"])
+    }
+    wanted.setdefault("uuid" if kind == SERVER else "id", last != "asc")
+    return list(wanted.items())

@@ -1,0 +1,53 @@
+"""Forwards requests for servers that are in child zones.
+
+Always true: the caller's rights are checked here first. A server of another project is answered
+like one that does not exist.
+"""
+
+from __future__ import annotations
+
+from innkeeper.domain.ids import UUID_PATTERN
+from innkeeper.engine.zones.forwarding import ClientRequest
+from innkeeper.entrypoints.api import auth_zones
+from innkeeper.entrypoints.api.auth_zones import SERVERS
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.validation import decode_json
+
+VERSION_HEADERS = ("openstack-api-version", "x-openstack-nova-api-version", "content-type")
+ONE_SERVER = SERVERS + "/{server_id}"
+VERSION = "/v2.1"
+
+
+async def forwarded(call: Call, target: str, raw_body: bytes) -> Answer | None:
+    """Return the answer of the zone that has the server; ``None`` if it is none below this one.
+
+    ``target`` is the path with the query, as the client sent them, without the prefix of the API.
+    """
+    neighbours = call.site.neighbours
+    assert neighbours is not None, "only zones with neighbours forward"
+    uuid = call.params["server_id"]
+    home = await neighbours.servers.home_of(uuid) if UUID_PATTERN.fullmatch(uuid) else None
+    if home is None or not call.context.reaches(home.project_id):
+        return None
+    if not call.allows(call.rule, project_id=home.project_id, user_id=home.user_id):
+        return None
+    rule_of = call.route.rule_of_body
+    rule = None if rule_of is None else rule_of(decode_json(raw_body))
+    if rule is not None:
+        call.demand(rule, project_id=home.project_id, user_id=home.user_id)
+    sent = {name: call.headers[name] for name in VERSION_HEADERS if name in call.headers}
+    answer = await neighbours.servers.forward(
+        home,
+        ClientRequest(
+            call.route.method,
+            target.removeprefix(VERSION),
+            sent,
+            raw_body,
+            call.context,
+            call.address.removesuffix(call.mount),
+        ),
+    )
+    body = answer.body or None
+    if body is not None and call.context.hop is not None:
+        body = auth_zones.without_prefix(body, call.context.hop.parent.prefix)
+    return Answer(answer.status, body, dict(answer.headers))

@@ -1,0 +1,25 @@
+"""Floating IPs, which this service does not have, in the form that Blazar's clients expect."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+SHOWN_MAX = 36
+"""An error message repeats at most this many characters of an unknown id."""
+
+
+async def index(call: Call) -> Answer:
+    """List floating IPs (there are none, because there are no networks)."""
+    return Answer(200, {"floatingips": []})
+
+
+async def missing(call: Call) -> Answer:
+    """Answer 404, because there are no floating IPs."""
+    shown = call.params["floatingip_id"][:SHOWN_MAX]
+    raise NotFound(f"Object with {{'floatingip_id': '{shown}'}} not found")
+
+
+async def add(call: Call) -> Answer:
+    """Answer 400, because there are no networks."""
+    raise Invalid("This service has no networks, so floating IPs cannot be reserved.")

@@ -1,0 +1,20 @@
+"""The parts of a site that only a service with pods has."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import NotFound
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.entrypoints.api.routing import Call
+
+
+def clouds_of(call: Call) -> PodClouds:
+    """Return the clouds behind this service. Raises :class:`NotFound` without the setting."""
+    clouds = call.site.pods
+    if clouds is None:
+        raise NotFound("Pods need 'pods' in the setting apis.")
+    return clouds
+
+
+def region_of(call: Call) -> str:
+    """Return the name of this service's own region, which no pod may have."""
+    return call.site.settings.authenticating.region_name

@@ -1,0 +1,64 @@
+"""The project id in paths of APIs such as Block Storage: ``/v3/{project_id}/volumes``.
+
+Always true: the routes see paths without a project id. A path with another project's id than that
+of the caller's token is rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.identity import RequestContext
+from innkeeper.entrypoints.api.routing import Api
+
+KEY = "innkeeper.path_project"
+"""The key in the scope of a request under which the project id is passed on."""
+
+
+def without(app: Any, apis: Mapping[str, Api]) -> Any:
+    """Return the application, with project ids removed from the paths of these APIs, by prefix."""
+    return ProjectRemover(app, apis) if apis else app
+
+
+def check(scope: Any, context: RequestContext) -> None:
+    """Raise :class:`Invalid` if the path has the id of another project than the token."""
+    project_id = scope.get(KEY)
+    if project_id is not None and context.project_id not in (None, project_id):
+        raise Invalid("Malformed request url")
+
+
+class ProjectRemover:
+    """An application that sees paths without project ids."""
+
+    def __init__(self, app: Any, apis: Mapping[str, Api]) -> None:
+        self._app = app
+        self._roots: dict[str, frozenset[str]] = {}
+        for prefix, api in apis.items():
+            for route in api.routes:
+                parts = route.path.split("/")
+                if len(parts) > len(("", "v3")):
+                    start = f"{prefix}/{parts[1]}/"
+                    self._roots[start] = self._roots.get(start, frozenset()) | {parts[2]}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Remove the project id, and pass the request on."""
+        if scope["type"] == "http":
+            for start, roots in self._roots.items():
+                if scope["path"].startswith(start):
+                    scope = _rewritten(scope, start, roots)
+                    break
+        await self._app(scope, receive, send)
+
+
+def _rewritten(scope: Any, start: str, roots: frozenset[str]) -> Any:
+    raw_start = start.encode()
+    first, slash, rest = scope["raw_path"].removeprefix(raw_start).partition(b"/")
+    name = unquote(first.decode("latin-1"))
+    if not name or name in roots or not scope["raw_path"].startswith(raw_start):
+        return scope
+    raw_path = raw_start + rest if slash else raw_start
+    path = unquote(raw_path.decode("latin-1"))
+    return {**scope, "path": path, "raw_path": raw_path, KEY: name}

@@ -1,0 +1,35 @@
+"""The suffix ``.json`` of paths, which clients of some APIs append.
+
+Always true: the suffix is removed only if a route has the path without the suffix. Other paths
+reach the routes unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+SUFFIX = ".json"
+
+
+def without(app: Any, paths: Sequence[re.Pattern[str]]) -> Any:
+    """Return the application, with the suffix removed from paths that match one of ``paths``."""
+    return SuffixRemover(app, paths) if paths else app
+
+
+class SuffixRemover:
+    """An application that sees paths without their suffix."""
+
+    def __init__(self, app: Any, paths: Sequence[re.Pattern[str]]) -> None:
+        self._app = app
+        self._paths = tuple(paths)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Remove the suffix, and pass the request on."""
+        if scope["type"] == "http" and scope["path"].endswith(SUFFIX):
+            path = scope["path"].removesuffix(SUFFIX)
+            if any(each.fullmatch(path) for each in self._paths):
+                raw_path = scope["raw_path"].removesuffix(SUFFIX.encode())
+                scope = {**scope, "path": path, "raw_path": raw_path}
+        await self._app(scope, receive, send)

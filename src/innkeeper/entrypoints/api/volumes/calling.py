@@ -1,0 +1,80 @@
+"""What the handlers of the Block Storage API share: whose volumes they see, links and times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.volumes import Volume
+from innkeeper.engine.retry import VOLUMES
+from innkeeper.engine.transactions import Tx
+from innkeeper.entrypoints.api.routing import Call
+from innkeeper.entrypoints.api.schema_types import FALSE_WORDS, TRUE_WORDS
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.making_volumes import VolumeContext
+from innkeeper.systems.volumes import volumes
+
+T = TypeVar("T")
+
+
+def owner(call: Call) -> str | None:
+    """Return the project whose resources the caller may reach; ``None`` means all projects."""
+    return None if call.context.is_admin else call.context.project_id or ""
+
+
+def project(call: Call) -> tuple[str, str]:
+    """Return the project and the user of a caller that creates something."""
+    project_id, user_id = call.context.project_id, call.context.user_id
+    if project_id is None or user_id is None:
+        raise Invalid("This request needs a token that is scoped to a project.")
+    return project_id, user_id
+
+
+def one(tx: Tx, call: Call) -> Volume:
+    """Return the volume in the path. Raises :class:`NotFound` if the caller may not reach it."""
+    return volumes.get(tx, call.params["volume_id"], owner(call))
+
+
+async def decide(call: Call, work: Callable[[Tx, VolumeContext], T]) -> T:
+    """Run ``work``, which chooses a pool, until no other writer interferes."""
+    settings = call.site.settings.volumes
+
+    def act(tx: Tx, context: DecisionContext) -> T:
+        return work(tx, VolumeContext(context, settings))
+
+    return await call.decide(act, VOLUMES)
+
+
+def links(call: Call, path: str) -> list[dict[str, str]]:
+    """Return the links of a resource."""
+    inside = call.path_project or call.context.project_id or ""
+    bookmark = f"{call.address}/{inside}/{path}" if inside else f"{call.address}/{path}"
+    return [{"rel": "self", "href": place(call) + path}, {"rel": "bookmark", "href": bookmark}]
+
+
+def place(call: Call) -> str:
+    """Return the address of the API's resources, with the project if the request had it."""
+    inside = f"{call.path_project}/" if call.path_project else ""
+    return f"{call.address}/v3/{inside}"
+
+
+def moment(value: datetime | None) -> str | None:
+    """Format a timestamp for an answer, with microseconds. ``None`` stays ``None``."""
+    return None if value is None else value.isoformat(timespec="microseconds")
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a truth value that a client wrote. Raises :class:`Invalid` for other values."""
+    if value in TRUE_WORDS:
+        return True
+    if value in FALSE_WORDS:
+        return False
+    raise Invalid(f"Invalid value '{value}' for {name}: it must be true or false.")
+
+
+def marker_row(call: Call, find: Callable[[str], int]) -> int:
+    """Return the row id of the marker, or 0 without a marker."""
+    text = call.last("marker")
+    return 0 if text is None else find(text)

@@ -1,0 +1,123 @@
+"""These handlers list the places of volumes: pools, services and availability zones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.volumes import VolumeUsage
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.volumes import calling
+from innkeeper.entrypoints.api.volumes.calling import moment
+from innkeeper.scheduling.volumes import PoolFacts
+from innkeeper.systems.compute import making_volumes
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.volumes import types
+
+VOLUME_BINARY, SCHEDULER_BINARY = "cinder-volume", "cinder-scheduler"
+
+
+async def _pools(call: Call) -> list[tuple[PoolFacts, str, VolumeUsage]]:
+    return await calling.decide(call, lambda tx, here: making_volumes.pools(tx, here, call.now))
+
+
+def _name(pool: PoolFacts) -> str:
+    return f"{pool.host or pool.name}@{pool.name}#{pool.name}"
+
+
+async def pools(call: Call) -> Answer:
+    """List the pools that volumes can be on, with their capacity if the query asks for it."""
+    has_detail = calling.flag("detail", call.last("detail", "false"))
+    wanted = call.last("volume_type")
+    class_wanted = None
+    if wanted is not None:
+        kind = await call.read(lambda tx: types.named(tx, wanted, None, is_admin=True))
+        class_wanted = types.demands_of(kind.extra_specs).class_name
+    found = [
+        {
+            "name": _name(pool),
+            **({"capabilities": _capabilities(pool, class_name, used)} if has_detail else {}),
+        }
+        for pool, class_name, used in await _pools(call)
+        if class_wanted in (None, class_name) and call.last("name") in (None, _name(pool))
+    ]
+    return Answer(200, {"pools": found})
+
+
+def _capabilities(pool: PoolFacts, class_name: str, used: VolumeUsage) -> dict[str, Any]:
+    return {
+        "volume_backend_name": pool.name,
+        "pool_name": pool.name,
+        "storage_protocol": "innkeeper",
+        "vendor_name": "Innkeeper",
+        "driver_version": "1",
+        "backend_state": "up" if pool.is_up else "down",
+        "availability_zone": pool.zone,
+        "total_capacity_gb": pool.total,
+        "free_capacity_gb": pool.free,
+        "allocated_capacity_gb": used.gigabytes,
+        "total_volumes": used.volumes,
+        "reserved_percentage": 0,
+        "thin_provisioning_support": False,
+        "multiattach": True,
+        "QoS_support": False,
+        "is_shared": pool.is_shared,
+        "resource_class": class_name,
+        "traits": list(pool.traits),
+    }
+
+
+async def services(call: Call) -> Answer:
+    """List the services behind volumes: one scheduler, and one volume service for each pool."""
+    binary, host = call.last("binary"), call.last("host")
+    default = call.site.settings.scheduling.default_availability_zone
+    shown = [
+        {
+            **_service(SCHEDULER_BINARY, "innkeeper", default, is_up=True),
+            "updated_at": moment(call.now),
+        }
+    ]
+    for pool, _, _ in await _pools(call):
+        name = f"{pool.host or pool.name}@{pool.name}"
+        service = _service(VOLUME_BINARY, name, pool.zone or default, is_up=pool.is_up)
+        shown.append({**service, "updated_at": moment(call.now), "backend_state": service["state"]})
+    found = [
+        each
+        for each in shown
+        if binary in (None, "", each["binary"]) and host in (None, "", each["host"])
+    ]
+    return Answer(200, {"services": found})
+
+
+def _service(binary: str, host: str, zone: str, *, is_up: bool) -> dict[str, Any]:
+    return {
+        "binary": binary,
+        "host": host,
+        "zone": zone,
+        "status": "enabled",
+        "state": "up" if is_up else "down",
+        "disabled_reason": None,
+        "cluster": None,
+        "replication_status": None,
+        "active_backend_id": None,
+        "frozen": False,
+    }
+
+
+async def change_service(call: Call) -> Answer:
+    """Refuse to change a service, because pools have no services of their own."""
+    raise Invalid(
+        "Volume services cannot be changed here. Disable the compute service of the host, or "
+        "reserve the inventory of the pool through the Placement API."
+    )
+
+
+async def zones(call: Call) -> Answer:
+    """List availability zones."""
+    down_s = call.site.settings.computing.service_down_time_s
+    found = await call.read(lambda tx: hosts.usable_zones(tx, down_s, now=call.now))
+    shown = [
+        {"zoneName": name, "zoneState": {"available": is_usable}}
+        for name, is_usable in found.items()
+    ]
+    return Answer(200, {"availabilityZoneInfo": shown})

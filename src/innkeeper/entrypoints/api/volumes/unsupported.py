@@ -1,0 +1,49 @@
+"""These handlers refuse what Innkeeper does not do with volumes, and list that there is none."""
+
+from __future__ import annotations
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.entrypoints.api.routing import Answer, Call, Handler
+
+NOUNS = {"snapshots": "Snapshots", "backups": "Backups of volumes", "groups": "Groups of volumes"}
+"""The collections whose members cannot be created, and what they are."""
+EMPTY = (*NOUNS, "messages", "qos-specs")
+"""The collections that are always empty."""
+KEYS = {"qos-specs": "qos_specs"}
+"""The keys of collections in bodies, if they differ from the names in paths."""
+
+
+def empty(collection: str) -> Handler:
+    """Return a handler that lists nothing."""
+
+    async def listed(call: Call) -> Answer:
+        return Answer(200, {KEYS.get(collection, collection): []})
+
+    listed.__doc__ = f"List {collection} (always empty)."
+    return listed
+
+
+def refused(collection: str) -> Handler:
+    """Return a handler that refuses to create something."""
+
+    async def refuse(call: Call) -> Answer:
+        raise Invalid(f"{NOUNS[collection]} are not supported.")
+
+    refuse.__doc__ = f"Refuse to create {collection}."
+    return refuse
+
+
+async def resource_filters(call: Call) -> Answer:
+    """List the filters of lists of volumes."""
+    return Answer(200, {"resource_filters": [{"resource": "volume", "filters": list(FILTERS)}]})
+
+
+FILTERS = (
+    "name",
+    "status",
+    "metadata",
+    "bootable",
+    "availability_zone",
+    "created_at",
+    "updated_at",
+)

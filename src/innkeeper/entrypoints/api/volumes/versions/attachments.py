@@ -1,0 +1,56 @@
+"""These steps are the changes of microversions to attachments and transfers."""
+
+from __future__ import annotations
+
+from innkeeper.domain.versions import Version
+from innkeeper.entrypoints.api.microversions import Edge, Step
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.schema_types import with_inner
+from innkeeper.entrypoints.api.volumes.routes import ATTACHMENTS, NEW_TRANSFERS, TRANSFERS
+
+_NEWER = ("source_project_id", "destination_project_id", "accepted")
+_SHOWN = tuple(
+    route
+    for path in (TRANSFERS, NEW_TRANSFERS)
+    for route in (("GET", f"{path}/detail"), ("GET", f"{path}/{{transfer_id}}"), ("POST", path))
+)
+
+
+def _dropping(*keys: str) -> tuple[Edge, ...]:
+    def down(answer: Answer, call: Call) -> None:
+        body = answer.body
+        for each in body["transfers"] if "transfers" in body else [body["transfer"]]:
+            for key in keys:
+                each.pop(key, None)
+
+    return tuple(Edge(*route, down=down) for route in _SHOWN)
+
+
+STEPS = (
+    Step(Version(3, 27), "Clients reserve, connect and delete attachments of their own."),
+    Step(Version(3, 44), "Clients complete attachments."),
+    Step(
+        Version(3, 54),
+        "A new attachment may name its mode.",
+        (
+            Edge(
+                "POST",
+                ATTACHMENTS,
+                # Clients send null to versions that do not have the mode.
+                body_before=lambda schema: with_inner(
+                    schema, "attachment", {"mode": {"type": "null"}}
+                ),
+            ),
+        ),
+    ),
+    Step(
+        Version(3, 55),
+        "Transfers are under /volume-transfers, too, and tell whether they include snapshots.",
+        _dropping("no_snapshots"),
+    ),
+    Step(
+        Version(3, 57),
+        "Transfers show their projects, and whether they were accepted.",
+        _dropping(*_NEWER),
+    ),
+)

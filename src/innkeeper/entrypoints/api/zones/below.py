@@ -1,0 +1,46 @@
+"""These handlers serve zone parents, for servers that they had built in this zone or below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from innkeeper.domain.zone_tree import HeldServer
+from innkeeper.engine.zones.held_servers import PAGE
+from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.zones.site_parts import serving_parents
+
+
+async def undo(call: Call) -> Answer:
+    """Have none of these servers of a zone parent. The answer has those that are surely gone."""
+    neighbours, hop = serving_parents(call)
+    ids = call.body["servers"]
+    gone = await neighbours.parents.undo(hop.parent, ids, call.initiator(), call.now)
+    return Answer(200, {"gone": gone})
+
+
+async def existing(call: Call) -> Answer:
+    """Show which of these servers of a zone parent are in this zone or below it."""
+    neighbours, hop = serving_parents(call)
+    found = await neighbours.parents.existing(hop.parent, call.body["servers"])
+    return Answer(200, {"servers": [_shown(each) for each in found]})
+
+
+async def page(call: Call) -> Answer:
+    """List the servers of a zone parent in this zone and below it, a page at a time."""
+    neighbours, hop = serving_parents(call)
+    marker = call.last("marker")
+    found = await neighbours.parents.page(hop.parent, marker, PAGE)
+    return Answer(200, {"servers": [_shown(each) for each in found]})
+
+
+def _shown(server: HeldServer) -> dict[str, Any]:
+    """Return a server for its zone parent, whose prefix is removed from all answers to it."""
+    return {
+        "id": server.uuid,
+        "project_id": server.project_id,
+        "user_id": server.user_id,
+        "batch_id": server.batch_id,
+        "vcpus": server.vcpus,
+        "memory_mb": server.memory_mb,
+        "is_undecided": server.is_undecided,
+    }

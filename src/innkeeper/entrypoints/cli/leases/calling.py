@@ -1,0 +1,134 @@
+"""Calls the Reservation API, and declares the options that say what is to be reserved."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from osc_lib import exceptions as osc_exceptions
+from osc_lib.command import command
+
+from innkeeper.domain.leases import ResourceTypeName
+
+FORMAT = "%Y-%m-%d %H:%M"
+REFUSED = 400
+TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName.FLAVOR)
+OPTIONS = {
+    "amount": ("N", "number of hosts or slots (default: 1)"),
+    "hypervisor_properties": ("TEXT", "requirement on hosts, for physical:host"),
+    "resource_properties": ("TEXT", "requirement on hosts"),
+    "vcpus": ("N", "processors of a slot, for the type of slots"),
+    "memory_mb": ("MB", "memory of a slot, for the type of slots"),
+    "disk_gb": ("GB", "disk of a slot, for the type of slots"),
+    "affinity": ("WORD", "True: all slots on one host; False: on different hosts"),
+    "flavor_id": ("ID", "flavor of a slot, for the type of flavors"),
+}
+"""Options for what is to be reserved, by their names in the API."""
+
+
+class ReservationCommand(command.Command):
+    """A command that calls the Reservation API."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Declare the arguments."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        self.add_arguments(parser)
+        return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare this command's arguments."""
+
+    def call(self, *path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """Return the answer to a GET. Raises :class:`CommandError` with the service's message."""
+        return self.send("GET", *path, query=query)
+
+    def send(
+        self,
+        method: str,
+        *path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Send a request, and return the answer. Raises :class:`CommandError` as :meth:`call`."""
+        clients = self.app.client_manager
+        # The address in the catalogue, as python-blazarclient uses it.
+        service = {
+            "service_type": "reservation",
+            "interface": clients.interface,
+            "region_name": clients.region_name,
+        }
+        address = "".join(f"/{quote(each, safe='')}" for each in path)
+        if query:
+            address += f"?{urlencode({k: v for k, v in query.items() if v is not None})}"
+        more: dict[str, Any] = {} if body is None else {"json": body}
+        answer = clients.session.request(
+            address, method, endpoint_filter=service, raise_exc=False, **more
+        )
+        if answer.status_code >= REFUSED:
+            raise osc_exceptions.CommandError(_message(answer))
+        return answer.json() if answer.content else None
+
+
+def _message(answer: Any) -> str:
+    try:
+        message = answer.json()["error_message"]
+    except (ValueError, KeyError, TypeError):
+        message = answer.reason
+    return f"{message} (HTTP {answer.status_code})"
+
+
+def add_demand(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for what is to be reserved."""
+    parser.add_argument(
+        "--resource-type",
+        metavar="TYPE",
+        default=TYPES[0],
+        help=f"one of {', '.join(TYPES)}; the default is the first",
+    )
+    for name, (metavar, text) in OPTIONS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+
+
+def demand(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """Return the query for what is to be reserved."""
+    given = {name: getattr(parsed_args, name) for name in OPTIONS}
+    return {"resource_type": parsed_args.resource_type, **given}
+
+
+def intervals(
+    asking: ReservationCommand, query: Mapping[str, Any]
+) -> Iterator[tuple[datetime, datetime, int]]:
+    """Yield the start, the end and the free number of each interval, over all pages."""
+    found = _availability(asking, query)
+    yield from _intervals(found)
+    start = query.get("start_date")
+    while found.get("next_start_date") is not None:
+        later = moment(found["next_start_date"]).strftime(FORMAT)
+        if later == start:
+            raise osc_exceptions.CommandError("The service repeats a page without end.")
+        start = later
+        found = _availability(asking, {**query, "start_date": start})
+        yield from _intervals(found)
+
+
+def present(asking: ReservationCommand, query: Mapping[str, Any]) -> datetime:
+    """Return the present moment of the service, at which its availability begins."""
+    return next(_intervals(_availability(asking, query)))[0]
+
+
+def _availability(asking: ReservationCommand, query: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = asking.call("availability", query=dict(query))["availability"]
+    return found
+
+
+def _intervals(found: Mapping[str, Any]) -> Iterator[tuple[datetime, datetime, int]]:
+    for each in found["intervals"]:
+        yield moment(each["start_date"]), moment(each["end_date"]), each["free"]
+
+
+def moment(text: str) -> datetime:
+    """Return a date of the API, in UTC."""
+    return datetime.fromisoformat(text)

@@ -1,0 +1,78 @@
+"""``openstack pod usage ...``: how full the pods are, and when they fill."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from osc_lib.command import command
+
+from innkeeper.entrypoints.cli.pclouds.about import Arguments, Table
+from innkeeper.entrypoints.cli.pods.calling import POD, PodsCommand
+
+KINDS = {
+    "VCPUs": "vcpus",
+    "RAM (MB)": "memory_mb",
+    "Disk (GB)": "disk_gb",
+    "Volumes (GB)": "volume_gb",
+}
+COLUMNS = ("Pod", *KINDS, "Full At", "Age (s)", "Old")
+KIND_COLUMNS = {
+    "Total": "total",
+    "Used": "used",
+    "Limit": "limit",
+    "Used Per Day": "used_per_day",
+    "Full At": "full_at",
+    "Forecast Error (%)": "forecast_error_percent",
+}
+
+
+class ListUsage(PodsCommand, command.Lister):
+    """List how full the pods are: used / limit (administrators only)."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        return COLUMNS, map(_row, self.call("GET", "usage")["usage"])
+
+
+class ShowUsage(PodsCommand, command.Lister):
+    """Show the usage of a pod by kind, with a forecast (administrators only)."""
+
+    arguments: ClassVar[Arguments] = {
+        **POD,
+        "--measure": {"action": "store_true", "help": "measure the pod now"},
+    }
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Show the kinds of amounts, and warn about an old measurement."""
+        method = "POST" if parsed_args.measure else "GET"
+        query = {"limit": "1"}
+        told = self.call(method, "usage", self.pod_id(parsed_args.pod), query=query)["usage"]
+        if told["measured_at"] is None:
+            self.log.warning("The pod was never measured, and counts as one with room.")
+        elif told["is_old"]:
+            self.log.warning("The measurement is old: it was made at %s.", told["measured_at"])
+        return ("Kind", *KIND_COLUMNS), _kinds(told)
+
+
+def _kinds(told: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    for kind, each in (told["kinds"] or {}).items():
+        yield kind, *(_rounded(each[name]) for name in KIND_COLUMNS.values())
+
+
+def _row(told: Mapping[str, Any]) -> Sequence[Any]:
+    kinds = told["kinds"] or {}
+    age_s = None if told["age_s"] is None else round(told["age_s"])
+    used = (_used(kinds.get(kind)) for kind in KINDS.values())
+    return told["pod_name"], *used, told["full_at"], age_s, told["is_old"]
+
+
+def _used(each: Mapping[str, Any] | None) -> str | None:
+    if each is None:
+        return None
+    limit = "?" if each["limit"] is None else f"{each['limit']:g}"
+    return f"{each['used']:g} / {limit}"
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 2) if isinstance(value, float) else value

@@ -1,0 +1,65 @@
+"""The shared part of the commands for zones: paths, look-ups by name, and passwords.
+
+Always true: the password of a child zone is never shown. The password of a zone parent is shown
+only by the command that makes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from osc_lib import exceptions as osc_exceptions
+
+from innkeeper.entrypoints.cli.pclouds.about import Arguments
+from innkeeper.entrypoints.cli.pclouds.calling import Compute, call
+
+ZONES, PARENTS = ("zones",), ("zones", "parents")
+ZONE: Arguments = {"zone": {"metavar": "ZONE", "help": "name or ID of the child zone"}}
+PARENT: Arguments = {"parent": {"metavar": "PARENT", "help": "name or ID of the zone parent"}}
+
+
+def zone_id(compute: Compute, text: str) -> str:
+    """Return the id of the child zone with this id or name. Raises :class:`CommandError`."""
+    return _id_of(call(compute, "GET", ZONES)["zones"], text, "child zone")
+
+
+def parent_id(compute: Compute, text: str) -> str:
+    """Return the id of the zone parent with this id or name. Raises :class:`CommandError`."""
+    return _id_of(call(compute, "GET", PARENTS)["zone_parents"], text, "zone parent")
+
+
+def _id_of(listed: list[dict[str, Any]], text: str, what: str) -> str:
+    for key in ("id", "name"):
+        found = [str(each["id"]) for each in listed if each[key] == text]
+        if len(found) > 1:
+            raise osc_exceptions.CommandError(
+                f"{len(found)} have the name '{text}'. Name one by its ID: {', '.join(found)}."
+            )
+        if found:
+            return found[0]
+    raise osc_exceptions.CommandError(f"No {what} has the name or ID '{text}'.")
+
+
+def add_password(parser: argparse.ArgumentParser, more: str) -> None:
+    """Declare the options for the password; ``more`` says what happens without them."""
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument("--password", help=f"password that the child made for this zone{more}")
+    given.add_argument(
+        "--password-file", metavar="FILE", help="file whose first line is the password"
+    )
+
+
+def given_password(parsed_args: argparse.Namespace) -> str | None:
+    """Return the password from its option or its file."""
+    if parsed_args.password_file is None:
+        password: str | None = parsed_args.password
+        return password
+    try:
+        lines = Path(parsed_args.password_file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise osc_exceptions.CommandError(f"The password cannot be read: {error}.") from error
+    if not lines or not lines[0]:
+        raise osc_exceptions.CommandError(f"{parsed_args.password_file} has no password.")
+    return lines[0]

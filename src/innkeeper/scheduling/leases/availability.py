@@ -1,0 +1,148 @@
+"""When units of a demand are free: how many at each time, from when on, and for how long.
+
+Always true: the answers are exact for a single demand. They agree with
+:func:`innkeeper.scheduling.leases.choosing.choose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from innkeeper.domain.leases import Demand
+from innkeeper.scheduling.leases.filling import Units
+from innkeeper.scheduling.leases.stepping import FreeSteps, Starts, closings, free_steps
+from innkeeper.scheduling.leases.timeline import Timeline, marked, overlapping
+from innkeeper.snapshot.amounts import Amount, Indexes, Mask
+from innkeeper.snapshot.calendar import Calendar, Micros
+
+
+def free_units(
+    calendar: Calendar,
+    demand: Demand,
+    start: int,
+    end: int,
+    usable: Mask,
+    cleaning: int = 0,
+    ignored: Collection[int] = (),
+) -> list[tuple[int, int, int]]:
+    """Return the number of free units over time, as (from, to, units) in order of time.
+
+    The number of units is what a lease could get that lasts only a moment. If all units must be on
+    one host, only the host with the most units counts. The intervals cover the time from ``start``
+    to ``end``, and adjacent ones have different numbers.
+    """
+    steps = free_steps(calendar, demand, Starts(start, end, cleaning=cleaning), usable, ignored)
+    times, totals = _totals(steps, demand, start)
+    ends = np.append(times[1:], end)
+    return list(zip(times.tolist(), ends.tolist(), totals.astype(int).tolist(), strict=True))
+
+
+def earliest(
+    calendar: Calendar,
+    demand: Demand,
+    starts: Starts,
+    usable: Mask,
+    ignored: Collection[int] = (),
+    grain: int = 1,
+) -> int | None:
+    """Return the earliest of these starts at which the demand can be met for a whole window.
+
+    The result is the first possible start, or a multiple of ``grain``. It is in microseconds.
+    """
+    if starts.start >= starts.end:
+        return None
+    steps = free_steps(calendar, demand, starts, usable, ignored)
+    times, totals = _totals(steps, demand, starts.start)
+    ends = np.append(times[1:], starts.end)
+    possible = np.where(times == starts.start, times, -(-times // grain) * grain)
+    enough = np.flatnonzero((totals >= demand.units_min) & (possible < ends))
+    return int(possible[enough[0]]) if enough.size else None
+
+
+def latest_end(
+    calendar: Calendar,
+    held: Sequence[tuple[Demand, Units]],
+    end: int,
+    limit: int,
+    cleaning: int = 0,
+    ignored: Collection[int] = (),
+) -> int:
+    """Return how long a lease can be extended on its own hosts: from ``end`` to ``limit`` at most.
+
+    ``held`` are the demands of the lease, each with its units by row. ``ignored`` are the ids of
+    the lease's own reservations.
+    """
+    if limit <= end:
+        return end
+    is_own = marked(calendar, np.concatenate([pairs[:, 0] for _, pairs in held] or [_NOTHING]))
+    horizon = limit + cleaning
+    holds = overlapping(calendar, end, horizon, ignored)
+    holds = holds[is_own[calendar.hold_rows[holds]]]
+    steps = Timeline(
+        calendar,
+        np.flatnonzero(is_own),
+        holds,
+        end,
+        horizon,
+        closed_from=closings(calendar, cleaning),
+    )
+    blocked = steps.times[_is_blocked(calendar, held, steps)]
+    return max(end, min(limit, int(blocked.min(initial=horizon)) - cleaning))
+
+
+_NOTHING: Indexes = np.zeros(0, dtype=np.intp)
+
+
+def _is_blocked(calendar: Calendar, held: Sequence[tuple[Demand, Units]], steps: Timeline) -> Mask:
+    """Return True for the steps in which other leases leave too little for the held units."""
+    is_whole = np.zeros(calendar.host_count, dtype=np.bool_)
+    amounts: dict[str, Amount] = {}
+    for demand, pairs in held:
+        rows, units = pairs.T
+        is_whole[rows] |= demand.is_whole
+        for name, amount in (demand.unit_amounts or {}).items():
+            np.add.at(amounts.setdefault(name, np.zeros(calendar.host_count)), rows, units * amount)
+    blocked: Mask = (steps.wholes() > 0) | (is_whole[steps.rows] & (steps.shares() > 0))
+    for name, mine in amounts.items():
+        capacity = calendar.capacities.get(name, np.zeros(calendar.host_count))
+        needed = mine[steps.rows]
+        blocked |= (needed > 0) & (steps.amounts(name) + needed > capacity[steps.rows])
+    return blocked
+
+
+def _totals(steps: FreeSteps, demand: Demand, start: int) -> tuple[Micros, Amount]:
+    """Return the times at which the total number of units changes, and the new numbers."""
+    times = np.unique(np.append(steps.times, start))
+    totals = (_greatest if demand.affinity and not demand.is_whole else _sum)(steps, times)
+    differs = np.append(True, totals[1:] != totals[:-1])
+    return times[differs], totals[differs]
+
+
+def _sum(steps: FreeSteps, times: Micros) -> Amount:
+    """Return, for each of these times, the sum over all hosts from this time on."""
+    before = np.append(0.0, steps.units[:-1])[: steps.units.size]
+    changes = steps.units - np.where(steps.is_first, 0.0, before)
+    places = np.searchsorted(times, steps.times)
+    result: Amount = np.cumsum(np.bincount(places, changes, times.size))
+    return result
+
+
+def _greatest(steps: FreeSteps, times: Micros) -> Amount:
+    """Return, for each of these times, the largest number of any host from this time on."""
+    begins = np.searchsorted(times, steps.times)
+    ends = np.append(begins[1:], times.size)[: begins.size]
+    ends[np.append(steps.is_first[1:], True)[: begins.size]] = times.size
+    levels = np.log2(ends - begins).astype(np.intp)
+    # An entry of level k covers 2**k places. Two entries of a level cover all places of a step.
+    table = np.zeros((int(levels.max(initial=0)) + 1, times.size))
+    np.maximum.at(table, (levels, begins), steps.units)
+    np.maximum.at(table, (levels, ends - (1 << levels)), steps.units)
+    for level in range(len(table) - 1, 0, -1):
+        half = 1 << (level - 1)
+        np.maximum(table[level - 1], table[level], out=table[level - 1])
+        shifted = table[level - 1, half:]
+        np.maximum(shifted, table[level, :-half], out=shifted)
+    result: Amount = table[0]
+    return result

@@ -1,0 +1,107 @@
+"""Slots on hosts: how many units of a demand each host gets.
+
+Hosts in use are filled first, and the fullest of them before the others. So whole hosts stay free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.snapshot.amounts import Indexes, Mask
+
+Units = npt.NDArray[np.int64]
+"""Units by row of the calendar."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """The room for more units of a demand, by row of the calendar.
+
+    ``free`` is the number of units that fit, ``is_used`` is True where others use the host, and
+    ``is_kept`` where the reservation has the host now. Rows with lower ``ranks`` are taken first
+    among equals.
+    """
+
+    free: Units
+    is_used: Mask
+    is_kept: Mask
+    ranks: npt.NDArray[np.uint64]
+
+    def fits(self, affinity: bool | None, placed: Units) -> int:
+        """Return the maximum number of units that fit, including those in ``placed``."""
+        if affinity is None:
+            return int(placed.sum() + self.free.sum())
+        if affinity:
+            rows: Mask = placed > 0
+            most = placed + self.free
+            return int(most[rows].min() if rows.any() else most.max(initial=0))
+        return int(np.count_nonzero((placed > 0) | (self.free > 0)))
+
+
+def filled(
+    room: Room, placed: Units, least: int, most: int, affinity: bool | None, kept: Units
+) -> Units:
+    """Add units to those in ``placed``, as far as they fit, up to a total of ``most``.
+
+    At least ``least`` must fit. ``kept`` are the present units of the reservation. They stay where
+    they fit.
+    """
+    if affinity is None:
+        stays = np.minimum(np.maximum(kept - placed, 0), room.free)
+        stays = _taken(stays, np.argsort(room.ranks), most - int(placed.sum()))
+        wanted = most - int((placed + stays).sum())
+        return placed + stays + _anywhere(room, room.free - stays, wanted)
+    if affinity:
+        return _together(room, placed, least, most)
+    open_rows = (room.free > 0) & (placed == 0)
+    order = np.lexsort((room.ranks, room.free, ~room.is_used, ~room.is_kept))
+    order = order[open_rows[order]][: max(0, most - int(np.count_nonzero(placed)))]
+    result = placed.copy()
+    result[order] = 1
+    return result
+
+
+def _anywhere(room: Room, free: Units, wanted: int) -> Units:
+    """Return units on any hosts: first on hosts in use, then on as few empty hosts as possible."""
+    is_used = room.is_used | room.is_kept
+    order = np.lexsort((room.ranks, free))
+    units = _taken(free, order[is_used[order]], wanted)
+    wanted -= int(units.sum())
+    empty = order[~is_used[order] & (free[order] > 0)][::-1]
+    if wanted <= 0 or not empty.size:
+        return units
+    # The largest hosts come first. But the last host is the smallest one with room for the rest.
+    running = np.cumsum(free[empty])
+    full = int(np.searchsorted(running, wanted, side="right"))
+    units[empty[:full]] = free[empty[:full]]
+    rest = wanted - int(units[empty[:full]].sum())
+    if rest > 0 and full < empty.size:
+        units[empty[np.count_nonzero(free[empty] >= rest) - 1]] = rest
+    return units
+
+
+def _taken(free: Units, order: Indexes, wanted: int) -> Units:
+    """Return up to ``wanted`` units, as many per row as fit, from rows in this order."""
+    units = np.zeros_like(free)
+    mine = free[order]
+    units[order] = np.clip(wanted - (np.cumsum(mine) - mine), 0, mine)
+    return units
+
+
+def _together(room: Room, placed: Units, least: int, most: int) -> Units:
+    """Return units on one host: the one that already has units, or else the one with least room."""
+    result = placed.copy()
+    reach = np.minimum(room.free, most)
+    if placed.any():
+        row = int(np.argmax(placed))
+        result[row] = min(most, int(placed[row] + room.free[row]))
+        return result
+    rows = np.flatnonzero(room.is_kept & (reach >= least))
+    if not rows.size:
+        rows = np.flatnonzero(reach == reach.max(initial=0))
+    order = np.lexsort((room.ranks[rows], room.free[rows], ~room.is_used[rows]))
+    result[rows[order[0]]] = reach[rows[order[0]]]
+    return result

@@ -1,0 +1,32 @@
+"""Why a demand cannot be met, as numbers of hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """The first demand of a lease that cannot be met, by its place, and why hosts were rejected.
+
+    ``fits`` is how many of its units fit, beside the demands that were placed before it. A rejected
+    host counts for the first reason that applies to it, in the order of the fields. The other hosts
+    have room for units, but all of them together have too little.
+    """
+
+    demand: int
+    fits: int
+    displaced: int
+    """A number of units, not of hosts: these must stay where they are, but cannot."""
+    unusable: int
+    """Hosts that are down or disabled, or leave the freepool before the end."""
+    unsuitable: int
+    """Hosts that do not satisfy the requirements."""
+    too_small: int
+    """Hosts that would be too small even if they were empty."""
+    held_whole: int
+    """Hosts that another lease holds whole at some time of the window."""
+    in_use: int
+    """Hosts that have too little left beside other leases, at some time of the window."""
+    taken: int
+    """Hosts that other demands of the same lease take."""

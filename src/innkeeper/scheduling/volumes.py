@@ -1,0 +1,376 @@
+"""Choose a pool for a volume: filters and a weigher on the columns of the host table.
+
+A pool is a shared pool, or a host with disks of its own. Both are rows of a table with the same
+columns, so each filter is one mask over hosts and one over shared pools.
+
+Always true: the choice depends only on the table, the spec and its seed. Each filter is counted by
+the pools that it is the first to remove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from innkeeper.domain.ids import Generation, HostIndex, ProviderId
+from innkeeper.domain.placing import Comparison
+from innkeeper.scheduling import comparisons
+from innkeeper.snapshot.amounts import AmountTable, Mask
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.dedications import GENERAL
+
+POOL_NAME = "volume_backend_name"
+"""The capability that is the name of a pool's provider, as in Cinder."""
+NONE_REMOVED = -1
+PoolNames = Mapping[ProviderId, str]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSpec:
+    """What a pool must have for a volume. ``amount`` is in units of ``class_name``, which are GiB.
+
+    ``same_pools`` is ``None`` if any pool will do. ``now_s`` is the Unix time. ``zone`` is the
+    requested zone, and ``default_zone`` is preferred without one.
+    """
+
+    class_name: str
+    amount: int
+    seed: int
+    now_s: float
+    silence_max_s: float
+    takes_hosts: bool = True
+    zone: str | None = None
+    default_zone: str = ""
+    required_traits: frozenset[str] = frozenset()
+    forbidden_traits: frozenset[str] = frozenset()
+    comparisons: tuple[Comparison, ...] = ()
+    same_pools: frozenset[ProviderId] | None = None
+    different_pools: frozenset[ProviderId] = frozenset()
+
+
+class PoolTally(NamedTuple):
+    """How many pools a filter removed."""
+
+    name: str
+    reason: str
+    removed: int
+
+
+class PoolRefusal(NamedTuple):
+    """A pool, and the filter that removed it first."""
+
+    pool: str
+    filter_name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedVolume:
+    """The chosen pool at its generation, its zone, and the host whose agent carries out orders."""
+
+    provider_id: ProviderId
+    generation: Generation
+    name: str
+    zone: str
+    host: str
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeDecision:
+    """The result of a choice. ``most_free`` is the largest free amount of one pool."""
+
+    placed: PlacedVolume | None
+    considered: int
+    tallies: tuple[PoolTally, ...]
+    refusals: tuple[PoolRefusal, ...]
+    most_free: int
+
+
+class _Pools:
+    """The hosts with disks, or the shared pools, of one decision."""
+
+    def __init__(
+        self, hosts: HostTable, spec: VolumeSpec, names: PoolNames, *, are_shared: bool
+    ) -> None:
+        self.hosts = hosts
+        self.spec = spec
+        self.names = names
+        self.table: AmountTable = hosts.pools if are_shared else hosts
+        self.are_shared = are_shared
+        name, count = spec.class_name, self.table.row_count
+        self.alive: Mask = np.zeros(count, dtype=np.bool_)
+        if name in self.table.max_units and (are_shared or spec.takes_hosts):
+            self.alive = self.table.max_units[name] > 0
+        self.removed_by = np.full(count, NONE_REMOVED, dtype=np.int16)
+        self.is_candidate = self.alive.copy()
+
+    def served(self, row: int) -> Mask:
+        """Return the hosts that a shared pool serves and whose agents can work."""
+        return self.hosts.served_by([row]) & _up(self.hosts, self.spec)
+
+    def by_row(self, judge: Callable[[int], bool]) -> Mask:
+        """Return a mask for the few shared pools."""
+        return np.array([judge(row) for row in range(self.table.row_count)], dtype=np.bool_)
+
+    def name(self, row: int) -> str:
+        """Return the name of a pool's provider."""
+        if not self.are_shared:
+            return self.hosts.names[row]
+        return self.names.get(ProviderId(int(self.table.provider_ids[row])), "")
+
+
+def _up(hosts: HostTable, spec: VolumeSpec) -> Mask:
+    is_heard = hosts.agent_seen_s >= spec.now_s - spec.silence_max_s
+    up: Mask = hosts.is_open & is_heard[hosts.agent_codes]
+    return up
+
+
+def _all(pools: _Pools) -> Mask:
+    return np.ones(pools.table.row_count, dtype=np.bool_)
+
+
+def _are_up(pools: _Pools) -> Mask:
+    if pools.are_shared:
+        return pools.by_row(lambda row: bool(pools.served(row).any()))
+    return _up(pools.hosts, pools.spec)
+
+
+def _are_general(pools: _Pools) -> Mask:
+    if pools.are_shared:
+        return _all(pools)
+    general: Mask = pools.hosts.dedication_codes == GENERAL
+    return general
+
+
+def _are_in_zone(pools: _Pools) -> Mask:
+    zone, hosts = pools.spec.zone, pools.hosts
+    if zone is None:
+        return _all(pools)
+    there: Mask = hosts.zone_codes == hosts.zones.get(zone, -1)
+    if pools.are_shared:
+        return pools.by_row(lambda row: bool((pools.served(row) & there).any()))
+    return there
+
+
+def _have_traits(pools: _Pools) -> Mask:
+    found = _all(pools)
+    nowhere: Mask = np.zeros(pools.table.row_count, dtype=np.bool_)
+    for name in pools.spec.required_traits:
+        found &= pools.table.traits.get(name, nowhere)
+    for name in pools.spec.forbidden_traits:
+        found &= ~pools.table.traits.get(name, nowhere)
+    return found
+
+
+def _have_capabilities(pools: _Pools) -> Mask:
+    found = _all(pools)
+    for each in pools.spec.comparisons:
+        if each.name == POOL_NAME:
+            named = [comparisons.meets(pools.name(row), each) for row in range(len(found))]
+            found &= np.array(named, dtype=np.bool_)
+        elif pools.are_shared:
+            found &= False
+        else:
+            found &= comparisons.mask(pools.hosts.capability(each.name), each, slice(None))
+    return found
+
+
+def _are_where_asked(pools: _Pools) -> Mask:
+    found = _all(pools)
+    spec = pools.spec
+    if spec.same_pools is not None:
+        found &= np.isin(pools.table.provider_ids, list(spec.same_pools))
+    if spec.different_pools:
+        found &= ~np.isin(pools.table.provider_ids, list(spec.different_pools))
+    return found
+
+
+def _have_room(pools: _Pools) -> Mask:
+    table, name, amount = pools.table, pools.spec.class_name, pools.spec.amount
+    if name not in table.free:
+        return np.zeros(table.row_count, dtype=np.bool_)
+    room: Mask = table.free[name] >= amount
+    given = table.gives(name, amount, slice(None))
+    return room if given is None else room & given
+
+
+FILTERS: tuple[tuple[str, str, Callable[[_Pools], Mask]], ...] = (
+    ("PoolUpFilter", "no enabled host with a live agent can reach the pool", _are_up),
+    ("PoolDedicationFilter", "the pool is the disk of a dedicated host", _are_general),
+    ("PoolAvailabilityZoneFilter", "the pool is in another availability zone", _are_in_zone),
+    ("PoolTraitsFilter", "the pool has not the traits of the volume type", _have_traits),
+    (
+        "PoolCapabilitiesFilter",
+        "the pool has not the capabilities of the volume type",
+        _have_capabilities,
+    ),
+    (
+        "PoolAffinityFilter",
+        "the pool of another volume was asked for, or excluded",
+        _are_where_asked,
+    ),
+    ("PoolCapacityFilter", "the pool has too little free capacity", _have_room),
+)
+"""The filters in order: name, reason, and mask."""
+
+
+def choose(
+    hosts: HostTable, spec: VolumeSpec, names: PoolNames, *, refusals_max: int = 0
+) -> VolumeDecision:
+    """Choose the pool with the largest free amount.
+
+    ``names`` has the names of all shared pools. ``refusals_max`` limits the refused pools that are
+    returned.
+    """
+    both = [_Pools(hosts, spec, names, are_shared=shared) for shared in (False, True)]
+    tallies = []
+    for number, (name, reason, judge) in enumerate(FILTERS):
+        removed = 0
+        for pools in both:
+            if not pools.alive.any():
+                continue
+            lost = pools.alive & ~judge(pools)
+            pools.removed_by[lost] = number
+            pools.alive &= ~lost
+            removed += int(lost.sum())
+        tallies.append(PoolTally(name, reason, removed))
+    return VolumeDecision(
+        _best(both, spec),
+        sum(int(pools.is_candidate.sum()) for pools in both),
+        tuple(tallies),
+        tuple(refused(both, refusals_max)),
+        max(_most_free(pools) for pools in both),
+    )
+
+
+def refused(both: list[_Pools], most: int) -> list[PoolRefusal]:
+    """Return the refused pools, shared pools first."""
+    found: list[PoolRefusal] = []
+    for pools in reversed(both):
+        rows = np.flatnonzero(pools.removed_by != NONE_REMOVED)[: max(0, most - len(found))]
+        for row in rows.tolist():
+            name, reason, _ = FILTERS[int(pools.removed_by[row])]
+            found.append(PoolRefusal(pools.name(row), name, reason))
+    return found
+
+
+def _most_free(pools: _Pools) -> int:
+    free = pools.table.free.get(pools.spec.class_name)
+    if free is None:
+        return 0
+    return int(free[pools.is_candidate].max(initial=0.0))
+
+
+def _best(both: list[_Pools], spec: VolumeSpec) -> PlacedVolume | None:
+    best = max((_greatest(pools) for pools in both), default=-1.0)
+    if best < 0:
+        return None
+    ties = [_rows_with(pools, best) for pools in both]
+    ids = np.concatenate([p.table.provider_ids[rows] for p, rows in zip(both, ties, strict=True)])
+    # By id, because rows move when others are removed.
+    chosen = np.sort(ids)[spec.seed % ids.shape[0]]
+    pools, rows = next(
+        each
+        for each in zip(both, ties, strict=True)
+        if chosen in each[0].table.provider_ids[each[1]]
+    )
+    row = int(rows[pools.table.provider_ids[rows] == chosen][0])
+    return _placed(pools, row, int(best))
+
+
+def _rows_with(pools: _Pools, free: float) -> npt.NDArray[np.intp]:
+    """Return the rows of the pools that are left and have this amount free."""
+    column = pools.table.free.get(pools.spec.class_name)
+    if column is None:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(pools.alive & (column == free))
+
+
+def _greatest(pools: _Pools) -> float:
+    free = pools.table.free.get(pools.spec.class_name)
+    if free is None or not pools.alive.any():
+        return -1.0
+    return float(free[pools.alive].max())
+
+
+def _placed(pools: _Pools, row: int, free: int) -> PlacedVolume:
+    hosts, spec = pools.hosts, pools.spec
+    names: Mapping[int, str] = {code: zone for zone, code in hosts.zones.items()}
+    if not pools.are_shared:
+        host, zone = row, names[int(hosts.zone_codes[row])]
+    else:
+        reached = np.flatnonzero(pools.served(row))
+        zone = spec.zone or _zone_of(hosts, reached, names, spec.default_zone)
+        inside = reached[hosts.zone_codes[reached] == hosts.zones[zone]]
+        host = int(inside[spec.seed % inside.shape[0]])
+    return PlacedVolume(
+        ProviderId(int(pools.table.provider_ids[row])),
+        pools.table.generation(HostIndex(row)),
+        pools.name(row),
+        zone,
+        hosts.names[host],
+        free,
+    )
+
+
+def _zone_of(
+    hosts: HostTable, reached: npt.NDArray[np.intp], names: Mapping[int, str], default: str
+) -> str:
+    zones = sorted({names[int(code)] for code in hosts.zone_codes[reached]})
+    return default if default in zones else zones[0]
+
+
+class PoolFacts(NamedTuple):
+    """The state of one pool, for lists. Amounts are in GiB. ``host`` is empty if none is up."""
+
+    provider_id: ProviderId
+    name: str
+    is_shared: bool
+    is_up: bool
+    zone: str
+    host: str
+    total: int
+    free: int
+    traits: tuple[str, ...]
+
+
+def facts(hosts: HostTable, spec: VolumeSpec, names: PoolNames, most: int) -> list[PoolFacts]:
+    """Return at most ``most`` pools with inventory of the spec's class, shared pools first.
+
+    The zone of the spec does not matter.
+    """
+    spec = replace(spec, zone=None)
+    found: list[PoolFacts] = []
+    for shared in (True, False):
+        pools = _Pools(hosts, spec, names, are_shared=shared)
+        if not pools.is_candidate.any():
+            continue
+        up = _are_up(pools)
+        for row in np.flatnonzero(pools.is_candidate)[: most - len(found)].tolist():
+            found.append(_facts_of(pools, row, is_up=bool(up[row])))
+    return found
+
+
+def _facts_of(pools: _Pools, row: int, *, is_up: bool) -> PoolFacts:
+    table, name = pools.table, pools.spec.class_name
+    free = int(table.free[name][row])
+    zone = host = ""
+    if is_up:
+        placed = _placed(pools, row, free)
+        zone, host = placed.zone, placed.host
+    return PoolFacts(
+        ProviderId(int(table.provider_ids[row])),
+        pools.name(row),
+        pools.are_shared,
+        is_up,
+        zone,
+        host,
+        free + int(table.used[name][row]),
+        free,
+        tuple(sorted(trait for trait, there in table.traits.items() if there[row])),
+    )

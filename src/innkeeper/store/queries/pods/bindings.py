@@ -1,0 +1,96 @@
+"""Database access for bindings of projects to pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.pods import PodBinding, active_key, group_key
+from innkeeper.store import records
+from innkeeper.store.tables.pods import pod_bindings
+from innkeeper.store.transactions import Tx
+
+_C = pod_bindings.c
+_BINDINGS = sa.select(*records.columns(pod_bindings, PodBinding))
+
+
+@dataclass(frozen=True, slots=True)
+class BindingSearch:
+    """Which bindings to list. ``None`` does not restrict the list."""
+
+    project_id: str | None = None
+    pod_uuid: str | None = None
+    group_name: str | None = None
+    az_name: str | None = None
+    is_active: bool | None = None
+
+
+def add(tx: Tx, binding: PodBinding) -> None:
+    """Insert an active binding.
+
+    The database refuses it if another writer took the number of the binding, or bound the project.
+    """
+    values = records.values(binding, but=("id",))
+    keys = {
+        "group_key": group_key(binding.project_id, binding.group_name),
+        "active_key": active_key(binding.project_id, binding.group_name, binding.az_name),
+    }
+    tx.execute(pod_bindings.insert(), {**values, **keys})
+
+
+def end(tx: Tx, binding_id: int, reason: str, at: datetime) -> bool:
+    """End a binding. Return whether it was active until now."""
+    query = pod_bindings.update().where(_C.id == binding_id).where(_C.ended_at.is_(None))
+    values = {"ended_at": at, "end_reason": reason, "active_key": None}
+    return tx.execute(query, values).rowcount == 1
+
+
+def by_uuid(tx: Tx, uuid: str) -> PodBinding | None:
+    """Return a binding."""
+    return records.first(tx, _BINDINGS.where(_C.uuid == uuid), PodBinding)
+
+
+def active(tx: Tx, project_id: str, group: str) -> list[PodBinding]:
+    """Return the active bindings of a project and group, the oldest chain of moves first."""
+    query = _BINDINGS.where(_C.group_key == group_key(project_id, group))
+    query = query.where(_C.ended_at.is_(None)).order_by(_C.chain)
+    return [PodBinding(*row) for row in tx.execute(query)]
+
+
+def last_sequence(tx: Tx, project_id: str, group: str) -> int:
+    """Return the highest number of the bindings of a project and group; 0 if there are none."""
+    query = sa.select(sa.func.max(_C.sequence)).where(_C.group_key == group_key(project_id, group))
+    return tx.execute(query).scalar() or 0
+
+
+def ended_at(tx: Tx, project_id: str, group: str, az_name: str) -> datetime | None:
+    """Return when the last binding of a project and group in an availability zone ended."""
+    query = sa.select(sa.func.max(_C.ended_at))
+    query = query.where(_C.group_key == group_key(project_id, group), _C.az_name == az_name)
+    return tx.execute(query).scalar()
+
+
+def every_active(tx: Tx) -> list[PodBinding]:
+    """Return all active bindings, oldest first."""
+    query = _BINDINGS.where(_C.ended_at.is_(None)).order_by(_C.id)
+    return [PodBinding(*row) for row in tx.execute(query)]
+
+
+def page(tx: Tx, search: BindingSearch, *, after: int, limit: int) -> Sequence[PodBinding]:
+    """Return bindings in the order of their row ids, after ``after``."""
+    query: sa.Select[Any] = _BINDINGS.where(_C.id > after)
+    for column, value in (
+        (_C.project_id, search.project_id),
+        (_C.pod_uuid, search.pod_uuid),
+        (_C.group_name, search.group_name),
+        (_C.az_name, search.az_name),
+    ):
+        if value is not None:
+            query = query.where(column == value)
+    if search.is_active is not None:
+        query = query.where(_C.ended_at.is_(None) if search.is_active else _C.ended_at.is_not(None))
+    return [PodBinding(*row) for row in tx.execute(query.order_by(_C.id).limit(limit))]

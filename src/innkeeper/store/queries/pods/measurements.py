@@ -1,0 +1,56 @@
+"""Database access for measurements of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from innkeeper.domain.pods import PodMeasurement
+from innkeeper.store import records
+from innkeeper.store.tables.pods import pod_measurements, pods
+from innkeeper.store.transactions import Tx
+
+_C = pod_measurements.c
+_ROWS = sa.select(*records.columns(pod_measurements, PodMeasurement))
+# For each pod, one step in the index of its measurements, however many there are:
+# SELECT (SELECT id FROM pod_measurements WHERE pod_id = pods.id ORDER BY id DESC LIMIT 1) FROM pods
+_LAST = (
+    sa.select(_C.id)
+    .where(_C.pod_id == pods.c.id)
+    .order_by(_C.id.desc())
+    .limit(1)
+    .correlate(pods)
+    .scalar_subquery()
+)
+_NEWEST = sa.select(_LAST.label("id")).select_from(pods).subquery()
+
+
+def add(tx: Tx, measurement: PodMeasurement) -> None:
+    """Insert a measurement."""
+    tx.execute(pod_measurements.insert(), records.values(measurement, but=("id",)))
+
+
+def newest(tx: Tx) -> Mapping[int, PodMeasurement]:
+    """Return the newest measurement of each pod that has one, by the pod's row id."""
+    query = _ROWS.join(_NEWEST, _NEWEST.c.id == _C.id)
+    found = [PodMeasurement(*row) for row in tx.execute(query)]
+    return {each.pod_id: each for each in found}
+
+
+def of_pod(
+    tx: Tx, pod_id: int, since: datetime | None = None, *, limit: int
+) -> list[PodMeasurement]:
+    """Return the newest measurements of a pod, oldest first."""
+    query = _ROWS.where(_C.pod_id == pod_id).order_by(_C.id.desc()).limit(limit)
+    if since is not None:
+        query = query.where(_C.measured_at >= since)
+    return [PodMeasurement(*row) for row in tx.execute(query)][::-1]
+
+
+def prune(tx: Tx, before: datetime) -> int:
+    """Delete old measurements, except the newest of each pod. Return their number."""
+    kept = [each.id for each in newest(tx).values()]
+    query = pod_measurements.delete().where(_C.measured_at < before)
+    return tx.execute(query.where(_C.id.not_in(kept))).rowcount

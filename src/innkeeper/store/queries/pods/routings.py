@@ -1,0 +1,100 @@
+"""Database access for routings: in which pod a resource lives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.pods import PodRouting
+from innkeeper.store import records
+from innkeeper.store.tables.pods import pod_routings
+from innkeeper.store.transactions import Tx
+
+_C = pod_routings.c
+_ROWS = sa.select(*records.columns(pod_routings, PodRouting))
+
+
+def add(tx: Tx, routing: PodRouting) -> None:
+    """Insert a routing."""
+    tx.execute(pod_routings.insert(), records.values(routing, but=("id",)))
+
+
+def found(tx: Tx, top_id: str, pod_id: int, resource_type: str) -> PodRouting | None:
+    """Return the routing of a resource to a pod."""
+    query = _ROWS.where(_C.top_id == top_id, _C.pod_id == pod_id)
+    return records.first(tx, query.where(_C.resource_type == resource_type), PodRouting)
+
+
+def remove(tx: Tx, row_id: int) -> None:
+    """Delete a routing."""
+    tx.execute(pod_routings.delete().where(_C.id == row_id))
+
+
+def by_id(tx: Tx, row_id: int) -> PodRouting | None:
+    """Return a routing."""
+    return records.first(tx, _ROWS.where(_C.id == row_id), PodRouting)
+
+
+def page(
+    tx: Tx, wanted: Mapping[str, object], *, before: int | None, limit: int
+) -> Sequence[PodRouting]:
+    """Return routings whose columns have the ``wanted`` values, newest first."""
+    query: sa.Select[Any] = _ROWS.order_by(_C.id.desc()).limit(limit)
+    for name, value in wanted.items():
+        query = query.where(_C[name] == value)
+    if before is not None:
+        query = query.where(_C.id < before)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]:
+    """Return the routings of a resource, in any pod."""
+    query = _ROWS.where(_C.top_id == top_id, _C.resource_type == resource_type)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[PodRouting]:
+    """Return the routings of a project's resources; with ``None``, of all projects."""
+    query = _ROWS.where(_C.resource_type == resource_type)
+    if project_id is not None:
+        query = query.where(_C.project_id == project_id)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def open_ones(tx: Tx, limit: int) -> Sequence[PodRouting]:
+    """Return routings that a pod has not confirmed, or whose resource it is deleting."""
+    is_open = _C.bottom_id.is_(None) | _C.deleted_at.is_not(None)
+    query = _ROWS.where(is_open).order_by(_C.updated_at, _C.id).limit(limit)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def unchecked(tx: Tx, before: datetime, limit: int) -> Sequence[PodRouting]:
+    """Return routings of existing resources that were last written before a moment."""
+    query = _ROWS.where(_C.bottom_id.is_not(None), _C.deleted_at.is_(None), _C.updated_at < before)
+    query = query.where(_C.number.is_not(None)).order_by(_C.updated_at, _C.id).limit(limit)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
+    """Change columns of a routing."""
+    tx.execute(pod_routings.update().where(_C.id == row_id), dict(values))
+
+
+def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, int]:
+    """Return the project's number of resources, and the sums of their amounts.
+
+    The amounts are vcpus, memory in MB and size in GB.
+    """
+    number = sa.func.sum(sa.func.coalesce(_C.number, 0))
+    amounts = (
+        sa.func.sum(sa.func.coalesce(each, 0) * sa.func.coalesce(_C.number, 0))
+        for each in (_C.vcpus, _C.memory_mb, _C.size_gb)
+    )
+    query = sa.select(number, *amounts).where(
+        _C.project_id == project_id, _C.resource_type == resource_type
+    )
+    row = tx.execute(query).one()
+    return tuple(int(each or 0) for each in row)  # type: ignore[return-value]

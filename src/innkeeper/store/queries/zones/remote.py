@@ -1,0 +1,204 @@
+"""Database access for servers in child zones, and for the entries that were used here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from innkeeper.domain.errors import AlreadyExists
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
+from innkeeper.store import records
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
+from innkeeper.store.tables.zones import used_entries, zone_servers
+from innkeeper.store.transactions import Tx
+
+_SERVERS = sa.select(*records.columns(zone_servers, ZoneServer))
+_BY_UUIDS = PreparedForIds(_SERVERS.where(zone_servers.c.uuid.in_(IDS)))
+_ENTRIES = PreparedForIds(
+    sa.select(used_entries.c.id, used_entries.c.server_uuid).where(used_entries.c.id.in_(IDS))
+)
+
+_ADD = Prepared(zone_servers.insert())
+
+
+def add(tx: Tx, servers: Sequence[ZoneServer]) -> None:
+    """Insert servers. Raises :class:`AlreadyExists` if one of them is known."""
+    if not servers:
+        return
+    try:
+        _ADD.run(tx, [records.values(each) for each in servers])
+    except sa.exc.IntegrityError as error:
+        raise AlreadyExists(
+            "A zone below already has, or is making, one of these servers."
+        ) from error
+
+
+def by_uuids(tx: Tx, uuids: Collection[str]) -> list[ZoneServer]:
+    """Return those of these servers that are in child zones."""
+    return [ZoneServer(*row) for row in _BY_UUIDS.rows(tx, uuids)]
+
+
+def of_batch(tx: Tx, batch_id: str, project_id: str) -> list[ZoneServer]:
+    """Return a project's servers of a boot batch, in the order of their ids."""
+    query = _SERVERS.where(zone_servers.c.batch_id == batch_id)
+    query = query.where(zone_servers.c.project_id == project_id).order_by(zone_servers.c.uuid)
+    return [ZoneServer(*row) for row in tx.execute(query)]
+
+
+def set_state(
+    tx: Tx, uuids: Collection[str], before: Collection[str], state: str, now: datetime
+) -> int:
+    """Set the state of those of these servers that are in one of the states ``before``.
+
+    Returns their number.
+    """
+    if not uuids:
+        return 0
+    query = (
+        zone_servers.update()
+        .where(zone_servers.c.uuid.in_(list(uuids)))
+        .where(zone_servers.c.state.in_(list(before)))
+    )
+    return tx.execute(query, {"state": state, "updated_at": now}).rowcount
+
+
+def decide(tx: Tx, uuids: Collection[str]) -> int:
+    """Mark the boot batch of these servers as decided. Return how many were undecided."""
+    if not uuids:
+        return 0
+    query = zone_servers.update().where(zone_servers.c.uuid.in_(list(uuids)))
+    return tx.execute(query.where(zone_servers.c.batch_min > 0), {"batch_min": 0}).rowcount
+
+
+def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:
+    """Set the time of change of those of these servers whose ``batch_min`` is at least ``least``.
+
+    Returns their number.
+    """
+    if not uuids:
+        return 0
+    query = zone_servers.update().where(zone_servers.c.uuid.in_(list(uuids)))
+    return tx.execute(query.where(zone_servers.c.batch_min >= least), {"updated_at": now}).rowcount
+
+
+def set_amounts(tx: Tx, uuid: str, vcpus: int, memory_mb: int) -> None:
+    """Set the amounts of a server, which a resize changed."""
+    query = zone_servers.update().where(zone_servers.c.uuid == uuid)
+    tx.execute(query, {"vcpus": vcpus, "memory_mb": memory_mb})
+
+
+def remove(tx: Tx, uuids: Collection[str]) -> None:
+    """Delete rows of servers."""
+    if uuids:
+        tx.execute(zone_servers.delete().where(zone_servers.c.uuid.in_(list(uuids))))
+
+
+def undecided(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
+    """Return servers of undecided batches that did not change since ``before``, oldest first."""
+    may_be_open = (ZoneServerState.UNDOING, ZoneServerState.DELETING)
+    is_open = (zone_servers.c.state == ZoneServerState.BUILDING) | (
+        zone_servers.c.state.in_(may_be_open) & (zone_servers.c.batch_min > 0)
+    )
+    return _oldest(tx, is_open, before, most)
+
+
+def undone(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
+    """Return servers that are being undone, of batches that are decided; see :func:`undecided`."""
+    is_undone = (zone_servers.c.state == ZoneServerState.UNDOING) & (zone_servers.c.batch_min == 0)
+    return _oldest(tx, is_undone, before, most)
+
+
+def deleted(tx: Tx, before: datetime, most: int) -> list[ZoneServer]:
+    """Return servers that children accepted to delete; see :func:`undecided`."""
+    return _oldest(tx, zone_servers.c.state == ZoneServerState.DELETING, before, most)
+
+
+def _oldest(tx: Tx, which: sa.ColumnElement[bool], before: datetime, most: int) -> list[ZoneServer]:
+    query = (
+        _SERVERS.where(which)
+        .where(zone_servers.c.updated_at <= before)
+        .order_by(zone_servers.c.updated_at, zone_servers.c.uuid)
+        .limit(most)
+    )
+    return [ZoneServer(*row) for row in tx.execute(query)]
+
+
+def changed_since(tx: Tx, state: str, since: datetime, most: int) -> list[ZoneServer]:
+    """Return servers in a state that changed after ``since``, the latest first."""
+    query = (
+        _SERVERS.where(zone_servers.c.state == state)
+        .where(zone_servers.c.updated_at > since)
+        .order_by(zone_servers.c.updated_at.desc(), zone_servers.c.uuid)
+        .limit(most)
+    )
+    return [ZoneServer(*row) for row in tx.execute(query)]
+
+
+def of_prefix(tx: Tx, prefix: str, after: str | None, limit: int) -> list[ZoneServer]:
+    """Return servers of the projects with a prefix and an id above ``after``, ordered by id."""
+    query = _SERVERS.where(zone_servers.c.project_id.startswith(prefix, autoescape=True))
+    if after is not None:
+        query = query.where(zone_servers.c.uuid > after)
+    query = query.order_by(zone_servers.c.uuid).limit(limit)
+    return [ZoneServer(*row) for row in tx.execute(query)]
+
+
+_CHILDREN_OF_PROJECT = Prepared(
+    sa.select(zone_servers.c.child_id)
+    .where(zone_servers.c.project_id == sa.bindparam("project"))
+    .distinct()
+)
+
+
+def children_of_project(tx: Tx, project_id: str | None) -> list[int]:
+    """Return the row ids of the child zones with servers of a project, or of any project."""
+    if project_id is not None:
+        return [row[0] for row in _CHILDREN_OF_PROJECT.rows(tx, {"project": project_id})]
+    query = sa.select(zone_servers.c.child_id).distinct()
+    return [row[0] for row in tx.execute(query)]
+
+
+def page(tx: Tx, after: ServerId | None, limit: int, child_id: int) -> list[ZoneServer]:
+    """Return servers of a child zone with an id above ``after``, in the order of their ids."""
+    query = _SERVERS.where(zone_servers.c.child_id == child_id)
+    if after is not None:
+        query = query.where(zone_servers.c.uuid > after)
+    return [
+        ZoneServer(*row) for row in tx.execute(query.order_by(zone_servers.c.uuid).limit(limit))
+    ]
+
+
+def used(tx: Tx, entry_ids: Collection[str]) -> dict[str, str | None]:
+    """Return the servers of those of these entries that were used, by the id of the entry.
+
+    It is ``None`` for the id of a server that must not be built.
+    """
+    return {entry_id: server_uuid for entry_id, server_uuid in _ENTRIES.rows(tx, entry_ids)}
+
+
+@dataclass(frozen=True, slots=True)
+class UsedEntry:
+    """An entry that made the server, or without one the id of a server that must not be built."""
+
+    id: str
+    server_uuid: str | None
+    expires_at: datetime
+
+
+_USE = Prepared(used_entries.insert())
+
+
+def use_many(tx: Tx, used_: Sequence[UsedEntry]) -> None:
+    """Insert entries that are used, and servers that must not be built."""
+    if used_:
+        _USE.run(tx, [records.values(each) for each in used_])
+
+
+def prune_entries(tx: Tx, now: datetime) -> int:
+    """Delete entries that have expired. Return their number."""
+    return tx.execute(used_entries.delete().where(used_entries.c.expires_at <= now)).rowcount

@@ -1,0 +1,53 @@
+"""Check that boots with entries of build plans may use them, with one lookup for a whole batch.
+
+Always true: the checks show what the transaction sees when they are made, before any request of the
+batch is written. Requests of one batch that use the same entry are the caller's to separate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.ids import ServerId
+from innkeeper.store.queries.compute import hosts, servers
+from innkeeper.store.transactions import Tx, guards_of
+from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale, EntryUsed
+from innkeeper.systems.zones import used_entries
+
+
+class EntryChecks:
+    """The facts about the entries of a batch of boot requests."""
+
+    def __init__(self, tx: Tx, requests: Iterable[BootRequest]) -> None:
+        named = [each for each in requests if each.destination is not None]
+        places = [each.destination for each in named if each.destination is not None]
+        of_parents = [each for each in named if each.entry_id is not None]
+        given = [ServerId(each.entry_id) for each in of_parents if each.entry_id is not None]
+        made = [each.destination.server_id for each in of_parents if each.destination is not None]
+        self._known = servers.ever_known(tx, {*given, *(each.server_id for each in places)})
+        is_guarded = bool(given) and guards_of(tx).single_use
+        self._used = used_entries.used(tx, {*given, *made}) if is_guarded else {}
+        self._providers = hosts.provider_uuids_by_name(tx, {each.host for each in places})
+
+    def check(self, request: BootRequest) -> None:
+        """Raise an error unless the request may use its entry, if it has one.
+
+        Raises :class:`EntryUsed`, :class:`EntryExpired`, and :class:`EntryStale` if the host no
+        longer exists.
+        """
+        destination = request.destination
+        if destination is None:
+            return
+        # This check comes before the check of the expiry. Otherwise a client with a used entry
+        # would be told to ask for another plan, and would boot a second server.
+        if destination.server_id in self._known:
+            raise EntryUsed(destination.server_id)
+        if request.entry_id is not None:
+            is_used = request.entry_id in self._used or destination.server_id in self._used
+            if is_used or request.entry_id in self._known:
+                raise EntryUsed(self._used.get(request.entry_id) or request.entry_id)
+        if request.expires_at is not None and request.now >= request.expires_at:
+            raise EntryExpired(request.expires_at)
+        if self._providers.get(destination.host) != destination.provider_uuid:
+            raise EntryStale(f"The host {destination.host} no longer exists.")

@@ -1,0 +1,66 @@
+"""Finds plug-ins by the names in settings: filters, weighers, drivers, resource types of leases.
+
+Always true: a name that leads nowhere, or to something that is not complete, is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from innkeeper.domain.errors import BROKEN_IMPORT
+
+OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
+"""The name of a plug-in: a module, or an object in a module."""
+
+
+class NamesNothing(ValueError):
+    """A name in a setting does not lead to a usable plug-in. ``noun`` is the expected kind."""
+
+    def __init__(self, noun: str, message: str) -> None:
+        super().__init__(message)
+        self.noun = noun
+
+
+def named(
+    noun: str, name: str, ours: Mapping[str, Any], group: str, sets: Iterable[str] = ()
+) -> Any:
+    """Return what a name refers to: a built-in object, an entry point, or an imported object.
+
+    The name of an imported object has the form ``package.module:name``.
+    """
+    if name in ours:
+        return ours[name]
+    found = [each for each in entry_points(group=group) if each.name == name]
+    try:
+        if found:
+            return found[0].load()
+        if OWN.fullmatch(name) and (":" in name or "." in name):
+            return _imported(name)
+    except BROKEN_IMPORT as error:
+        why = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+        raise NamesNothing(noun, f"The {noun} {name!r} cannot be imported ({why}).") from error
+    known = ", ".join(sorted([*ours, *sets]))
+    raise NamesNothing(
+        noun,
+        f"There is no {noun} {name!r}. There are: {known}; a plug-in is named as "
+        "package.module:name.",
+    )
+
+
+def complete(noun: str, name: str, found: Any, kind: type) -> Any:
+    """Return what was found, or raise :class:`NamesNothing` if it lacks members of a protocol."""
+    required = [*kind.__annotations__, *(each for each in vars(kind) if each[0] != "_")]
+    lacking = [each for each in dict.fromkeys(required) if not hasattr(found, each)]
+    if lacking:
+        raise NamesNothing(noun, f"The {noun} {name!r} has no {', '.join(lacking)}.")
+    return found
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found

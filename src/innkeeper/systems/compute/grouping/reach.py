@@ -1,0 +1,151 @@
+"""Decide which child zones may get the servers of a request, because of its hints and its host.
+
+Always true: a hint that names a host, an address, or dedicated hosts of this zone goes to no other
+zone. Servers near other servers are only asked of the zones that have those servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.grouping import GroupDefinition, ServerGroup
+from innkeeper.domain.placing import GroupPolicy
+from innkeeper.domain.zone_tree import payer_of
+from innkeeper.store.queries.compute import hosts, server_groups
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.grouping import dedications, groups, hints
+from innkeeper.systems.zones import remote
+
+OF_THIS_ZONE = (
+    dedications.HINT,
+    dedications.HOST_HINT,
+    dedications.RESERVATION_HINT,
+    hints.NEAR_ADDRESS,
+)
+"""The hints whose values mean something only in the zone where the request came in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which child zones a plan asks, and what they are told of the server group.
+
+    ``children`` are row ids; ``None`` means all children. If servers ``stay_together``, all offers
+    of a plan must come from one zone, because only there they can be on one host.
+    """
+
+    children: Collection[int] | None = None
+    stay_together: bool = False
+    group: GroupDefinition | None = None
+
+    def includes(self, child_id: int) -> bool:
+        """Return whether a plan asks a child zone."""
+        return self.children is None or child_id in self.children
+
+
+EVERYWHERE = Reach()
+
+
+def of(tx: Tx, request: BootRequest) -> Reach:
+    """Return which child zones a plan for a request asks."""
+    if request.forced_host is not None and hosts.by_names(tx, [request.forced_host]):
+        return Reach(())
+    if not request.hints:
+        return EVERYWHERE
+    try:
+        if _is_of_this_zone(request):
+            return Reach(())
+        group = group_here(tx, request)
+        told = told_below(tx, request)
+    except Invalid:
+        # The plan in this zone refuses the request, and says why.
+        return Reach(())
+    near = _near(tx, request)
+    if told is None or told.policy != GroupPolicy.AFFINITY:
+        return Reach(near, group=told)
+    placed = _with_members(tx, request, group)
+    told = replace(told, has_members=placed is not None)
+    if placed is not None:
+        near = placed if near is None else set(near) & set(placed)
+    return Reach(near, stay_together=True, group=told)
+
+
+def _is_of_this_zone(request: BootRequest) -> bool:
+    given = request.hints
+    return any(given.get(name) is not None for name in OF_THIS_ZONE) or hints.names_hosts(given)
+
+
+def group_here(tx: Tx, request: BootRequest) -> ServerGroup | None:
+    """Return the server group of a request, as stored in this zone.
+
+    Raises :class:`Invalid` for an unknown group. A group of a zone parent may not be stored yet.
+    """
+    named = hints.group_of(request.hints)
+    if named is None:
+        return None
+    told = None if request.definitions is None else request.definitions.group
+    if told is not None:
+        return groups.of_parent(tx, told)
+    return groups.of_project(tx, named, request.project_id)
+
+
+def told_below(tx: Tx, request: BootRequest) -> GroupDefinition | None:
+    """Return what the zones below are told of a request's server group.
+
+    Raises :class:`Invalid` for an unknown group.
+    """
+    if request.definitions is not None:
+        told = request.definitions.group
+        return None if told is None else replace(told, has_members=False)
+    group = group_here(tx, request)
+    if group is None:
+        return None
+    return GroupDefinition(group.uuid, group.policy, group.servers_per_host_max)
+
+
+def _with_members(
+    tx: Tx, request: BootRequest, group: ServerGroup | None
+) -> Collection[int] | None:
+    """Return the child zones with members; ``None`` if no zone has a member on a host."""
+    here: Collection[str | None] = ()
+    below: Collection[int] = ()
+    if group is not None:
+        here = [host for host in server_groups.member_counts(tx, group.id) if host is not None]
+        below = groups.counts_below(tx, group.id).keys()
+    told = None if request.definitions is None else request.definitions.group
+    if here:
+        return ()
+    if below:
+        return below
+    return () if told is not None and told.has_members else None
+
+
+def _near(tx: Tx, request: BootRequest) -> Collection[int] | None:
+    """Return the child zones with the servers in the hint ``same_host``; ``None`` without one."""
+    named = hints.servers_of(request.hints, hints.SAME_HOST)
+    if not named:
+        return None
+    found = remote.by_uuids(tx, sorted(set(named)))
+    if request.definitions is not None:
+        mine = payer_of(request.project_id)
+        return {each.child_id for each in found if payer_of(each.project_id) == mine}
+    project = request.project_id
+    return {each.child_id for each in found if request.is_admin or each.project_id == project}
+
+
+def admits(tx: Tx, request: BootRequest, child_ids: Collection[int]) -> bool:
+    """Return whether the servers of a request may be built in these child zones, right now.
+
+    With affinity, another batch of the group may have got another place since the plan.
+    """
+    group = group_here(tx, request)
+    if group is None:
+        # A zone parent's group that was deleted a moment ago cannot be joined.
+        return told_below(tx, request) is None
+    if group.policy != GroupPolicy.AFFINITY:
+        return True
+    if any(host is not None for host in server_groups.member_counts(tx, group.id)):
+        return False
+    return {*groups.counts_below(tx, group.id), *child_ids} == set(child_ids)

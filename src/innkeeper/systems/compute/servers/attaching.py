@@ -1,0 +1,289 @@
+"""Attach volumes to servers and detach them, and apply the results of orders about volumes.
+
+Always true: a result is applied in the transaction that ends its order, and only to the state that
+the order belongs to. A volume whose connection may be left on a host stays ``detaching`` until the
+agent has confirmed that nothing is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.compute import OrderKind, Server, Status
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import ActionName, Initiator
+from innkeeper.domain.volumes import (
+    Attachment,
+    AttachMode,
+    AttachStatus,
+    Volume,
+    VolumeBusy,
+    VolumeStatus,
+)
+from innkeeper.store.queries.compute import hosts, orders, server_actions
+from innkeeper.store.queries.compute.orders import OpenOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
+from innkeeper.systems.compute.servers import actions, servers
+from innkeeper.systems.compute.servers.results import Result, owner_message
+from innkeeper.systems.compute.servers.servers import Failed
+from innkeeper.systems.volumes import attachments, volumes
+from innkeeper.systems.volumes.attachments import NewAttachment
+
+ATTACHABLE = (
+    Status.ACTIVE,
+    Status.SHUTOFF,
+    Status.PAUSED,
+    Status.SUSPENDED,
+    Status.VERIFY_RESIZE,
+    Status.SHELVED,
+    Status.SHELVED_OFFLOADED,
+)
+COULD_NOT_BE_MADE = "A volume of the server could not be made."
+SWEEP_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WantedVolume:
+    """A volume to attach. ``attachment_uuid`` is a new id."""
+
+    attachment_uuid: str
+    volume_uuid: str
+    device: str | None = None
+    tag: str | None = None
+    deletes_volume: bool = False
+    mode: str = AttachMode.READ_WRITE
+
+
+def attach(
+    tx: Tx,
+    uuid: str,
+    initiator: Initiator,
+    wanted: WantedVolume,
+    *,
+    crosses_zones: bool,
+    now: datetime,
+) -> Attachment:
+    """Begin to attach a volume to a server.
+
+    A server without a host gets the volume when it is unshelved. Raises the errors of
+    ``actions.admit``, :class:`NotFound` for an unknown volume, and :class:`Invalid` if the volume
+    or its pool cannot be used by the server.
+    """
+    server = actions.admit(tx, uuid, initiator, ATTACHABLE)
+    volume = volumes.get(tx, wanted.volume_uuid, server.project_id)
+    home = None if server.host is None else hosts.by_names(tx, [server.host]).get(server.host)
+    if home is not None:
+        _demand_reach(tx, volume, server, home, crosses_zones=crosses_zones)
+    mine = attachments.of_servers(tx, [server.uuid])
+    taken = [each.device for each in mine]
+    if wanted.device is not None and wanted.device in taken:
+        raise Invalid(f"The supplied device path ({wanted.device}) is in use.")
+    new = NewAttachment(
+        wanted.attachment_uuid,
+        volume.uuid,
+        server.uuid,
+        status=AttachStatus.ATTACHED if home is None else AttachStatus.ATTACHING,
+        mode=wanted.mode,
+        device=wanted.device or attachments.next_device(taken),
+        host=server.host,
+        deletes_volume=wanted.deletes_volume,
+        tag=wanted.tag,
+    )
+    added = attachments.add(tx, volume, new, now)
+    server_actions.add(tx, server.uuid, ActionName.ATTACH_VOLUME, initiator, now)
+    if home is not None:
+        body = _body(tx, added)
+        kind = OrderKind.ATTACH_VOLUME
+        actions.order_home(tx, server, kind, body, initiator.request_id, now)
+    return added
+
+
+def _demand_reach(
+    tx: Tx, volume: Volume, server: Server, home: Any, *, crosses_zones: bool
+) -> None:
+    if not crosses_zones and home.availability_zone != volume.availability_zone:
+        raise Invalid(
+            f"Invalid volume: Server {server.uuid} and volume {volume.uuid} are not in the same "
+            f"availability_zone. The server is in {home.availability_zone}. The volume is in "
+            f"{volume.availability_zone}"
+        )
+    if not volume_orders.reaches(tx, volume, home):
+        raise Invalid(
+            f"Invalid volume: the host of server {server.uuid} cannot reach the pool of volume "
+            f"{volume.uuid}."
+        )
+
+
+def _body(tx: Tx, attachment: Attachment) -> dict[str, Any]:
+    volume = volumes.get(tx, attachment.volume_uuid)
+    names = volumes.pool_names(tx, [volume.provider_id] if volume.provider_id else [])
+    return attachments.order_item(attachment, volume, next(iter(names.values()), None))
+
+
+def detach(tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, now: datetime) -> None:
+    """Begin to detach a volume from a server. Raises :class:`NotFound` if it is not attached."""
+    server = actions.admit(tx, uuid, initiator, (*ATTACHABLE, Status.ERROR))
+    attachment = attachments.of_server(tx, server.uuid, volume_uuid)
+    if attachment is None:
+        raise NotFound(f"Server {server.uuid} is not attached to volume {volume_uuid}.")
+    if attachment.boot_index == 0:
+        raise Invalid("Cannot detach a root device volume.")
+    if attachment.status != AttachStatus.ATTACHED:
+        raise VolumeBusy(
+            f"Invalid volume: Invalid input received: Invalid volume: Unable to detach volume. "
+            f"Volume status must be 'in-use' and attach_status must be 'attached' to detach. The "
+            f"attachment is {attachment.status}."
+        )
+    server_actions.add(tx, server.uuid, ActionName.DETACH_VOLUME, initiator, now)
+    if server.host is None:
+        attachments.remove(tx, [attachment], now)
+        return
+    changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
+    kind = OrderKind.DETACH_VOLUME
+    actions.order_home(tx, server, kind, _body(tx, changed), initiator.request_id, now)
+
+
+def update(
+    tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, deletes: bool, now: datetime
+) -> None:
+    """Set whether a volume is deleted with its server."""
+    server = servers.get(tx, uuid)
+    servers.demand_unlocked(server, may_override=initiator.may_override)
+    attachment = attachments.of_server(tx, server.uuid, volume_uuid)
+    if attachment is None:
+        raise NotFound(f"Server {server.uuid} is not attached to volume {volume_uuid}.")
+    attachments.change(tx, attachment, {"deletes_volume": deletes}, now)
+
+
+def _subject(tx: Tx, order: OpenOrder) -> Attachment | None:
+    """Return the attachment that an order is about, if it still exists."""
+    body = orders.bodies(tx, [order.id])[order.id]
+    try:
+        return attachments.get(tx, str(body["attachment_id"]), None)[0]
+    except NotFound:
+        return None
+
+
+def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an order to attach a volume."""
+    actions.end_by(tx, order, result, now)
+    attachment = _subject(tx, order)
+    if attachment is None or attachment.status != AttachStatus.ATTACHING:
+        return
+    if result.is_ok:
+        attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
+    elif not result.is_late:
+        attachments.remove(tx, [attachment], now)
+    else:
+        # The volume may be connected. Nobody else may have it before it is not.
+        changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
+        kind, subject = OrderKind.DETACH_VOLUME, order.server_uuid
+        actions.give_order(tx, order.host, subject, kind, _body(tx, changed), now)
+
+
+def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an order to detach a volume. After a failure it is still attached."""
+    actions.end_by(tx, order, result, now)
+    attachment = _subject(tx, order)
+    if attachment is None or attachment.status != AttachStatus.DETACHING:
+        return
+    if result.is_ok:
+        attachments.remove(tx, [attachment], now)
+    else:
+        attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
+
+
+def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an order to make a volume. Build orders that wait for it go on."""
+    volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
+    if volume is None or volume.status != VolumeStatus.CREATING:
+        return
+    if result.is_ok:
+        mine = attachments.of_volumes(tx, [volume.uuid])
+        values = {"status": attachments.status_of(mine), "fault": None}
+        volumes.write(tx, volume, values, now)
+    else:
+        message = owner_message(order, result)
+        volumes.write(tx, volume, {"status": VolumeStatus.ERROR, "fault": message}, now)
+    _go_on(tx, volume.uuid, now)
+
+
+def _go_on(tx: Tx, volume_uuid: str, now: datetime) -> None:
+    """Deliver or fail the held build orders of servers that wait for a volume."""
+    waiting = {
+        ServerId(each.server_uuid)
+        for each in attachments.of_volumes(tx, [volume_uuid])
+        if each.server_uuid is not None
+    }
+    for order in orders.held(tx, waiting):
+        mine = attachments.of_servers(tx, [order.server_uuid])
+        found = volumes.by_uuids(tx, [each.volume_uuid for each in mine])
+        if any(each.status == VolumeStatus.ERROR for each in found.values()):
+            _fail_held(tx, order, now)
+        elif volume_orders.are_made(tx, mine):
+            body = orders.bodies(tx, [order.id])[order.id]
+            listed = attachments.orders_body(tx, order.server_uuid)
+            orders.deliver_held(tx, order, {**body, "volumes": listed}, now)
+
+
+def lose(tx: Tx, volume: Volume, now: datetime) -> None:
+    """Fail the builds of servers that wait for a volume that is about to be deleted by force."""
+    waiting = {
+        ServerId(each.server_uuid)
+        for each in attachments.of_volumes(tx, [volume.uuid])
+        if each.server_uuid is not None
+    }
+    for order in orders.held(tx, waiting):
+        _fail_held(tx, order, now)
+
+
+def _fail_held(tx: Tx, order: OpenOrder, now: datetime) -> None:
+    orders.end_held(tx, [order.server_uuid], COULD_NOT_BE_MADE, now)
+    failed = Failed(order.server_uuid, order.host, COULD_NOT_BE_MADE)
+    servers.fail_builds(tx, [failed], now)
+
+
+def apply_grow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an order to make a volume larger."""
+    volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
+    if volume is not None:
+        fault = None if result.is_ok else owner_message(order, result)
+        volumes.end_extend(tx, volume, fault, now)
+
+
+def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
+    """Apply the result of an order to delete a volume."""
+    volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
+    if volume is None or volume.status != VolumeStatus.DELETING:
+        return
+    if result.is_ok:
+        volumes.forget(tx, [volume.uuid], now)
+    else:
+        values = {"status": VolumeStatus.ERROR_DELETING, "fault": owner_message(order, result)}
+        volumes.write(tx, volume, values, now)
+
+
+def sweep(tx: Tx, before: datetime, now: datetime) -> int:
+    """Clean up attachments that nothing else would end. Return their number.
+
+    These are attachments made for servers whose boot never happened, and attachments whose order
+    was withdrawn because the host is lost.
+    """
+    orphans = attachments.without_server(tx, before, SWEEP_MAX)
+    for uuid in sorted({each.server_uuid for each in orphans if each.server_uuid is not None}):
+        volume_orders.servers_gone(tx, [ServerId(uuid)], now)
+    moving = (AttachStatus.ATTACHING, AttachStatus.DETACHING)
+    stuck = attachments.stuck_since(tx, moving, before, SWEEP_MAX)
+    subjects = {ServerId(each.server_uuid) for each in stuck if each.server_uuid is not None}
+    about = {
+        order.server_uuid
+        for order in (orders.waiting_about(tx, subjects) if subjects else [])
+        if order.kind in (OrderKind.ATTACH_VOLUME, OrderKind.DETACH_VOLUME)
+    }
+    ended = [each for each in stuck if each.server_uuid not in about]
+    attachments.remove(tx, ended, now)
+    return len(orphans) + len(ended)

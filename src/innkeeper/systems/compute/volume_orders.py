@@ -1,0 +1,132 @@
+"""Orders to agents about volumes, and what deleted servers leave behind.
+
+Always true: an order about a volume is written in the transaction that gives the volume the status
+to which the order belongs. The subject of these orders is the volume, so that the orders about one
+volume are carried out one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from innkeeper.domain.compute import Host, OrderKind
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
+from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import pools
+from innkeeper.systems.volumes import attachments, volumes
+
+SILENT_S = 300.0
+"""If the agent of a shared pool's usual host is silent for this long, another host of the pool
+gets the orders."""
+HOSTS_TRIED = 20
+GONE = "The server was deleted, or its new volumes could not be made."
+
+
+def give(
+    tx: Tx,
+    volume: Volume,
+    kind: str,
+    now: datetime,
+    *,
+    more: Mapping[str, Any] | None = None,
+    request_id: str | None = None,
+) -> bool:
+    """Queue an order about a volume. Return False if no host can carry it out."""
+    home = _host_for(tx, volume, now)
+    if home is None:
+        return False
+    names = volumes.pool_names(tx, [volume.provider_id] if volume.provider_id else [])
+    body = {
+        "volume_id": volume.uuid,
+        "name": volume.name,
+        "project_id": volume.project_id,
+        "size_gb": volume.held_gb,
+        "pool": next(iter(names.values()), None),
+        "image_id": volume.image_id,
+        "source_volume_id": volume.source_uuid,
+        "metadata": dict(volume.metadata),
+        **(more or {}),
+    }
+    subject = ServerId(volume.uuid)
+    order = NewOrder(home.agent_id, home.name, subject, kind, body, request_id=request_id)
+    orders.add(tx, [order], now)
+    return True
+
+
+def _host_for(tx: Tx, volume: Volume, now: datetime) -> Host | None:
+    """Return the host that carries out orders about a volume.
+
+    This is the host that made the volume. If that host is silent or gone, and the pool is shared,
+    it is the host of the pool with the latest heartbeat.
+    """
+    if volume.host is None or volume.provider_id is None:
+        return None
+    home = hosts.by_names(tx, [volume.host]).get(volume.host)
+    if home is not None:
+        is_heard = now - home.last_seen_at <= timedelta(seconds=SILENT_S)
+        if home.provider_id == volume.provider_id or is_heard:
+            return home
+    served = pools.hosts_served(tx, volume.provider_id, HOSTS_TRIED)
+    found = hosts.by_providers(tx, served)
+    return max(found, key=lambda each: each.last_seen_at, default=home)
+
+
+def is_shared(tx: Tx, volume: Volume) -> bool:
+    """Return whether a volume is in a shared pool, and not on the disks of a host."""
+    if volume.provider_id is None:
+        return False
+    return not hosts.by_providers(tx, [volume.provider_id])
+
+
+def reaches(tx: Tx, volume: Volume, host: Host) -> bool:
+    """Return whether a host can use a volume: its pool serves the host, or is another host."""
+    if volume.provider_id is None:
+        return False
+    if not is_shared(tx, volume):
+        return True
+    serving = pools.serving(tx, [host.provider_id])
+    return volume.provider_id in serving.get(host.provider_id, ())
+
+
+def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | None = None) -> None:
+    """Order a volume to be deleted. A volume without a pool, or without a host, is deleted now."""
+    if volume.status == VolumeStatus.DELETING:
+        return
+    # What is still to be done with the volume need not be done any more.
+    orders.withdraw_all(tx, ServerId(volume.uuid), now)
+    if not give(tx, volume, OrderKind.DROP_VOLUME, now, request_id=request_id):
+        volumes.forget(tx, [volume.uuid], now)
+        return
+    volumes.write(tx, volume, {"status": VolumeStatus.DELETING, "prior_status": None}, now)
+
+
+def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
+    """Free the volumes of deleted servers, and delete those that were to be deleted with them."""
+    mine = attachments.of_servers(tx, uuids)
+    if not mine:
+        return
+    orders.end_held(tx, uuids, GONE, now)
+    attachments.remove(tx, mine, now)
+    doomed = {each.volume_uuid for each in mine if each.deletes_volume}
+    left = {each.volume_uuid for each in attachments.of_volumes(tx, doomed)}
+    for uuid, volume in volumes.by_uuids(tx, doomed - left).items():
+        assert uuid == volume.uuid
+        begin_delete(tx, volume, now)
+
+
+def servers_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
+    """Mark the volumes of servers that were just built as attached."""
+    for each in attachments.of_servers(tx, uuids):
+        if each.status == AttachStatus.RESERVED:
+            attachments.change(tx, each, {"status": AttachStatus.ATTACHED}, now)
+
+
+def are_made(tx: Tx, mine: Sequence[Attachment]) -> bool:
+    """Return whether no volume of these attachments is still being made."""
+    found = volumes.by_uuids(tx, [each.volume_uuid for each in mine])
+    return all(each.status != VolumeStatus.CREATING for each in found.values())

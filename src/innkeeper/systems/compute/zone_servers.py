@@ -1,0 +1,228 @@
+"""The quota usage of servers in child zones, and what this zone tells its zone parents of servers.
+
+Always true: a server in a child zone counts in this zone from the moment before the child is asked,
+until the child surely has no such server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.errors import Conflict, QuotaExceeded
+from innkeeper.domain.grouping import ServerGroup
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.limits import Limits
+from innkeeper.domain.moves import COUNTED_TWICE, MigrationKind
+from innkeeper.domain.zone_tree import HeldServer, ZoneServer, ZoneServerState, payer_of
+from innkeeper.store import by_ids
+from innkeeper.store.queries.compute import migrations, quota_usages, tree_servers
+from innkeeper.store.queries.compute import servers as server_rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.accounts import quotas
+from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.compute.moves import moving
+from innkeeper.systems.zones import remote, used_entries
+
+UNDECIDED = (ZoneServerState.BUILDING, ZoneServerState.UNDOING)
+
+# Queries that are re-exported unchanged.
+own_of_batch = tree_servers.of_batch
+deleted_of_batch = tree_servers.deleted_of_batch
+
+
+ENTRY_IN_USE = "Another request is using this entry of a build plan. Present the entry again later."
+
+
+def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
+    """Record servers that children are about to build.
+
+    All are of one project. Raises :class:`QuotaExceeded`.
+    """
+    project_id = servers[0].project_id
+    vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
+    payer = payer_of(project_id)
+    limit = quotas.limits(tx, payer, default).servers
+    used = quotas.used(tx, payer).servers
+    if limit != UNLIMITED and used + len(servers) > limit:
+        raise QuotaExceeded(
+            f"Quota exceeded for instances: Requested {len(servers)}, but already used {used} of "
+            f"{limit} instances"
+        )
+    quotas.demand_room(tx, project_id, default, vcpus, memory_mb)
+    remote.add(tx, servers)
+    quota_usages.add_usage(tx, project_id, len(servers), vcpus, memory_mb)
+
+
+def join(
+    tx: Tx, group: ServerGroup | None, servers: Sequence[ZoneServer], default: Limits | None
+) -> None:
+    """Let servers that children are about to build join their group.
+
+    Without ``default`` limits, the quota counts in another zone. Raises :class:`QuotaExceeded`.
+    """
+    if group is None:
+        return
+    if default is not None:
+        limit = quotas.limits(tx, group.project_id, default).server_group_members
+        groups.allowed_count(groups.state(tx, group), limit, len(servers), len(servers))
+    groups.add_members(tx, group.id, [each.uuid for each in servers])
+
+
+def adopt(tx: Tx, child_id: int, held: HeldServer, now: datetime) -> None:
+    """Record a server that a child zone has, and that this zone did not know."""
+    row = ZoneServer(
+        uuid=ServerId(held.uuid),
+        child_id=child_id,
+        batch_id=held.batch_id,
+        project_id=held.project_id,
+        user_id=held.user_id,
+        vcpus=held.vcpus,
+        memory_mb=held.memory_mb,
+        state=ZoneServerState.BUILT,
+        batch_min=0,
+        created_at=now,
+        updated_at=now,
+    )
+    remote.add(tx, [row])
+    quota_usages.add_usage(tx, row.project_id, 1, row.vcpus, row.memory_mb)
+
+
+def forget(tx: Tx, uuids: Collection[str]) -> int:
+    """Forget servers that children surely do not have. Return their number."""
+    found = remote.by_uuids(tx, uuids)
+    remote.remove(tx, [each.uuid for each in found])
+    groups.leave(tx, [each.uuid for each in found])
+    for each in found:
+        quota_usages.add_usage(tx, each.project_id, -1, -each.vcpus, -each.memory_mb)
+    return len(found)
+
+
+def forget_decided(tx: Tx, uuids: Collection[str]) -> int:
+    """Forget those of these servers whose boot batch is decided. Return their number.
+
+    A child does not have a server that it is about to build. If its user deletes a server before
+    the batch is decided, the row stays until then: it shows that the server was built.
+    """
+    done = (ZoneServerState.BUILT, ZoneServerState.DELETING)
+    found = remote.by_uuids(tx, uuids)
+    return forget(tx, [e.uuid for e in found if e.state in done and e.batch_min == 0])
+
+
+def ever_here(tx: Tx, uuids: Collection[str]) -> Collection[str]:
+    """Return those of these servers that this zone itself has or had."""
+    return server_rows.ever_known(tx, [ServerId(each) for each in uuids])
+
+
+def of_others(tx: Tx, uuids: Collection[str], project_id: str) -> set[str]:
+    """Return those of these ids that servers of other projects have, here or below."""
+    here = server_rows.alive(tx, [ServerId(each) for each in uuids])
+    owners = {each.uuid: each.project_id for each in here}
+    owners |= {each.uuid: each.project_id for each in remote.by_uuids(tx, uuids)}
+    return {str(uuid) for uuid, owner in owners.items() if owner != project_id}
+
+
+def resize(tx: Tx, server: ZoneServer, vcpus: int, memory_mb: int) -> None:
+    """Count the amounts that a server has in its child zone by now."""
+    more = vcpus - server.vcpus, memory_mb - server.memory_mb
+    if more != (0, 0):
+        remote.set_amounts(tx, server.uuid, vcpus, memory_mb)
+        quota_usages.add_usage(tx, server.project_id, 0, *more)
+
+
+def begin_resize(
+    tx: Tx, server: ZoneServer, amounts: tuple[int, int], default: Limits
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Count the larger of a server's present and new amounts (vcpus, MB), before it is resized.
+
+    Return the amounts that counted before, and those that count now. Raises
+    :class:`QuotaExceeded`.
+    """
+    row = remote.get(tx, server.uuid) or server
+    before = row.vcpus, row.memory_mb
+    during = max(before[0], amounts[0]), max(before[1], amounts[1])
+    more = during[0] - before[0], during[1] - before[1]
+    quotas.demand_room(tx, row.project_id, default, *more)
+    resize(tx, row, *during)
+    return before, during
+
+
+def forget_of(tx: Tx, servers: Sequence[ZoneServer], now: datetime) -> None:
+    """Forget servers, and let no late request build them in this zone."""
+    remote.forbid(tx, [each.uuid for each in servers], now)
+    forget(tx, [each.uuid for each in servers])
+
+
+def held(tx: Tx, prefix: str, uuids: Collection[str]) -> list[HeldServer]:
+    """Return those of these servers that projects with this prefix have here or below."""
+    below = [_held(each) for each in remote.by_uuids(tx, uuids)]
+    found = [*_during_resizes(tx, tree_servers.by_uuids(tx, uuids)), *below]
+    return [each for each in found if each.project_id.startswith(prefix)]
+
+
+def held_page(tx: Tx, prefix: str, after: str | None, limit: int) -> list[HeldServer]:
+    """Return the next servers that projects with this prefix have here or below, ordered by id."""
+    below = [_held(each) for each in remote.of_prefix(tx, prefix, after, limit)]
+    own = _during_resizes(tx, tree_servers.of_prefix(tx, prefix, after, limit))
+    found = [*own, *below]
+    return sorted(found, key=lambda each: each.uuid)[:limit]
+
+
+def _during_resizes(tx: Tx, found: Sequence[HeldServer]) -> list[HeldServer]:
+    """Return these servers of this zone with the amounts that count while they are resized."""
+    shapes = {each.uuid: {"vcpus": each.vcpus, "memory_mb": each.memory_mb} for each in found}
+    more: dict[str, tuple[int, int]] = {}
+    for part in by_ids.parts(shapes):
+        for each in migrations.open_ones(tx, part):
+            if each.kind == MigrationKind.RESIZE and each.status in COUNTED_TWICE:
+                more[each.server_uuid] = moving.larger(each, shapes[each.server_uuid])
+    return [_with_more(each, *more.get(each.uuid, (0, 0))) for each in found]
+
+
+def _with_more(server: HeldServer, vcpus: int, memory_mb: int) -> HeldServer:
+    return replace(server, vcpus=server.vcpus + vcpus, memory_mb=server.memory_mb + memory_mb)
+
+
+def _held(server: ZoneServer) -> HeldServer:
+    return HeldServer(
+        server.uuid,
+        server.project_id,
+        server.user_id,
+        server.batch_id,
+        server.vcpus,
+        server.memory_mb,
+        server.state in UNDECIDED,
+    )
+
+
+def demand_unused(tx: Tx, server_id: ServerId) -> None:
+    """Raise an error unless a child's entry may make the server with this id.
+
+    Raises :class:`EntryUsed`, and :class:`EntryStale` for a server that was given up. While another
+    request uses the entry, raises :class:`Conflict`.
+    """
+    found = remote.get(tx, server_id)
+    if found is not None and found.state == ZoneServerState.BUILDING:
+        raise Conflict(ENTRY_IN_USE)
+    if found is not None and found.state == ZoneServerState.UNDOING:
+        raise EntryStale("The server of the entry is being undone.")
+    if found is not None or used_entries.used(tx, [server_id]):
+        raise EntryUsed(server_id)
+
+
+def settle_entry(tx: Tx, server_id: ServerId, until: datetime, now: datetime) -> bool:
+    """Decide that the server of a child's entry stays. Return False if it is being undone already.
+
+    The entry is used from now on until it expires, even if its server is deleted before.
+    """
+    remote.decide(tx, [server_id])
+    remote.settle(tx, [server_id], now)
+    found = remote.get(tx, server_id)
+    if found is None or found.state == ZoneServerState.UNDOING:
+        return False
+    # A server that its user deletes already was made by the entry, too.
+    used_entries.use(tx, server_id, server_id, until)
+    return True

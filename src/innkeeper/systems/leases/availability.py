@@ -1,0 +1,142 @@
+"""When hosts or slots are free, for the projects that want to reserve them.
+
+Always true: an answer contains only numbers and times, and no names of leases, projects or hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.leases import (
+    LAST_MOMENT,
+    Demand,
+    Lease,
+    LeaseStatus,
+    ReservationState,
+    Window,
+)
+from innkeeper.scheduling.leases import availability, requirements, windows
+from innkeeper.snapshot.calendar import Calendar, micros, moment_of
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store.queries.leases import holds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases import booking, limits, resource_properties
+from innkeeper.systems.leases.context import LeaseContext
+
+INTERVALS_MAX = 1000
+"""The number of intervals in one answer."""
+OVER = (LeaseStatus.ENDING, LeaseStatus.ENDED, LeaseStatus.FAILED)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilityQuestion:
+    """What a project wants to know about a time.
+
+    ``reservation`` is the request for a reservation, as for a new lease. With a ``length``, the
+    earliest window of this length in which it fits is searched, too.
+    """
+
+    reservation: Mapping[str, Any]
+    window: Window
+    length: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreeUnits:
+    """The number of units that a lease of any one moment of a window could get."""
+
+    window: Window
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """The answer to a question: free units over time, and the earliest window of ``amount`` units.
+
+    The ``intervals`` follow each other from the start of the asked time on. If there are too many,
+    the last ones are left out.
+    """
+
+    amount: int
+    intervals: tuple[FreeUnits, ...]
+    earliest: Window | None
+
+
+def of_reservation(
+    tx: Tx, table: HostTable, question: AvailabilityQuestion, project_id: str, context: LeaseContext
+) -> Availability:
+    """Return when units of a reservation are free.
+
+    Raises :class:`Invalid` for a request that a new lease could not have either.
+    """
+    # The id is not stored: nothing is reserved.
+    (request,) = context.types.resolve_all(tx, [question.reservation], [""], project_id)
+    demand, calendar = request.demand, table.calendar
+    resource_properties.demand_visible(tx, [demand], context)
+    requirements.check_all(demand.requirements, calendar)
+    usable, cleaning = booking.usable(table, context), context.cleaning // _MICROSECOND
+    start, end = micros(question.window.start), micros(question.window.end)
+    found = availability.free_units(calendar, demand, start, end, usable, cleaning)
+    intervals = tuple(
+        FreeUnits(Window(moment_of(since), moment_of(until)), units)
+        for since, until, units in found[:INTERVALS_MAX]
+    )
+    nearest = None
+    if question.length is not None:
+        length = question.length // _MICROSECOND
+        search = windows.WindowSearch(
+            start, min(end, micros(LAST_MOMENT) - length), length, cleaning
+        )
+        at = windows.earliest(calendar, [demand], search, usable, context.seed)
+        nearest = None if at is None else Window(moment_of(at), moment_of(at + length))
+    return Availability(demand.units_min, intervals, nearest)
+
+
+def latest_end(
+    tx: Tx, table: HostTable, lease: Lease, limit: datetime, context: LeaseContext
+) -> datetime:
+    """Return until when a lease can be extended on the hosts that it has, ``limit`` at most.
+
+    Quotas are not considered. Raises :class:`Invalid` for a lease that is over.
+    """
+    if lease.status in OVER:
+        raise Invalid("A lease that is over cannot be extended.")
+    longest = limits.longest(lease.project_id, context)
+    until = limit if longest is None else min(limit, lease.start_at + longest)
+    kept = [
+        each
+        for each in lease.reservations
+        if each.state in (ReservationState.PENDING, ReservationState.ACTIVE)
+    ]
+    held = holds.of_reservations(tx, [each.id for each in kept])
+    calendar = table.calendar
+    row_of = _rows(calendar)
+    demands = [
+        (
+            Demand(each.units_min, each.units_max, each.unit_amounts, each.affinity),
+            np.array(
+                [(row_of[hold.host_id], hold.units) for hold in held[each.id]], dtype=np.int64
+            ).reshape(-1, 2),
+        )
+        for each in kept
+    ]
+    found = availability.latest_end(
+        calendar,
+        demands,
+        micros(lease.end_at),
+        micros(until),
+        context.cleaning // _MICROSECOND,
+        [each.id for each in lease.reservations],
+    )
+    return moment_of(found)
+
+
+def _rows(calendar: Calendar) -> dict[int, int]:
+    return {host.host_id: row for row, host in enumerate(calendar.hosts)}

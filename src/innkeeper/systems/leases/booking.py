@@ -1,0 +1,217 @@
+"""Choose hosts on the calendar for a lease, and claim them.
+
+Always true: a hold is a claim. The writer that adds holds first advances the generation of each
+chosen host, and then reads the holds on these hosts again from the store. So two leases never hold
+the same capacity, even if the calendar of this process is outdated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+
+from innkeeper.domain.errors import Overtaken
+from innkeeper.domain.ids import ProviderId
+from innkeeper.domain.leases import ChosenHost, Demand, Window
+from innkeeper.scheduling.leases import choosing, requirements, timeline
+from innkeeper.scheduling.leases.choosing import ChosenUnits, Constraints
+from innkeeper.scheduling.leases.lacks import Lack
+from innkeeper.snapshot.amounts import Mask
+from innkeeper.snapshot.calendar import Calendar, micros
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.dedications import FREEPOOL
+from innkeeper.snapshot.loader import seconds
+from innkeeper.store.queries.leases import freepool, holds
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases.context import LeaseContext
+from innkeeper.systems.placement import providers
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def usable(table: HostTable, context: LeaseContext) -> Mask:
+    """Return True where a host of the freepool is enabled, and its agent is up."""
+    rows = table.calendar_rows()
+    heard = table.agent_seen_s[table.agent_codes[rows]] >= seconds(context.seen_since)
+    able: Mask = (rows >= 0) & table.is_open[rows] & heard
+    return able
+
+
+def empty(table: HostTable) -> Mask:
+    """Return True where a host of the freepool is not in use now."""
+    rows = table.calendar_rows()
+    codes = table.dedications.codes([FREEPOOL])
+    free: Mask = np.isin(table.dedication_codes[rows], codes)
+    for used in table.used.values():
+        # Columns of classes that no host has are constant zeros, and there may be thousands.
+        if used.flags.writeable:
+            free &= used[rows] == 0
+    return free
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a lease that is being changed has now.
+
+    The holds of its ``reservations``, given by row id, do not count as use. ``kept`` has the units
+    of each demand, by row of the calendar. A demand with ``must_keep`` keeps all of its units. The
+    rows in ``avoided`` are not chosen.
+    """
+
+    reservations: Collection[int] = ()
+    kept: Sequence[Mapping[int, int]] = ()
+    must_keep: Sequence[bool] = ()
+    avoided: Collection[int] = ()
+
+
+NOT_CHANGED = Changed()
+
+
+def look(
+    table: HostTable,
+    demands: Sequence[Demand],
+    window: Window,
+    context: LeaseContext,
+    changed: Changed = NOT_CHANGED,
+) -> ChosenUnits | Lack:
+    """Choose units for all demands of a lease, without claiming them.
+
+    Raises :class:`Invalid` for a requirement that names an unknown fact.
+    """
+    calendar = table.calendar
+    for demand in demands:
+        requirements.check_all(demand.requirements, calendar)
+    able = usable(table, context)
+    able[list(changed.avoided)] = False
+    return choosing.choose(
+        calendar,
+        demands,
+        micros(window.start),
+        micros(window.end),
+        usable=able,
+        preferred=empty(table),
+        seed=context.seed,
+        constraints=Constraints(
+            context.cleaning // _MICROSECOND, changed.reservations, changed.kept, changed.must_keep
+        ),
+    )
+
+
+def are_free(
+    table: HostTable,
+    rows: Mapping[int, bool],
+    window: Window,
+    context: LeaseContext,
+    ignored: Collection[int],
+) -> bool:
+    """Return whether hosts stay in the freepool in a window, and no other lease is in the way.
+
+    ``rows`` are rows of the calendar; the value says whether the host is held whole.
+    """
+    calendar, cleaning = table.calendar, context.cleaning // _MICROSECOND
+    start, end = micros(window.start), micros(window.end)
+    use = timeline.use(calendar, start - cleaning, end + cleaning, ignored=ignored, classes=())
+    return not any(
+        use.is_whole[row] or (is_whole and use.is_shared[row]) or calendar.leaves_at[row] < end
+        for row, is_whole in rows.items()
+    )
+
+
+def choices(calendar: Calendar, chosen: ChosenUnits) -> list[list[ChosenHost]]:
+    """Return the chosen units of each demand by host."""
+    found: list[list[ChosenHost]] = []
+    for pairs in chosen.by_demand:
+        hosts = [(calendar.hosts[row], units) for row, units in pairs.tolist()]
+        found.append(
+            [
+                ChosenHost(host.host_id, host.provider_id, host.provider_uuid, units)
+                for host, units in hosts
+            ]
+        )
+    return found
+
+
+def claim(
+    tx: Tx,
+    demands: Sequence[Demand],
+    chosen: Sequence[Sequence[ChosenHost]],
+    window: Window,
+    context: LeaseContext,
+    ignored: Collection[int] = (),
+) -> None:
+    """Advance the generations of chosen hosts, and check in the store that the units fit.
+
+    Raises :class:`Overtaken` if they do not fit, because another writer was faster. Both writers
+    advance the generation before they check. So the second writer waits for the first, and then
+    sees the holds of the first.
+    """
+    ids = sorted({each.provider_id for some in chosen for each in some})
+    if not ids:
+        return
+    providers.advance_all(tx, ids, context.now)
+    stored = Calendar()
+    every = holds.windows(tx, ids)
+    own = {each.provider_id for each in every if each.reservation_id in ignored}
+    held = [each for each in every if each.reservation_id not in ignored]
+    stored.replace_all(freepool.for_calendar(tx, ids), held)
+    if len(stored.hosts) < len(ids) or not _suit(stored, demands, chosen, window, own):
+        raise Overtaken("A chosen host was changed or left the freepool at the same time.")
+    # Integers are compared here: after the last date, a datetime has no room for the cleaning time.
+    cleaning = context.cleaning // _MICROSECOND
+    use = timeline.use(stored, micros(window.start) - cleaning, micros(window.end) + cleaning)
+    if not _fits(stored, use, demands, chosen):
+        raise Overtaken("Another lease took the chosen hosts at the same time.")
+
+
+def _suit(
+    stored: Calendar,
+    demands: Sequence[Demand],
+    chosen: Sequence[Sequence[ChosenHost]],
+    window: Window,
+    own: Collection[ProviderId],
+) -> bool:
+    """Return whether chosen hosts stay for the whole window, and new ones satisfy requirements."""
+    if (stored.leaves_at < micros(window.end)).any():
+        return False
+    for demand, some in zip(demands, chosen, strict=True):
+        if not demand.requirements:
+            continue
+        suitable = requirements.satisfied(demand.requirements, stored)
+        new = [stored.index_of[each.provider_id] for each in some if each.provider_id not in own]
+        if not suitable[new].all():
+            return False
+    return True
+
+
+def _fits(
+    stored: Calendar,
+    use: timeline.Use,
+    demands: Sequence[Demand],
+    chosen: Sequence[Sequence[ChosenHost]],
+) -> bool:
+    taken = use.is_whole.copy()
+    is_shared = use.is_shared.copy()
+    more: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+    for demand, some in zip(demands, chosen, strict=True):
+        for each in some:
+            row = stored.index_of[each.provider_id]
+            if taken[row] or (demand.is_whole and is_shared[row]):
+                return False
+            taken[row] |= demand.is_whole
+            is_shared[row] |= not demand.is_whole
+            for name, amount in (demand.unit_amounts or {}).items():
+                column = more.setdefault(name, np.zeros(stored.host_count))
+                column[row] += each.units * amount
+    nothing = np.zeros(stored.host_count)
+    return all(
+        bool(
+            (
+                (column == 0)
+                | (use.peaks.get(name, nothing) + column <= stored.capacities.get(name, nothing))
+            ).all()
+        )
+        for name, column in more.items()
+    )

@@ -1,0 +1,29 @@
+"""Removes hosts from the freepool that should leave it by now, once they are empty."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.store.queries.leases import freepool as freepool_rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.grouping import dedications
+from innkeeper.systems.leases import freepool
+
+LEAVING_AT_ONCE = 50
+"""The number of hosts that leave in one transaction, which blocks all other writers."""
+
+
+def let_leave(tx: Tx, now: datetime) -> int:
+    """Remove some of the hosts that should leave the freepool by now.
+
+    Return their number. A host stays until it has no servers and no lease holds it.
+    """
+    left = 0
+    for host_id in freepool_rows.leaving(tx, now):
+        if left == LEAVING_AT_ONCE:
+            break
+        host = freepool.member(tx, host_id)
+        if dedications.why_not_empty(tx, host) is None and not freepool.is_reserved(tx, host):
+            freepool.remove(tx, host_id, now)
+            left += 1
+    return left

@@ -1,0 +1,73 @@
+"""Errors for leases that do not fit.
+
+They say why, how many units fit, and when the lease would fit.
+
+Always true: they name no lease and no host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from innkeeper.domain.errors import NotEnough
+from innkeeper.domain.leases import Demand, Window
+from innkeeper.scheduling.leases.lacks import Lack
+
+NOT_ENOUGH = "Not enough hosts available"
+"""Clients recognize the error by these words."""
+NO_FREE_HOST = "no_free_host"
+DATE = "%Y-%m-%d %H:%M"
+REASONS = {
+    "unusable": "{} hosts are down, disabled or about to leave the freepool",
+    "unsuitable": "{} do not satisfy the requirements",
+    "too_small": "{} are too small",
+    "held_whole": "{} are reserved whole in this time",
+    "in_use": "{} are too full in this time",
+    "taken": "{} are taken by other reservations of the lease",
+}
+
+
+def of(
+    lack: Lack,
+    demands: Sequence[Demand],
+    nearest: Window | None = None,
+    latest_end: datetime | None = None,
+) -> NotEnough:
+    """Return the error for a lease that does not fit.
+
+    ``nearest`` is the earliest window of the same length in which it would fit, and ``latest_end``
+    the latest end with which a lease that has begun would fit, if they are known.
+    """
+    wanted = demands[lack.demand].units_min
+    counts = {name: count for name, count in asdict(lack).items() if name in REASONS and count}
+    reasons = [REASONS[name].format(count) for name, count in counts.items()]
+    if lack.displaced:
+        reasons.insert(0, f"{lack.displaced} units cannot stay where they are")
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    message = (
+        f"{NOT_ENOUGH}: {lack.fits} of {wanted} units of reservation {lack.demand + 1} fit{why}."
+    )
+    if nearest is not None:
+        message += f" The earliest start with the same length is {nearest.start.strftime(DATE)}."
+    if latest_end is not None:
+        message += f" The latest end with which it would fit is {latest_end.strftime(DATE)}."
+    details = {
+        "reservation": lack.demand + 1,
+        "wanted": wanted,
+        "fits": lack.fits,
+        "hosts": counts,
+        "displaced_units": lack.displaced,
+        **window_keys(nearest),
+        "latest_end_date": None if latest_end is None else latest_end.strftime(DATE),
+    }
+    return NotEnough(message, code=NO_FREE_HOST, details=details)
+
+
+def window_keys(nearest: Window | None) -> dict[str, str | None]:
+    """Return a window that would do, as ``details`` of an error say it."""
+    return {
+        "earliest_start_date": None if nearest is None else nearest.start.strftime(DATE),
+        "earliest_end_date": None if nearest is None else nearest.end.strftime(DATE),
+    }

@@ -1,0 +1,90 @@
+"""The resource type for slots for servers of an existing flavor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.domain.errors import Conflict, Invalid, NotFound
+from innkeeper.domain.leases import Demand, Reservation, ResourceTypeName
+from innkeeper.scheduling.leases import requirements
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.flavors import demands, flavors
+from innkeeper.systems.leases.resource_types.resource_type import (
+    ResolvedDemand,
+    demand_keys,
+    text,
+    whole,
+)
+from innkeeper.systems.leases.resource_types.slots import affinity, made
+
+REQUIRED = ("flavor_id", "amount")
+PROPERTIES = "resource_properties"
+"""Clients send it empty. In answers, it has the flavor as JSON."""
+KNOWN = frozenset({*REQUIRED, "affinity", PROPERTIES})
+
+
+class FlavorType:
+    """``amount`` slots, each for a server of a flavor that the project may use."""
+
+    NAME = ResourceTypeName.FLAVOR
+    EXAMPLE: Mapping[str, Any] = {"flavor_id": "m1", "amount": 1}
+
+    def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
+        """See :class:`.resource_type.ResourceType`."""
+        demand_keys(given, REQUIRED, KNOWN)
+        amount = whole("amount", given["amount"])
+        if affinity(given.get("affinity")) is not None:
+            raise Invalid(f"Malformed parameter affinity (must be None for {self.NAME})")
+        if requirements.parse(text(PROPERTIES, given.get(PROPERTIES))) is not None:
+            raise Invalid(f"Malformed parameter {PROPERTIES} (must be empty for {self.NAME})")
+        # Clients turn a flavor id of digits into a number.
+        flavor_id = str(given["flavor_id"])
+        try:
+            flavor = flavors.get(tx, flavor_id, project_id, is_admin=False)
+        except NotFound as error:
+            raise Invalid(f"Malformed parameter flavor_id: {error.message}") from error
+        demanded = demands.of(flavor, {})
+        if demands.reservations_of(demanded):
+            raise Invalid("Malformed parameter flavor_id: the flavor belongs to a reservation.")
+        required = requirement(demanded)
+        facts = flavors.facts_of(flavor)
+        demand = Demand(amount, amount, dict(demanded.amounts), None, required)
+        return ResolvedDemand(demand, {"flavor": facts, "requirements": list(required)})
+
+    def changed(
+        self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
+    ) -> ResolvedDemand:
+        """See :class:`.resource_type.ResourceType`."""
+        present = self.shown(reservation)
+        if any(value != present.get(name) for name, value in given.items()):
+            raise Conflict(
+                f"Updating parameters for '{self.NAME}' type reservations is not yet supported."
+            )
+        demand = Demand(
+            reservation.units_min,
+            reservation.units_max,
+            reservation.unit_amounts,
+            reservation.affinity,
+            tuple(reservation.parameters.get("requirements", ())),
+        )
+        return ResolvedDemand(demand, reservation.parameters)
+
+    def shown(self, reservation: Reservation) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`."""
+        flavor = reservation.parameters["flavor"]
+        return {
+            **{name: flavor[name] for name in ("vcpus", "memory_mb", "disk_gb")},
+            "amount": reservation.units_max,
+            "affinity": reservation.affinity,
+            PROPERTIES: json.dumps(flavor, sort_keys=True),
+            **made(reservation),
+        }
+
+
+def requirement(demanded: demands.Demands) -> tuple[str, ...]:
+    """Return the traits that a flavor requires, in the requirement language."""
+    has = [["in", name, "$traits"] for name in sorted(demanded.required_traits)]
+    lacks = [["not", ["in", name, "$traits"]] for name in sorted(demanded.forbidden_traits)]
+    return tuple(json.dumps(each) for each in (*has, *lacks))

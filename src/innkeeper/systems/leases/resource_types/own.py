@@ -1,0 +1,268 @@
+"""Guards the operator's own resource types against failures, and keeps what they resolved.
+
+Always true: the demand of a reservation is stored with it. So leases are moved, healed, ended and
+deleted without a call of the operator's own type, which may have failed or may be gone.
+
+If ``resolve`` or ``changed`` fails, :class:`PluginFailed` is raised, and nothing is written. If
+``shown`` fails, the failure is logged, and the stored parameters are shown instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.errors import Conflict, Invalid, PluginFailed, Refusal
+from innkeeper.domain.leases import UNITS_MAX, Demand, Reservation, ReservationState
+from innkeeper.scheduling.leases import requirements
+from innkeeper.store.transactions import DATABASE_ERRORS, Tx
+from innkeeper.systems.compute.boot import plugins
+from innkeeper.systems.compute.boot.plugins import WrongAnswer
+from innkeeper.systems.leases import capabilities
+from innkeeper.systems.leases.resource_types.resource_type import (
+    SHOWN_MAX,
+    ResolvedDemand,
+    ResourceType,
+)
+from innkeeper.systems.leases.resource_types.slots import made
+
+NOUN = "resource type"
+NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]{0,63}")
+CLASS = re.compile(r"[A-Z0-9_]{1,255}")
+OWN = "own"
+"""The stored parameter with the parameters that the operator's own type returned."""
+PARAMETERS_MAX = 16_384
+"""The number of characters of a reservation's parameters as JSON."""
+PASSED_ON = (Refusal, *DATABASE_ERRORS)
+"""Errors that are no failures: a type rejects requests with refusals."""
+SHAPE_FIXED = "The units of an active reservation cannot be changed."
+TRIAL_ID = "00000000-0000-0000-0000-000000000000"
+
+
+class GuardedType:
+    """An operator's own resource type in a guard."""
+
+    def __init__(self, own: ResourceType) -> None:
+        self.NAME = str(own.NAME)
+        self.EXAMPLE = own.EXAMPLE
+        self._own = own
+        self._guard = plugins.Guard(NOUN, self.NAME, PASSED_ON)
+
+    def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
+        """See :class:`.resource_type.ResourceType`. Raises :class:`PluginFailed`."""
+        with self._guard:
+            return _kept(_checked("resolve", self._own.resolve(tx, given, project_id)))
+
+    def changed(
+        self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
+    ) -> ResolvedDemand:
+        """See :class:`.resource_type.ResourceType`. Raises :class:`PluginFailed`."""
+        present = stored(reservation)
+        if not given:
+            return present
+        with self._guard:
+            found = self._own.changed(tx, _unpacked(reservation), given, project_id)
+            result = _kept(_checked("changed", found))
+        if reservation.is_live and _shape(result.demand) != _shape(present.demand):
+            raise Conflict(SHAPE_FIXED)
+        return result
+
+    def shown(self, reservation: Reservation) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`."""
+        try:
+            with self._guard:
+                found = _plain("shown", self._own.shown(_unpacked(reservation)))
+        except PluginFailed as failure:
+            # What the lease is must stay visible, and events of leases are reported with it.
+            plugins.log(failure)
+            return _stored_parameters(reservation)
+        return {**found, **_made(reservation)}
+
+
+class UnloadedType:
+    """A resource type of existing reservations that the settings do not name any more."""
+
+    EXAMPLE: Mapping[str, Any] = {}
+
+    def __init__(self, name: str) -> None:
+        self.NAME = name
+
+    def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
+        """Raise :class:`Invalid`."""
+        raise not_supported(self.NAME)
+
+    def changed(
+        self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
+    ) -> ResolvedDemand:
+        """Return what is stored. Raises :class:`Invalid` for a change of parameters."""
+        if given:
+            raise not_supported(self.NAME)
+        return stored(reservation)
+
+    def shown(self, reservation: Reservation) -> Mapping[str, Any]:
+        """Return the stored parameters."""
+        return _stored_parameters(reservation)
+
+
+def not_supported(name: object) -> Invalid:
+    """Return the error for a resource type that does not exist, or is not loaded."""
+    return Invalid(f"The {str(name)[:SHOWN_MAX]} resource type is not supported")
+
+
+def stored(reservation: Reservation) -> ResolvedDemand:
+    """Return a reservation's demand as it is stored."""
+    required = tuple(each for each in capabilities.texts(reservation.parameters) if each)
+    demand = Demand(
+        reservation.units_min,
+        reservation.units_max,
+        reservation.unit_amounts,
+        reservation.affinity,
+        required,
+    )
+    return ResolvedDemand(demand, reservation.parameters)
+
+
+def _kept(found: ResolvedDemand) -> ResolvedDemand:
+    """Return a demand with the parameters to store, which include its requirements."""
+    kept = {capabilities.OF_FLAVORS: list(found.demand.requirements), OWN: found.parameters}
+    return ResolvedDemand(found.demand, kept)
+
+
+def _unpacked(reservation: Reservation) -> Reservation:
+    """Return a reservation with only those parameters that its type returned."""
+    return msgspec.structs.replace(reservation, parameters=reservation.parameters.get(OWN, {}))
+
+
+def _stored_parameters(reservation: Reservation) -> Mapping[str, Any]:
+    parameters = reservation.parameters.get(OWN, reservation.parameters)
+    return {**parameters, **_made(reservation)}
+
+
+def _made(reservation: Reservation) -> Mapping[str, Any]:
+    return {} if reservation.is_whole else made(reservation)
+
+
+def _shape(demand: Demand) -> tuple[dict[str, int] | None, bool | None]:
+    amounts = demand.unit_amounts
+    return None if amounts is None else dict(amounts), demand.affinity
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+def _checked(method: str, found: Any) -> ResolvedDemand:
+    """Return a method's answer, or raise :class:`WrongAnswer`, or :class:`Invalid`.
+
+    Invalid are only requirements that are malformed: they may be the client's.
+    """
+    if not isinstance(found, ResolvedDemand) or not isinstance(found.demand, Demand):
+        raise WrongAnswer(f"{method} returned {type(found).__name__}, not a demand")
+    demand = found.demand
+    wrong = [name for name, is_right in _facts(demand).items() if not is_right]
+    if wrong:
+        raise WrongAnswer(f"{method} returned a demand with a wrong {wrong[0]}")
+    for text in demand.requirements:
+        requirements.parse(text)
+    amounts = None if demand.unit_amounts is None else dict(demand.unit_amounts)
+    demand = replace(demand, unit_amounts=amounts, requirements=tuple(demand.requirements))
+    return ResolvedDemand(demand, _plain(method, found.parameters))
+
+
+def _facts(demand: Any) -> dict[str, bool]:
+    """Return whether each field of a demand is right."""
+    least, most, amounts = demand.units_min, demand.units_max, demand.unit_amounts
+    return {
+        "units_min": _is_whole(least, UNITS_MAX),
+        "units_max": _is_whole(most, UNITS_MAX) and _is_whole(least, most),
+        "unit_amounts": amounts is None or _are_amounts(amounts),
+        "affinity": demand.affinity is None
+        or (isinstance(demand.affinity, bool) and amounts is not None),
+        "requirements": isinstance(demand.requirements, tuple | list)
+        and all(isinstance(each, str) for each in demand.requirements),
+    }
+
+
+def _are_amounts(amounts: Any) -> bool:
+    if not isinstance(amounts, Mapping) or not amounts:
+        return False
+    return all(
+        isinstance(name, str) and CLASS.fullmatch(name) and _is_whole(amount, UNIT_MAX)
+        for name, amount in amounts.items()
+    )
+
+
+def _is_whole(given: Any, most: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= most
+
+
+def _plain(method: str, found: Any) -> Mapping[str, Any]:
+    """Return what JSON makes of a mapping, or raise :class:`WrongAnswer`."""
+    if not isinstance(found, Mapping) or not all(isinstance(each, str) for each in found):
+        raise WrongAnswer(f"{method} returned {type(found).__name__}, not parameters by name")
+    text = json.dumps(dict(found), allow_nan=False)
+    if len(text) > PARAMETERS_MAX:
+        raise WrongAnswer(f"{method} returned more than {PARAMETERS_MAX} characters of parameters")
+    plain: Mapping[str, Any] = json.loads(text)
+    return plain
+
+
+# -- at start ----------------------------------------------------------------------------------
+
+
+def why_unusable(tx: Tx, own: Any) -> str | None:
+    """Return why a resource type cannot be used, or ``None`` if it can.
+
+    The result continues a sentence that begins with its name. Its methods must work for its
+    ``EXAMPLE``, or reject it.
+    """
+    if not isinstance(own.NAME, str) or not NAME.fullmatch(own.NAME):
+        return "has a NAME that is not a text of at most 64 letters, digits and . _ : -"
+    if not isinstance(own.EXAMPLE, Mapping) or not own.EXAMPLE:
+        return "has an EXAMPLE that is not a request's parameters"
+    try:
+        _try(tx, own)
+    except PluginFailed as failure:
+        return f"fails on its EXAMPLE ({failure.why})"
+    return None
+
+
+def _try(tx: Tx, own: ResourceType) -> None:
+    guarded = GuardedType(own)
+    try:
+        found = guarded.resolve(tx, own.EXAMPLE, "project")
+        reservation = _trial(guarded.NAME, found)
+        guarded.changed(tx, reservation, own.EXAMPLE, "project")
+    except Refusal as refusal:
+        if isinstance(refusal, PluginFailed):
+            raise
+        return
+    with plugins.Guard(NOUN, guarded.NAME):
+        _plain("shown", own.shown(_unpacked(reservation)))
+
+
+def _trial(name: str, found: ResolvedDemand) -> Reservation:
+    demand = found.demand
+    return Reservation(
+        id=0,
+        uuid=TRIAL_ID,
+        resource_type=name,
+        state=ReservationState.PENDING,
+        units_min=demand.units_min,
+        units_max=demand.units_max,
+        unit_amounts=demand.unit_amounts,
+        affinity=demand.affinity,
+        parameters=found.parameters,
+        is_missing=False,
+        is_changed=False,
+        aggregate_id=None,
+        group_uuid=None,
+        created_at=datetime.min,  # noqa: DTZ901 - naive and in UTC, like all times of the core
+        updated_at=datetime.min,  # noqa: DTZ901
+    )

@@ -1,0 +1,78 @@
+"""The protocol of a resource type.
+
+A type defines what can be reserved, and reads its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.leases import UNITS_MAX, Demand, Reservation
+from innkeeper.store.transactions import Tx
+
+SHOWN_MAX = 60
+"""An error quotes at most this many characters of a client's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedDemand:
+    """A demand, and the parameters to store with the reservation."""
+
+    demand: Demand
+    parameters: Mapping[str, Any]
+
+
+class ResourceType(Protocol):
+    """One resource type. An operator's own type can be named in the settings.
+
+    ``EXAMPLE`` has the parameters of a valid request. An operator's own type is tried with it at
+    the start. ``given`` never contains ``id`` and ``resource_type``.
+
+    Starts and ends of leases need nothing from a type: they act on the demand, which is stored.
+    """
+
+    NAME: str
+    EXAMPLE: Mapping[str, Any]
+
+    def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
+        """Convert a request to a demand.
+
+        Raises :class:`Invalid` for missing or wrong parameters.
+        """
+
+    def changed(
+        self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
+    ) -> ResolvedDemand:
+        """Return the demand of a reservation after a change. An empty change keeps the demand."""
+
+    def shown(self, reservation: Reservation) -> Mapping[str, Any]:
+        """Return the keys that this type adds to a response."""
+
+
+def demand_keys(given: Mapping[str, Any], required: tuple[str, ...], known: frozenset[str]) -> None:
+    """Raise :class:`Invalid` if a required parameter is missing or a parameter is unknown."""
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise Invalid(f"Missing parameter {','.join(missing)}")
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise Invalid(f"Malformed parameter {unknown[0][:SHOWN_MAX]}: there is no such parameter")
+
+
+def whole(name: str, given: Any, least: int = 1) -> int:
+    """Return a whole number, or raise :class:`Invalid`."""
+    if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= UNITS_MAX:
+        raise Invalid(f"Malformed parameter {name}")
+    return given
+
+
+def text(name: str, given: Any) -> str:
+    """Return a text; null counts as empty."""
+    if given is None:
+        return ""
+    if not isinstance(given, str):
+        raise Invalid(f"Malformed parameter {name}")
+    return given

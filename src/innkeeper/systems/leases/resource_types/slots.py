@@ -1,0 +1,96 @@
+"""The resource type for slots for servers of a size that the request gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.errors import Conflict, Invalid
+from innkeeper.domain.leases import Demand, Reservation, ResourceTypeName
+from innkeeper.scheduling.leases import requirements
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.leases.resource_types.resource_type import (
+    ResolvedDemand,
+    demand_keys,
+    text,
+    whole,
+)
+
+SIZES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
+"""The parameters of a size, with their resource classes."""
+REQUIRED = (*SIZES, "amount", "affinity", "resource_properties")
+KNOWN = frozenset(REQUIRED)
+AFFINITIES = {"true": True, "false": False, "none": None, "": None}
+
+
+class SlotType:
+    """``amount`` slots of one size: on any hosts, all on one host, or each on a different host."""
+
+    NAME = ResourceTypeName.SLOT
+    EXAMPLE: Mapping[str, Any] = {
+        **dict.fromkeys((*SIZES, "amount"), 1),
+        **{"affinity": None, "resource_properties": ""},
+    }
+
+    def resolve(self, tx: Tx, given: Mapping[str, Any], project_id: str) -> ResolvedDemand:
+        """See :class:`.resource_type.ResourceType`."""
+        del tx, project_id
+        demand_keys(given, REQUIRED, KNOWN)
+        sizes = {name: _size(name, given[name]) for name in SIZES}
+        amounts = {SIZES[name]: size for name, size in sizes.items() if size}
+        if not amounts:
+            raise Invalid("Malformed parameter vcpus, memory_mb and disk_gb (all are 0)")
+        amount = whole("amount", given["amount"])
+        required = text("resource_properties", given["resource_properties"])
+        requirements.parse(required)
+        demand = Demand(
+            amount, amount, amounts, affinity(given["affinity"]), (required,) if required else ()
+        )
+        return ResolvedDemand(demand, {**sizes, "resource_properties": required})
+
+    def changed(
+        self, tx: Tx, reservation: Reservation, given: Mapping[str, Any], project_id: str
+    ) -> ResolvedDemand:
+        """See :class:`.resource_type.ResourceType`."""
+        present = {name: value for name, value in self.shown(reservation).items() if name in KNOWN}
+        if reservation.is_live:
+            changed = {name for name, value in given.items() if value != present.get(name)}
+            if changed - {"amount"}:
+                raise Conflict("An active reservation only accepts to update amount.")
+        return self.resolve(tx, {**present, **given}, project_id)
+
+    def shown(self, reservation: Reservation) -> Mapping[str, Any]:
+        """See :class:`.resource_type.ResourceType`."""
+        return {
+            **{name: reservation.parameters.get(name, 0) for name in SIZES},
+            "amount": reservation.units_max,
+            "affinity": reservation.affinity,
+            "resource_properties": reservation.parameters.get("resource_properties", ""),
+            **made(reservation),
+        }
+
+
+def made(reservation: Reservation) -> Mapping[str, Any]:
+    """Return the keys for the flavor, aggregate and group of a reservation of slots."""
+    return {
+        "flavor_id": reservation.uuid,
+        "aggregate_id": reservation.aggregate_id,
+        "server_group_id": reservation.group_uuid,
+    }
+
+
+def _size(name: str, given: Any) -> int:
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    if not is_number or not 0 <= given <= UNIT_MAX:
+        raise Invalid(f"Malformed parameter {name}")
+    return int(given)
+
+
+def affinity(given: Any) -> bool | None:
+    """Return an affinity: True, False, or None for any hosts. Clients send it as text too."""
+    if given is None or isinstance(given, bool):
+        return given
+    if isinstance(given, str) and given.lower() in AFFINITIES:
+        return AFFINITIES[given.lower()]
+    raise Invalid("Malformed parameter affinity (must be True, False or None)")

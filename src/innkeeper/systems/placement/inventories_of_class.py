@@ -1,0 +1,63 @@
+"""Add and remove inventories of one class on many providers, with as many statements as for one.
+
+Always true: a write advances the generations of the providers that it changes. The providers have
+no servers, so no ratios are set on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from innkeeper.domain.amounts import Inventory
+from innkeeper.domain.ids import ProviderId, ProviderUuid
+from innkeeper.store.queries.placement import class_holders, names, registration
+from innkeeper.store.queries.placement import providers as provider_rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import providers
+
+
+def known(tx: Tx, uuids: Collection[str]) -> set[str]:
+    """Return those of these uuids that providers have."""
+    return set(_ids(tx, uuids))
+
+
+def add(tx: Tx, class_name: str, wanted: Mapping[str, Inventory], now: datetime) -> None:
+    """Give providers, named by uuid, an inventory of a class. They and the class must exist.
+
+    An inventory that a provider has already is replaced.
+    """
+    if not wanted:
+        return
+    ids = _ids(tx, wanted)
+    class_id = names.class_ids(tx, [class_name])[class_name]
+    present = class_holders.with_inventory(tx, class_id, ids.values())
+    rows = [(ids[ProviderUuid(uuid)], class_id, inventory) for uuid, inventory in wanted.items()]
+    providers.advance_all(tx, list(ids.values()), now)
+    registration.add_inventories(tx, [each for each in rows if each[0] not in present], now)
+    registration.change_inventories(tx, [each for each in rows if each[0] in present], now)
+
+
+def remove_unused(
+    tx: Tx, class_name: str, uuids: Collection[str], now: datetime, most: int
+) -> set[str]:
+    """Remove the inventories of a class from providers where nothing of it is allocated.
+
+    At most ``most`` inventories are removed. Returns the uuids of the providers that still have
+    one. Unknown uuids are skipped.
+    """
+    ids = _ids(tx, uuids)
+    class_id = names.class_ids(tx, [class_name]).get(class_name)
+    if class_id is None:
+        return set()
+    present = class_holders.with_inventory(tx, class_id, ids.values())
+    used = class_holders.with_allocations(tx, class_id, ids.values())
+    free = sorted(present - used)[:most]
+    providers.advance_all(tx, free, now)
+    registration.remove_inventories(tx, [(each, class_id) for each in free])
+    left = present - set(free)
+    return {str(uuid) for uuid, provider_id in ids.items() if provider_id in left}
+
+
+def _ids(tx: Tx, uuids: Collection[str]) -> dict[ProviderUuid, ProviderId]:
+    return provider_rows.ids_by_uuid(tx, map(ProviderUuid, uuids))

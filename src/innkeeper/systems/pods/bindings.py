@@ -1,0 +1,268 @@
+"""Bindings: which pod takes the work of a project and group, now and in the past.
+
+Always true: a project and group has at most one active binding in each availability zone, and its
+bindings there do not overlap. When a binding moves, the old one ends when the new one starts.
+
+May be false: that a chosen pod has room. Its measurement may be a day old.
+
+The unique columns of the table decide between writers. A writer that loses gets an error of the
+database, which ends its transaction; the engine repeats the write, which then finds the binding of
+the other writer. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from innkeeper.domain.errors import Conflict, InUse, NotFound, Overtaken, UnknownPlace
+from innkeeper.domain.ids import IdSource
+from innkeeper.domain.pod_usage import usage_of
+from innkeeper.domain.pods import EndReason, Pod, PodBinding, PodRequest, group_of
+from innkeeper.scheduling import pod_choosing
+from innkeeper.scheduling.pod_choosing import PodPolicy, PodVerdict
+from innkeeper.snapshot.pods import PodTable
+from innkeeper.store.queries.pods import bindings, measurements, pods
+from innkeeper.store.transactions import Tx
+
+BY_POLICY, BY_ADMINISTRATOR = "chosen by the policy", "bound by an administrator"
+
+# Queries that are re-exported unchanged.
+BindingSearch = bindings.BindingSearch
+page = bindings.page
+found = bindings.by_uuid
+every_active = bindings.every_active
+
+
+class NoPod(Conflict):
+    """No pod passes all filters. ``verdicts`` say why each pod was refused, to administrators."""
+
+    code = "no_pod"
+
+    def __init__(self, verdicts: Sequence[PodVerdict]) -> None:
+        super().__init__("No pod can take this request.")
+        self.verdicts = tuple(verdicts)
+
+    @property
+    def message_for_administrators(self) -> str:
+        """The message with the reason for each pod. Users must not see pods."""
+        return f"{self.message} {pod_choosing.refusal(self.verdicts)}.".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPod:
+    """The pod for a request. ``binding`` is the active one that is kept, if any."""
+
+    pod: Pod
+    binding: PodBinding | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPods:
+    """What the policy says about all pods for a request, and what would follow.
+
+    ``bound`` are the pods that the project is bound to, and ``chosen`` the one that takes the
+    request.
+    """
+
+    request: PodRequest
+    verdicts: Sequence[PodVerdict]
+    bound: tuple[Pod, ...]
+    chosen: Pod | None
+
+
+def table_of(tx: Tx, changed: Mapping[str, Pod] | None = None) -> PodTable:
+    """Return the columns of all pods. ``changed`` replaces pods, by their ids."""
+    known = [(changed or {}).get(each.uuid, each) for each in pods.every(tx)]
+    newest = measurements.newest(tx)
+    return PodTable(known, {each: usage_of(row.usage) for each, row in newest.items()})
+
+
+def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str:
+    """Return the group of a request whose flavor or volume type has these extra specs.
+
+    A spec is a tag if its key is among ``keys``, or if any pod has a tag with this key.
+    """
+    known = {*keys, *(key for each in pods.every(tx) for key in each.tags)}
+    return group_of({key: value for key, value in specs.items() if key in known})
+
+
+def choose(tx: Tx, policy: PodPolicy, request: PodRequest) -> ChosenPod:
+    """Return the pod for a request, without binding.
+
+    Raises :class:`UnknownPlace` for an availability zone without pods, and :class:`NoPod`.
+    """
+    return _choose(tx, policy, request, _History.of(tx, request.project_id, request.group))
+
+
+def bind(
+    tx: Tx, policy: PodPolicy, request: PodRequest, *, ids: IdSource, now: datetime
+) -> tuple[PodBinding, bool]:
+    """Return the active binding for a request, and whether it is new.
+
+    Raises the errors of :func:`choose`.
+    """
+    history = _History.of(tx, request.project_id, request.group)
+    choice = _choose(tx, policy, request, history)
+    if choice.binding is not None:
+        return choice.binding, False
+    why = (EndReason.MOVED, BY_POLICY)
+    also = history.usable(request)[:1]
+    return _move(tx, history, choice.pod, why=why, also=also, ids=ids, now=now), True
+
+
+def bind_to(
+    tx: Tx, project_id: str, pod: Pod, *, ids: IdSource, now: datetime
+) -> tuple[PodBinding, bool]:
+    """Bind a project to a pod, for the pod's group and availability zone.
+
+    Return the active binding, and whether it is new.
+    """
+    history = _History.of(tx, project_id, pod.group)
+    for each in history.active:
+        if each.pod_id == pod.id:
+            return each, False
+    why = (EndReason.REPLACED, BY_ADMINISTRATOR)
+    return _move(tx, history, pod, why=why, also=(), ids=ids, now=now), True
+
+
+def follow(
+    tx: Tx, request: PodRequest, pod: Pod, begun_at: datetime, *, ids: IdSource, now: datetime
+) -> PodBinding | None:
+    """Bind a project to the pod that has accepted a request. Return a binding that is new.
+
+    A binding in the same availability zone that is newer than the request is kept.
+    """
+    history = _History.of(tx, request.project_id, request.group)
+    for each in history.active:
+        is_newer = each.az_name == pod.az_name and each.started_at >= begun_at
+        if each.pod_id == pod.id or is_newer:
+            return None
+    why = (EndReason.MOVED, BY_POLICY)
+    also = history.usable(request)[:1]
+    return _move(tx, history, pod, why=why, also=also, ids=ids, now=now)
+
+
+def end(tx: Tx, uuid: str, *, now: datetime) -> PodBinding:
+    """End an active binding. The next request of the project chooses a pod.
+
+    Raises :class:`NotFound`, and :class:`InUse` if the binding has ended already.
+    """
+    binding = get(tx, uuid)
+    at = max(now, binding.started_at)
+    if not bindings.end(tx, binding.id, EndReason.ENDED, at):
+        raise InUse(f"Binding {uuid} has ended already.")
+    return get(tx, uuid)
+
+
+def get(tx: Tx, uuid: str) -> PodBinding:
+    """Return a binding. Raises :class:`NotFound`."""
+    found = bindings.by_uuid(tx, uuid)
+    if found is None:
+        raise NotFound(f"Binding {uuid} could not be found.")
+    return found
+
+
+def explain(
+    tx: Tx, policy: PodPolicy, request: PodRequest, changed: Mapping[str, Pod] | None = None
+) -> ExplainedPods:
+    """Return what :func:`bind` would do, and what the policy says about each pod."""
+    table = table_of(tx, changed)
+    check_zone(table, request.az_name)
+    asked = _History.of(tx, request.project_id, request.group).asked(request)
+    return ExplainedPods(
+        asked,
+        pod_choosing.explain(policy, table, asked),
+        tuple(each for each in table.pods if each.id in asked.bound),
+        pod_choosing.choose(policy, table, asked),
+    )
+
+
+def check_zone(table: PodTable, az_name: str | None) -> None:
+    """Raise :class:`UnknownPlace` for an availability zone in which there is no pod."""
+    if az_name is not None and not (table.az_names == az_name).any():
+        raise UnknownPlace(f"The availability zone {az_name} does not exist.")
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The highest number of a project and group, and its active bindings, oldest chain first.
+
+    It is read once for a choice and for what the choice writes. The number is read first: a writer
+    that commits in between is seen among the active bindings, or has taken the next number.
+    """
+
+    project_id: str
+    group: str
+    last_sequence: int
+    active: Sequence[PodBinding]
+
+    @staticmethod
+    def of(tx: Tx, project_id: str, group: str) -> _History:
+        last = bindings.last_sequence(tx, project_id, group)
+        return _History(project_id, group, last, bindings.active(tx, project_id, group))
+
+    def usable(self, request: PodRequest) -> list[PodBinding]:
+        """Return the active bindings that a request may use.
+
+        Without an availability zone, these are all of the project and group.
+        """
+        zone = request.az_name
+        return [each for each in self.active if zone is None or each.az_name == zone]
+
+    def asked(self, request: PodRequest) -> PodRequest:
+        """Return the request with the pods that the project is bound to."""
+        found = self.usable(request)
+        bound = tuple(each.pod_id for each in found if each.pod_id is not None)
+        return replace(request, bound=bound)
+
+
+def _choose(tx: Tx, policy: PodPolicy, request: PodRequest, history: _History) -> ChosenPod:
+    table = table_of(tx)
+    check_zone(table, request.az_name)
+    asked = history.asked(request)
+    pod = pod_choosing.choose(policy, table, asked)
+    if pod is None:
+        raise NoPod(pod_choosing.explain(policy, table, asked))
+    found = history.usable(request)
+    return ChosenPod(pod, next((each for each in found if each.pod_id == pod.id), None))
+
+
+def _move(
+    tx: Tx,
+    history: _History,
+    pod: Pod,
+    *,
+    why: tuple[str, str],
+    also: Sequence[PodBinding],
+    ids: IdSource,
+    now: datetime,
+) -> PodBinding:
+    """Start a binding to a pod, and end the one in the pod's availability zone, and ``also``."""
+    end_reason, start_reason = why
+    ends = {each.id: each for each in history.active if each.az_name == pod.az_name}
+    ends |= {each.id: each for each in also}
+    # Clocks of several processes differ, but a history never goes back in time.
+    times = [now, *(each.started_at for each in ends.values())]
+    ended = bindings.ended_at(tx, history.project_id, history.group, pod.az_name)
+    at = max(times if ended is None else [*times, ended])
+    for each in ends.values():
+        if not bindings.end(tx, each.id, end_reason, at):
+            raise Overtaken(f"Binding {each.uuid} has just ended.")
+    sequence = history.last_sequence + 1
+    made = PodBinding(
+        id=0,
+        uuid=ids.uuid(),
+        project_id=history.project_id,
+        group_name=history.group,
+        az_name=pod.az_name,
+        pod_id=pod.id,
+        pod_uuid=pod.uuid,
+        sequence=sequence,
+        chain=min((each.chain for each in ends.values()), default=sequence),
+        started_at=at,
+        start_reason=start_reason,
+    )
+    bindings.add(tx, made)
+    return get(tx, made.uuid)

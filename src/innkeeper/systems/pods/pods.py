@@ -1,0 +1,177 @@
+"""Pods: the clouds behind this service, and what polls find out about them.
+
+Always true: a pod's password is stored sealed, and never returned. A pod with active bindings or
+routings is not deleted. Source: the seed *Dynamic Pod Binding*; ADR 0039.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, Invalid, NotFound
+from innkeeper.domain.pods import KINDS, Pod, PodHealth
+from innkeeper.store.queries.pods import pods
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import secret_boxes
+from innkeeper.systems.identity.secret_boxes import SecretBox
+
+ERROR_CHARS_MAX = 1000
+NUMBER_MAX = 1e12
+"""The largest weight, price or headroom. Larger ones would lose the digits of sums."""
+RATIO_MAX = 1e6
+
+# Queries that are re-exported unchanged.
+every = pods.every
+found = pods.by_uuid
+
+
+def check(pod: Pod) -> None:
+    """Raise :class:`Invalid` for numbers that give no usable order or limit."""
+    for name, number in (("weight", pod.weight), ("cost", pod.price)):
+        if not (math.isfinite(number) and abs(number) <= NUMBER_MAX):
+            raise Invalid(f"{name} must be a number between -{NUMBER_MAX:g} and {NUMBER_MAX:g}.")
+    if not 0 < pod.threshold_percent <= 100:  # noqa: PLR2004 - percent
+        raise Invalid("threshold_percent must be a number above 0, and at most 100.")
+    for name, numbers, most in (
+        ("headroom", pod.headroom, NUMBER_MAX),
+        ("allocation_ratios", pod.allocation_ratios, RATIO_MAX),
+    ):
+        if not numbers.keys() <= set(KINDS):
+            raise Invalid(f"The keys of {name} must be among {', '.join(KINDS)}.")
+        if not all(math.isfinite(each) and 0 <= each <= most for each in numbers.values()):
+            raise Invalid(f"The values of {name} must be numbers between 0 and {most:g}.")
+
+
+def check_name(tx: Tx, pod_name: str, own_region: str) -> None:
+    """Raise :class:`Conflict` if a pod must not have this name."""
+    if pod_name == own_region:
+        raise Conflict(f"{pod_name} is the region of this service. Give the pod another name.")
+    if pods.named(tx, pod_name):
+        raise AlreadyExists(f"A pod with the name {pod_name} exists already.")
+
+
+def create(
+    tx: Tx, wanted: Pod, password: str, *, own_region: str, box: SecretBox, now: datetime
+) -> Pod:
+    """Add a pod that was just reached."""
+    check(wanted)
+    check_name(tx, wanted.pod_name, own_region)
+    pods.add(tx, wanted)
+    secret_boxes.keep(tx, box, _secret_name(wanted.uuid), password.encode(), now)
+    return get(tx, wanted.uuid)
+
+
+def get(tx: Tx, uuid: str) -> Pod:
+    """Return a pod. Raises :class:`NotFound`."""
+    found_pod = pods.by_uuid(tx, uuid)
+    if found_pod is None:
+        raise NotFound(f"Pod {uuid} could not be found.")
+    return found_pod
+
+
+def changed(pod: Pod, values: Mapping[str, Any]) -> Pod:
+    """Return a pod with other values. Raises the errors of :func:`check`."""
+    after = replace(pod, **values)
+    check(after)
+    return after
+
+
+def change(
+    tx: Tx,
+    uuid: str,
+    values: Mapping[str, Any],
+    *,
+    password: str | None,
+    latency_ms: float | None,
+    own_region: str,
+    box: SecretBox,
+    now: datetime,
+) -> Pod:
+    """Set fields of a pod. With ``latency_ms``, the pod was just reached with its new login."""
+    pod = get(tx, uuid)
+    changed(pod, values)
+    name = values.get("pod_name", pod.pod_name)
+    if name != pod.pod_name:
+        check_name(tx, name, own_region)
+    if {"az_name", "tags"} & values.keys():
+        _check_group(tx, pod, values)
+    pods.change(tx, uuid, **values, updated_at=now)
+    if latency_ms is not None:
+        pods.record(tx, uuid, after_success(pod.health, latency_ms, now))
+    if password is not None:
+        secret_boxes.keep(tx, box, _secret_name(uuid), password.encode(), now)
+    return get(tx, uuid)
+
+
+def _check_group(tx: Tx, pod: Pod, values: Mapping[str, Any]) -> None:
+    """Raise :class:`InUse` for another zone or other tags while projects are bound to the pod."""
+    bindings, _ = pods.counts(tx, pod.id)
+    is_same = values.get("az_name", pod.az_name) == pod.az_name
+    is_same = is_same and values.get("tags", pod.tags) == pod.tags
+    if bindings and not is_same:
+        raise InUse(
+            f"Pod {pod.pod_name} has {bindings} active bindings, whose availability zone and tags "
+            "must stay. End them first."
+        )
+
+
+def delete(tx: Tx, uuid: str) -> None:
+    """Remove a pod. Raises :class:`InUse` while it has active bindings or routings."""
+    pod = get(tx, uuid)
+    bindings, routings = pods.counts(tx, pod.id)
+    if bindings or routings:
+        raise InUse(
+            f"Pod {pod.pod_name} is in use: it has {bindings} active bindings and {routings} "
+            "routings."
+        )
+    pods.remove(tx, pod)
+    secret_boxes.forget(tx, _secret_name(uuid))
+
+
+def password_of(tx: Tx, pod: Pod, box: SecretBox) -> str:
+    """Return the password of this service's login at a pod. Raises :class:`Conflict`."""
+    secret = secret_boxes.read(tx, box, _secret_name(pod.uuid))
+    if secret is None:
+        raise Conflict(f"The password of pod {pod.pod_name} is lost. Set it again.")
+    return secret.decode()
+
+
+def record_success(tx: Tx, uuid: str, latency_ms: float, now: datetime) -> Pod | None:
+    """Record that a pod answered. Return the pod, or ``None`` if it is gone."""
+    pod = pods.by_uuid(tx, uuid)
+    if pod is not None:
+        pods.record(tx, uuid, after_success(pod.health, latency_ms, now))
+    return pods.by_uuid(tx, uuid)
+
+
+def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: datetime) -> Pod | None:
+    """Record that a pod did not answer. After ``failures_max`` in a row it is down."""
+    pod = pods.by_uuid(tx, uuid)
+    if pod is not None:
+        pods.record(tx, uuid, after_failure(pod.health, error, failures_max, now))
+    return pods.by_uuid(tx, uuid)
+
+
+def after_success(health: PodHealth, latency_ms: float, now: datetime) -> PodHealth:
+    """Return the health of a pod after a poll that succeeded."""
+    return replace(health, is_up=True, last_seen_at=now, latency_ms=latency_ms, failures=0)
+
+
+def after_failure(health: PodHealth, error: str, failures_max: int, now: datetime) -> PodHealth:
+    """Return the health of a pod after a poll that failed."""
+    failures = health.failures + 1
+    return replace(
+        health,
+        last_error=error[:ERROR_CHARS_MAX],
+        failed_at=now,
+        failures=failures,
+        is_up=False if failures >= failures_max else health.is_up,
+    )
+
+
+def _secret_name(uuid: str) -> str:
+    return f"pod.{uuid}"

@@ -1,0 +1,101 @@
+"""Measurements of pods: keep them, prune them, and say how old they are and where they lead.
+
+Always true: the newest measurement of a pod is kept, however old it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from innkeeper.domain.pod_settings import Podding
+from innkeeper.domain.pod_usage import KindForecast, forecasts, usage_of
+from innkeeper.domain.pods import Pod, PodMeasurement
+from innkeeper.store.queries.pods import measurements, pods
+from innkeeper.store.transactions import Tx
+
+POINTS_MAX = 1000
+"""The largest number of measurements in one forecast. A line needs no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodUsage:
+    """The newest measurement of a pod, its age, and a forecast by kind.
+
+    ``measurement`` is ``None`` if the pod was never measured. ``is_old`` says that the measurement
+    is older than the settings allow.
+    """
+
+    pod: Pod
+    measurement: PodMeasurement | None
+    age_s: float | None
+    is_old: bool
+    forecasts: Mapping[str, KindForecast]
+
+
+def record(tx: Tx, uuid: str, usage: Mapping[str, Any], now: datetime) -> bool:
+    """Keep a measurement. Return whether the pod still exists."""
+    pod = pods.by_uuid(tx, uuid)
+    if pod is None:
+        return False
+    measurements.add(tx, PodMeasurement(0, pod.id, now, usage))
+    return True
+
+
+def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
+    """Return the pods that were never measured, or not within the period of the settings."""
+    newest = measurements.newest(tx)
+    period = timedelta(seconds=podding.pod_measure_interval_s)
+    return [
+        each
+        for each in pods.every(tx)
+        if each.id not in newest or abs(now - newest[each.id].measured_at) >= period
+    ]
+
+
+def prune(tx: Tx, podding: Podding, now: datetime) -> int:
+    """Delete measurements that are older than the settings keep them. Return their number."""
+    days = podding.pod_measurements_kept_days
+    return measurements.prune(tx, now - timedelta(days=days)) if days else 0
+
+
+def every(tx: Tx, podding: Podding, now: datetime) -> list[PodUsage]:
+    """Return the usage of all pods."""
+    newest = measurements.newest(tx)
+    return [_usage(tx, each, newest.get(each.id), podding, now) for each in pods.every(tx)]
+
+
+def of_pod(tx: Tx, pod: Pod, podding: Podding, now: datetime) -> PodUsage:
+    """Return the usage of a pod."""
+    return _usage(tx, pod, measurements.newest(tx).get(pod.id), podding, now)
+
+
+def history(tx: Tx, pod: Pod, *, limit: int) -> list[PodMeasurement]:
+    """Return the newest measurements of a pod, oldest first."""
+    return measurements.of_pod(tx, pod.id, limit=limit)
+
+
+def ages(tx: Tx, now: datetime) -> dict[str, tuple[bool, float | None]]:
+    """Return, by the pod's name, whether it is up, and the seconds since it was measured."""
+    newest = measurements.newest(tx)
+    found: dict[str, tuple[bool, float | None]] = {}
+    for pod in pods.every(tx):
+        last = newest.get(pod.id)
+        age_s = None if last is None else (now - last.measured_at).total_seconds()
+        found[pod.pod_name] = (bool(pod.health.is_up), age_s)
+    return found
+
+
+def _usage(
+    tx: Tx, pod: Pod, last: PodMeasurement | None, podding: Podding, now: datetime
+) -> PodUsage:
+    if last is None:
+        return PodUsage(pod, None, None, is_old=False, forecasts={})
+    age_s = max(0.0, (now - last.measured_at).total_seconds())
+    since = last.measured_at - timedelta(days=podding.pod_trend_days)
+    rows = measurements.of_pod(tx, pod.id, since, limit=POINTS_MAX)
+    points = [(each.measured_at, usage_of(each.usage)) for each in rows]
+    is_old = age_s > podding.pod_measurement_max_age_s
+    return PodUsage(pod, last, age_s, is_old, forecasts(pod, points))

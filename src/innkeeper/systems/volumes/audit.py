@@ -1,0 +1,99 @@
+"""Check the invariants of the volumes room in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from innkeeper.domain.auditing import Finding, Invariant
+from innkeeper.domain.volumes import VolumeStatus
+from innkeeper.store.queries.volumes import attachments as attachment_rows
+from innkeeper.store.queries.volumes import audit
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.volumes import attachments, volumes
+
+ROOM = "volumes"
+ORDERED = (VolumeStatus.CREATING, VolumeStatus.EXTENDING, VolumeStatus.DELETING)
+_invariant = partial(Invariant, ROOM)
+UNBACKED = _invariant(
+    "unbacked-volume",
+    "a volume on a pool has one allocation there, of its size",
+    "Replace its allocations with its size on its pool, or delete the volume by force.",
+)
+HELD_BY_NONE = _invariant(
+    "held-by-no-volume",
+    "every consumer of the type VOLUME is a volume",
+    "Delete its allocations through the Placement API, unless another service owns it.",
+)
+IDLE = _invariant(
+    "idle-volume",
+    "a volume that is being made, extended or deleted has a pending order",
+    "Reset the status of the volume to error, and delete it.",
+)
+OF_DELETED = _invariant(
+    "attached-to-deleted",
+    "no volume is attached to a deleted server",
+    "Delete the attachment.",
+    "removes the attachment",
+)
+CROWDED = _invariant(
+    "crowded-volume",
+    "a volume has several attachments only if its type allowed it",
+    "Detach the volume from all servers but one.",
+)
+NOT_OFFERED = _invariant(
+    "not-offered",
+    "a volume that awaits a transfer is offered by one",
+    "Reset the status of the volume.",
+    "makes the volume available again",
+)
+INVARIANTS = (UNBACKED, HELD_BY_NONE, IDLE, OF_DELETED, CROWDED, NOT_OFFERED)
+
+
+def findings(tx: Tx) -> Iterator[Finding]:
+    """Yield all findings about volumes."""
+    for uuid, wanted, held, count in audit.unbacked(tx):
+        yield UNBACKED.broken(
+            uuid,
+            f"volume {uuid} should hold {wanted} GiB on its pool, but holds {held} there, with "
+            f"{count} allocations",
+        )
+    for (uuid,) in audit.without_volume(tx):
+        yield HELD_BY_NONE.broken(uuid, f"consumer {uuid} has the type VOLUME, but is no volume")
+    for uuid, status in audit.idle(tx, ORDERED):
+        yield IDLE.broken(uuid, f"volume {uuid} is {status}, but has no pending order")
+    for uuid, volume, server in audit.of_deleted_servers(tx):
+        yield OF_DELETED.broken(uuid, f"volume {volume} is attached to the deleted server {server}")
+    for uuid, count in audit.crowded(tx):
+        yield CROWDED.broken(uuid, f"volume {uuid} has {count} attachments")
+    for (uuid,) in audit.not_offered(tx):
+        yield NOT_OFFERED.broken(uuid, f"volume {uuid} awaits a transfer that does not exist")
+
+
+def remove_attachments(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Remove attachments to deleted servers."""
+    told = []
+    gone = {uuid for uuid, _, _ in audit.of_deleted_servers(tx)} & set(keys)
+    for uuid in sorted(gone):
+        found = attachment_rows.by_uuid(tx, uuid)
+        if found is not None:
+            attachments.remove(tx, [found], now)
+            told.append(f"the attachment {uuid} of volume {found.volume_uuid} is removed")
+    return told
+
+
+def withdraw_offers(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
+    """Make volumes available that await a transfer that does not exist."""
+    told = []
+    for uuid in sorted({row[0] for row in audit.not_offered(tx)} & set(keys)):
+        values = {"status": VolumeStatus.AVAILABLE}
+        volumes.write(tx, volumes.get(tx, uuid), values, now)
+        told.append(f"volume {uuid} is available")
+    return told
+
+
+REPAIRS: Mapping[str, Callable[[Tx, Sequence[str], datetime], list[str]]] = {
+    OF_DELETED.kind: remove_attachments,
+    NOT_OFFERED.kind: withdraw_offers,
+}

@@ -1,0 +1,107 @@
+"""Read, set and check the volume quotas of projects.
+
+Always true: the usage is counted from the rows of volumes, in the transaction that adds to it.
+Writers take turns, so two requests never use the same last volume of a quota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.errors import VolumeQuotaExceeded
+from innkeeper.domain.slices import Volumes
+from innkeeper.domain.volumes import VolumeLimits, VolumeType, VolumeUsage
+from innkeeper.store.queries.volumes import quotas, volumes
+from innkeeper.store.transactions import Tx
+
+COUNTED = ("volumes", "gigabytes")
+"""The kinds of quotas that exist for all volumes, and for the volumes of each type."""
+PLAIN = (*COUNTED, "per_volume_gigabytes")
+
+# Queries that are re-exported unchanged.
+reset = quotas.delete
+usages = volumes.usages
+
+
+def defaults(settings: Volumes) -> VolumeLimits:
+    """Return the default limits, as the settings define them."""
+    return VolumeLimits(
+        settings.quota_volumes, settings.quota_gigabytes, settings.quota_per_volume_gigabytes
+    )
+
+
+def limits(tx: Tx, project_id: str, default: VolumeLimits) -> VolumeLimits:
+    """Return the limits of a project."""
+    own = quotas.of_project(tx, project_id)
+    of_types = {}
+    for resource, limit in own.items():
+        kind, _, type_uuid = resource.partition(":")
+        if type_uuid:
+            of_types[kind, type_uuid] = limit
+    return VolumeLimits(
+        own.get("volumes", default.volumes),
+        own.get("gigabytes", default.gigabytes),
+        own.get("per_volume_gigabytes", default.per_volume_gigabytes),
+        of_types,
+    )
+
+
+def update(tx: Tx, project_id: str, changed: Mapping[tuple[str, str | None], int]) -> None:
+    """Set limits of a project, by kind and by the uuid of a type, or ``None`` for all volumes."""
+    quotas.replace(
+        tx,
+        project_id,
+        {
+            kind if type_uuid is None else f"{kind}:{type_uuid}": limit
+            for (kind, type_uuid), limit in changed.items()
+        },
+    )
+
+
+def total(used: Mapping[str, VolumeUsage]) -> VolumeUsage:
+    """Return the sum over all types."""
+    return VolumeUsage(
+        sum(each.volumes for each in used.values()), sum(each.gigabytes for each in used.values())
+    )
+
+
+def demand_room(
+    tx: Tx,
+    project_id: str,
+    kind: VolumeType,
+    default: VolumeLimits,
+    *,
+    size_gb: int,
+    more_volumes: int,
+    more_gb: int,
+) -> None:
+    """Raise :class:`VolumeQuotaExceeded` if the usage plus these amounts would exceed a quota."""
+    limit, used = limits(tx, project_id, default), usages(tx, project_id)
+    if limit.per_volume_gigabytes != UNLIMITED and size_gb > limit.per_volume_gigabytes:
+        raise VolumeQuotaExceeded(
+            f"Requested volume size {size_gb}G is larger than maximum allowed limit "
+            f"{limit.per_volume_gigabytes}G."
+        )
+    whole, mine = total(used), used.get(kind.uuid, VolumeUsage())
+    counts = (
+        ("volumes", limit.volumes, whole.volumes),
+        (f"volumes_{kind.name}", limit.of_type("volumes", kind.uuid), mine.volumes),
+    )
+    for name, most, in_use in counts:
+        if most != UNLIMITED and more_volumes and in_use + more_volumes > most:
+            raise VolumeQuotaExceeded(
+                f"VolumeLimitExceeded: Maximum number of volumes allowed ({most}) exceeded for "
+                f"quota '{name}'."
+            )
+    sizes = (
+        ("gigabytes", limit.gigabytes, whole.gigabytes),
+        (f"gigabytes_{kind.name}", limit.of_type("gigabytes", kind.uuid), mine.gigabytes),
+    )
+    for name, most, in_use in sizes:
+        if most != UNLIMITED and more_gb and in_use + more_gb > most:
+            raise VolumeQuotaExceeded(
+                f"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed "
+                f"{name} quota. Requested {more_gb}G, quota is {most}G and {in_use}G has been "
+                "consumed."
+            )

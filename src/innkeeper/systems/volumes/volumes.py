@@ -1,0 +1,391 @@
+"""Volumes: choose a pool and claim it, change volumes, and delete them.
+
+Always true: a volume's row and its allocation change in one transaction. A volume with a pool has
+an allocation of its size there until its row is deleted.
+
+May be false: a volume in ``error`` may still have data on its pool. It keeps its allocation until
+an agent has deleted the data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import CapacityExceeded, Invalid, NotFound
+from innkeeper.domain.ids import ConsumerUuid, canonical_uuid
+from innkeeper.domain.placement import Claim, ConsumerClaim
+from innkeeper.domain.slices import Volumes
+from innkeeper.domain.volumes import (
+    CONSUMER_TYPE,
+    Volume,
+    VolumeBusy,
+    VolumeRequest,
+    VolumeSelection,
+    VolumeStatus,
+    VolumeType,
+)
+from innkeeper.scheduling.volumes import VolumeDecision
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store.queries.volumes import attachments, volumes
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.placement import allocations, claims
+from innkeeper.systems.volumes import choosing, quotas, types
+
+DELETABLE = (
+    VolumeStatus.AVAILABLE,
+    VolumeStatus.ERROR,
+    VolumeStatus.ERROR_EXTENDING,
+    VolumeStatus.ERROR_DELETING,
+)
+SETTABLE = frozenset(
+    {
+        VolumeStatus.CREATING,
+        VolumeStatus.AVAILABLE,
+        VolumeStatus.DELETING,
+        VolumeStatus.ERROR,
+        VolumeStatus.ERROR_DELETING,
+        VolumeStatus.ATTACHING,
+        VolumeStatus.DETACHING,
+        VolumeStatus.IN_USE,
+        VolumeStatus.MAINTENANCE,
+        VolumeStatus.RESERVED,
+        VolumeStatus.EXTENDING,
+        VolumeStatus.ERROR_EXTENDING,
+    }
+)
+"""Statuses that an administrator may set."""
+
+# Queries that are re-exported unchanged.
+by_uuids = volumes.by_uuids
+pool_names = volumes.pool_names
+sums_by_pool = volumes.sums_by_pool
+decision = volumes.decision
+count = volumes.count
+are_on = volumes.are_on
+
+
+@dataclass(frozen=True, slots=True)
+class SourceImage:
+    """The image that a new volume is a copy of."""
+
+    id: str
+    min_disk_gb: int
+    size_gb: int
+    metadata: Mapping[str, Any]
+
+
+def get(tx: Tx, uuid: str, project_id: str | None = None) -> Volume:
+    """Return a volume. Raises :class:`NotFound` if there is none, or if another project owns it.
+
+    Without ``project_id``, volumes of all projects are found.
+    """
+    canonical = canonical_uuid(uuid)
+    found = None if canonical is None else volumes.by_uuid(tx, canonical)
+    if found is None or (project_id is not None and found.project_id != project_id):
+        raise NotFound(f"Volume {uuid} could not be found.")
+    return found
+
+
+def page(tx: Tx, selection: VolumeSelection) -> list[Volume]:
+    """Return a page of volumes. Raises :class:`Invalid` for an unknown marker."""
+    marker = None
+    if selection.marker is not None:
+        marker = volumes.by_uuid(tx, selection.marker)
+        projects = selection.exact.get("project_id")
+        if marker is None or (projects is not None and marker.project_id not in projects):
+            raise Invalid(f"marker [{selection.marker}] not found")
+    return volumes.page(tx, selection, marker)
+
+
+def write(tx: Tx, volume: Volume, values: Mapping[str, Any], now: datetime) -> Volume:
+    """Write columns of a volume. Raises :class:`ConcurrentUpdate` if the row has changed."""
+    volumes.change(tx, volume, {**values, "updated_at": now})
+    return dataclasses.replace(volume, **values, updated_at=now)
+
+
+def create(
+    tx: Tx,
+    table: HostTable,
+    request: VolumeRequest,
+    settings: Volumes,
+    silence_max_s: float,
+    default_zone: str,
+    image: SourceImage | None = None,
+) -> Volume:
+    """Choose a pool, claim it and insert the volume, which is then ``creating``.
+
+    If no pool is valid, the volume is in ``error`` without an allocation, and its fault says why.
+    Raises :class:`Invalid`, :class:`NotFound` or :class:`VolumeQuotaExceeded` for requests that
+    cannot be met anywhere, and :class:`ProviderChanged` if the pool changed meanwhile.
+    """
+    source = None if request.source_uuid is None else _source(tx, request)
+    size_gb = _size(request, source, image)
+    kind = _type(tx, request, source, settings)
+    quotas.demand_room(
+        tx,
+        request.project_id,
+        kind,
+        quotas.defaults(settings),
+        size_gb=size_gb,
+        more_volumes=1,
+        more_gb=size_gb,
+    )
+    spec = choosing.spec_of(
+        tx,
+        request,
+        types.demands_of(kind.extra_specs),
+        size_gb,
+        takes_hosts=settings.volumes_on_hosts,
+        silence_max_s=silence_max_s,
+        default_zone=default_zone,
+    )
+    decided = choosing.decide(tx, table, spec)
+    is_bootable = image is not None or (source is not None and source.is_bootable)
+    values = {
+        "uuid": request.uuid,
+        "name": request.name,
+        "description": request.description,
+        "project_id": request.project_id,
+        "user_id": request.user_id,
+        "type_id": kind.id,
+        "size_gb": size_gb,
+        "is_bootable": is_bootable,
+        "is_read_only": False,
+        "is_multiattach": types.is_multiattach(kind.extra_specs),
+        "image_id": _image_id(image, source),
+        "image_metadata": _image_metadata(image, source),
+        "source_uuid": request.source_uuid,
+        "metadata": dict(request.metadata),
+        "class_name": spec.class_name,
+        "created_at": request.now,
+        "updated_at": request.now,
+        **_placing(decided, spec.zone or default_zone, request),
+    }
+    _claim(tx, table, request, spec.class_name, size_gb, decided)
+    volumes.insert(tx, values)
+    return get(tx, request.uuid)
+
+
+def _placing(decided: VolumeDecision, zone: str, request: VolumeRequest) -> dict[str, Any]:
+    placed, report = decided.placed, choosing.report(decided)
+    if placed is None:
+        return {
+            "status": VolumeStatus.ERROR,
+            "availability_zone": zone,
+            "fault": choosing.sentence(decided),
+            "decision": report,
+        }
+    return {
+        "status": VolumeStatus.CREATING,
+        "availability_zone": placed.zone,
+        "provider_id": placed.provider_id,
+        "host": placed.host,
+        "decision": report,
+    }
+
+
+def _claim(
+    tx: Tx,
+    table: HostTable,
+    request: VolumeRequest,
+    class_name: str,
+    size_gb: int,
+    decided: VolumeDecision,
+) -> None:
+    placed = decided.placed
+    if placed is None:
+        return
+    wanted = ConsumerClaim(
+        uuid=ConsumerUuid(request.uuid),
+        project_id=request.project_id,
+        user_id=request.user_id,
+        amounts={placed.provider_id: {table.class_ids[class_name]: size_gb}},
+        seen=None,
+        consumer_type=CONSUMER_TYPE,
+        is_new_id=True,
+    )
+    claim = Claim((wanted,), {placed.provider_id: placed.generation})
+    (refusal,) = claims.commit_together(tx, [claim], request.now)
+    if refusal is not None:
+        raise refusal
+
+
+def _source(tx: Tx, request: VolumeRequest) -> Volume:
+    assert request.source_uuid is not None
+    project_id = None if request.is_admin else request.project_id
+    source = get(tx, request.source_uuid, project_id)
+    if source.status not in (VolumeStatus.AVAILABLE, VolumeStatus.IN_USE):
+        raise VolumeBusy(
+            f"Invalid source volume {source.uuid}: its status must be available or in-use."
+        )
+    return source
+
+
+def _size(request: VolumeRequest, source: Volume | None, image: SourceImage | None) -> int:
+    least = 0 if source is None else source.size_gb
+    size_gb = least if request.size_gb is None else request.size_gb
+    if size_gb < 1:
+        raise Invalid("Invalid input received: the size of a volume must be at least 1 GiB.")
+    if source is not None and size_gb < least:
+        raise Invalid(
+            f"Invalid input received: Volume size '{size_gb}'GB cannot be smaller than original "
+            f"volume size {least}GB. They must be >= original volume size."
+        )
+    if image is not None and size_gb < image.min_disk_gb:
+        raise Invalid(
+            f"Invalid input received: Volume size {size_gb}GB cannot be smaller than the image "
+            f"minDisk size {image.min_disk_gb}GB."
+        )
+    if image is not None and size_gb < image.size_gb:
+        raise Invalid(
+            f"Invalid input received: Size of specified image {image.size_gb}GB is larger than "
+            f"volume size {size_gb}GB."
+        )
+    return size_gb
+
+
+def _type(tx: Tx, request: VolumeRequest, source: Volume | None, settings: Volumes) -> VolumeType:
+    project_id, is_admin = request.project_id, request.is_admin
+    if request.type_name is not None:
+        return types.named(tx, request.type_name, project_id, is_admin=is_admin)
+    if source is not None:
+        return types.by_rows(tx, [source.type_id])[source.type_id]
+    # Everybody may use the default type.
+    return types.named(tx, settings.default_volume_type, project_id, is_admin=True)
+
+
+def _image_id(image: SourceImage | None, source: Volume | None) -> str | None:
+    if image is not None:
+        return image.id
+    return None if source is None else source.image_id
+
+
+def _image_metadata(image: SourceImage | None, source: Volume | None) -> dict[str, Any]:
+    found = image.metadata if image is not None else {} if source is None else source.image_metadata
+    return dict(found)
+
+
+def begin_extend(
+    tx: Tx, volume: Volume, size_gb: int, settings: Volumes, now: datetime, *, is_attached_ok: bool
+) -> Volume:
+    """Claim the new size of a volume, which is then ``extending``.
+
+    Raises :class:`Invalid` for a size that is not larger, or a volume in another status, and
+    :class:`CapacityExceeded` if the pool is full.
+    """
+    statuses = [VolumeStatus.AVAILABLE, *([VolumeStatus.IN_USE] if is_attached_ok else [])]
+    demand_status(volume, statuses, "extend")
+    if size_gb <= volume.size_gb:
+        raise Invalid(
+            f"Invalid input received: New size for extend must be greater than current size. "
+            f"(current: {volume.size_gb}, extended: {size_gb})."
+        )
+    kind = types.by_rows(tx, [volume.type_id])[volume.type_id]
+    more_gb = size_gb - volume.size_gb
+    quotas.demand_room(
+        tx,
+        volume.project_id,
+        kind,
+        quotas.defaults(settings),
+        size_gb=size_gb,
+        more_volumes=0,
+        more_gb=more_gb,
+    )
+    _hold(tx, volume, size_gb, volume.project_id, volume.user_id, now)
+    values = {
+        "status": VolumeStatus.EXTENDING,
+        "prior_status": volume.status,
+        "growing_to_gb": size_gb,
+    }
+    return write(tx, volume, values, now)
+
+
+def end_extend(tx: Tx, volume: Volume, fault: str | None, now: datetime) -> None:
+    """Apply the result of an extension. A failed one leaves the volume at its old size.
+
+    If an administrator has reset the status meanwhile, the status stays.
+    """
+    if volume.growing_to_gb is None:
+        return
+    values: dict[str, Any] = {"growing_to_gb": None, "prior_status": None}
+    if fault is None:
+        status = volume.prior_status or VolumeStatus.AVAILABLE
+        values["size_gb"] = volume.growing_to_gb
+    else:
+        _hold(tx, volume, volume.size_gb, volume.project_id, volume.user_id, now)
+        status = VolumeStatus.ERROR_EXTENDING
+    if volume.status == VolumeStatus.EXTENDING:
+        values |= {"status": status, "fault": fault}
+    write(tx, volume, values, now)
+
+
+def _hold(
+    tx: Tx, volume: Volume, size_gb: int, project_id: str, user_id: str, now: datetime
+) -> None:
+    """Replace a volume's allocation. Raises :class:`CapacityExceeded`."""
+    if volume.provider_id is None or volume.class_name is None:
+        raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is on no pool.")
+    consumer, held = allocations.of_consumer(tx, volume.uuid)
+    if consumer is None or len(held) != 1:
+        raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} has no allocation on its pool.")
+    claim = ConsumerClaim(
+        uuid=ConsumerUuid(volume.uuid),
+        project_id=project_id,
+        user_id=user_id,
+        amounts={volume.provider_id: {held[0].class_id: size_gb}},
+        seen=consumer.generation,
+        consumer_type=CONSUMER_TYPE,
+    )
+    try:
+        claims.replace(tx, [claim], now)
+    except CapacityExceeded as error:
+        raise VolumeBusy(
+            f"Invalid volume: the pool of volume {volume.uuid} has too little free capacity."
+        ) from error
+
+
+def give_to(tx: Tx, volume: Volume, project_id: str, user_id: str, now: datetime) -> None:
+    """Change the owner of a volume and of its allocation."""
+    if volume.provider_id is not None:
+        _hold(tx, volume, volume.size_gb, project_id, user_id, now)
+    values = {
+        "project_id": project_id,
+        "user_id": user_id,
+        "status": VolumeStatus.AVAILABLE,
+        "prior_status": None,
+    }
+    write(tx, volume, values, now)
+
+
+def demand_status(volume: Volume, statuses: Collection[str], action: str) -> None:
+    """Raise :class:`VolumeBusy` unless a volume has one of these statuses."""
+    if volume.status not in statuses:
+        raise VolumeBusy(
+            f"Invalid volume: Volume {volume.uuid} status must be {' or '.join(statuses)} to "
+            f"{action}, but current status is: {volume.status}."
+        )
+
+
+def demand_deletable(tx: Tx, volume: Volume, *, is_forced: bool) -> None:
+    """Raise :class:`VolumeBusy` if a volume cannot be deleted in its present state."""
+    if not is_forced and volume.status not in DELETABLE:
+        raise VolumeBusy(
+            "Invalid volume: Volume status must be available or error or error_extending or "
+            "error_deleting and must not be migrating, attached, belong to a group, have "
+            "snapshots, awaiting a transfer, or be disassociated from snapshots after volume "
+            f"transfer. The status is {volume.status}."
+        )
+    if not is_forced and attachments.of_volumes(tx, [volume.uuid]):
+        raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is still attached.")
+
+
+def forget(tx: Tx, uuids: Collection[str], now: datetime) -> None:
+    """Delete volumes whose data is gone, with their allocations, attachments and transfers."""
+    left = attachments.of_volumes(tx, uuids)
+    attachments.delete(tx, [each.uuid for each in left])
+    claims.release(tx, [ConsumerUuid(uuid) for uuid in uuids], now)
+    volumes.delete(tx, uuids)

@@ -1,0 +1,42 @@
+"""Check the invariants of servers in child zones, in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+
+from innkeeper.domain.auditing import Finding, Invariant
+from innkeeper.domain.zone_tree import ZoneServerState
+from innkeeper.store.queries.zones import audit
+from innkeeper.store.transactions import Tx
+
+ROOM = "zones"
+REPAIR_TASK = "zone_repair"
+"""The periodic task that finishes and undoes what dead processes left."""
+DECIDED_WITHIN = timedelta(hours=1)
+_invariant = partial(Invariant, ROOM)
+IN_TWO_ZONES = _invariant(
+    "in-two-zones",
+    "a server is in this zone or in a child zone",
+    "Find out where the server runs, and delete the other one.",
+)
+UNDECIDED = _invariant(
+    "undecided-below",
+    "within an hour, a server in a child zone is built or gone",
+    "Make sure that the child zone is enabled and answers. The rest happens by itself.",
+)
+INVARIANTS = (IN_TWO_ZONES, UNDECIDED)
+
+
+def findings(tx: Tx) -> Iterator[Finding]:
+    """Yield all findings about servers in child zones."""
+    for (uuid,) in audit.in_two_zones(tx):
+        yield IN_TWO_ZONES.broken(uuid, f"server {uuid} is in this zone and in a child zone")
+    # The time of the last repair, because nothing is decided while no service runs.
+    last = audit.last_turn(tx, REPAIR_TASK)
+    if last is None:
+        return
+    states = (ZoneServerState.BUILDING, ZoneServerState.UNDOING)
+    for uuid, state in audit.in_states_since(tx, states, last - DECIDED_WITHIN):
+        yield UNDECIDED.broken(uuid, f"server {uuid} in a child zone is still {state}")

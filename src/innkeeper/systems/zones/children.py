@@ -1,0 +1,208 @@
+"""Child zones: the zones below this one, and what polls find out about them.
+
+Always true: the secret that a child knows this zone by is stored sealed, and never returned. A
+child is active only if one of its last polls succeeded. Source: the seed *Distributed Scheduler*;
+ADR 0037.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from innkeeper.domain.errors import InUse, Invalid, NotFound
+from innkeeper.domain.ids import IdSource
+from innkeeper.domain.zone_tree import ChildState, ChildZone
+from innkeeper.store.queries.zones import children
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import secret_boxes
+from innkeeper.systems.identity.secret_boxes import SecretBox
+
+ERROR_CHARS_MAX = 1000
+WEIGHT_MAX = 1e15
+"""The largest offset or scale. Larger ones would lose the digits of weights."""
+ZONE_ID = "zone_id"
+"""The name of this zone's own random id among the secrets."""
+
+# Queries that are re-exported unchanged.
+every = children.every
+found = children.by_uuid
+server_counts = children.server_counts
+
+
+@dataclass(frozen=True, slots=True)
+class NewChild:
+    """A child zone to add. ``password`` is the secret that the child issued."""
+
+    name: str
+    api_url: str
+    username: str
+    password: str
+    weight_offset: float = 0.0
+    weight_scale: float = 1.0
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a child said of itself when it was contacted."""
+
+    zone_id: str
+    latency_ms: float
+    capabilities: Mapping[str, Any]
+
+
+def check_weights(offset: float, scale: float) -> None:
+    """Raise :class:`Invalid` for a weight offset or scale that gives no usable order."""
+    if not (math.isfinite(offset) and abs(offset) <= WEIGHT_MAX):
+        raise Invalid(f"weight_offset must be a number between -{WEIGHT_MAX:g} and {WEIGHT_MAX:g}.")
+    if not (math.isfinite(scale) and 0 < scale <= WEIGHT_MAX):
+        raise Invalid(f"weight_scale must be a number above 0, and at most {WEIGHT_MAX:g}.")
+
+
+def create(
+    tx: Tx, wanted: NewChild, reached: Reached, *, box: SecretBox, ids: IdSource, now: datetime
+) -> ChildZone:
+    """Add a child zone that was just reached."""
+    check_weights(wanted.weight_offset, wanted.weight_scale)
+    made = ChildZone(
+        id=0,
+        uuid=ids.uuid(),
+        name=wanted.name,
+        api_url=wanted.api_url,
+        username=wanted.username,
+        weight_offset=wanted.weight_offset,
+        weight_scale=wanted.weight_scale,
+        is_enabled=wanted.is_enabled,
+        is_draining=False,
+        created_at=now,
+        updated_at=now,
+        state=after_success(ChildState(), reached, now),
+    )
+    children.add(tx, made)
+    secret_boxes.keep(tx, box, _secret_name(made.uuid), wanted.password.encode(), now)
+    return get(tx, made.uuid)
+
+
+def get(tx: Tx, uuid: str) -> ChildZone:
+    """Return a child zone. Raises :class:`NotFound`."""
+    found = children.by_uuid(tx, uuid)
+    if found is None:
+        raise NotFound(f"Zone {uuid} could not be found.")
+    return found
+
+
+def change(
+    tx: Tx,
+    uuid: str,
+    values: Mapping[str, Any],
+    reached: Reached | None,
+    *,
+    password: str | None,
+    box: SecretBox,
+    now: datetime,
+) -> ChildZone:
+    """Set fields of a child zone. With ``reached``, its state is set anew.
+
+    The caller must contact the child first if its address, its user name or its password change.
+    """
+    child = get(tx, uuid)
+    check_weights(
+        values.get("weight_offset", child.weight_offset),
+        values.get("weight_scale", child.weight_scale),
+    )
+    children.change(tx, uuid, **values, updated_at=now)
+    if reached is not None:
+        children.record(tx, uuid, after_success(child.state, reached, now))
+    if password is not None:
+        secret_boxes.keep(tx, box, _secret_name(uuid), password.encode(), now)
+    return get(tx, uuid)
+
+
+def delete(tx: Tx, uuid: str) -> None:
+    """Remove a child zone. Raises :class:`InUse` while this zone knows servers in it."""
+    child = get(tx, uuid)
+    if children.has_servers(tx, child.id):
+        raise InUse(f"Zone {child.name} still has servers of this zone's projects.")
+    children.remove(tx, uuid)
+    secret_boxes.forget(tx, _secret_name(uuid))
+
+
+def password_of(tx: Tx, child: ChildZone, box: SecretBox) -> str:
+    """Return the secret that a child knows this zone by."""
+    secret = secret_boxes.read(tx, box, _secret_name(child.uuid))
+    if secret is None:
+        raise NotFound(f"The password of zone {child.name} is lost. Set it again.")
+    return secret.decode()
+
+
+def record_success(
+    tx: Tx, uuid: str, reached: Reached, now: datetime, *, is_above: bool = False
+) -> None:
+    """Record a successful poll. A child that ``is_above`` this zone too stays usable, with a note.
+
+    Plans ask no zone twice, so a cycle does no harm. A parent that lies about it does none either.
+    """
+    child = children.by_uuid(tx, uuid)
+    if child is not None:
+        state = after_success(child.state, reached, now)
+        if is_above:
+            state = replace(state, last_error="the zone is also above this zone", failed_at=now)
+        children.record(tx, uuid, state)
+
+
+def record_failure(tx: Tx, uuid: str, error: str, failures_max: int, now: datetime) -> None:
+    """Record a failed poll. After ``failures_max`` in a row the child is inactive."""
+    child = children.by_uuid(tx, uuid)
+    if child is not None:
+        children.record(tx, uuid, after_failure(child.state, error, failures_max, now))
+
+
+def fault_of(child: ChildZone, reached: Reached, own_id: str) -> str | None:
+    """Return why a child that answered a poll must not be used; ``None`` if it may be."""
+    if reached.zone_id == own_id:
+        return "the zone is this zone itself"
+    if child.state.zone_id not in (None, reached.zone_id):
+        return "another zone answers at this address; set the address again if that is right"
+    return None
+
+
+def after_success(state: ChildState, reached: Reached, now: datetime) -> ChildState:
+    """Return the state of a child after a poll that succeeded."""
+    return replace(
+        state,
+        zone_id=reached.zone_id,
+        is_active=True,
+        last_seen_at=now,
+        latency_ms=reached.latency_ms,
+        failures=0,
+        capabilities=reached.capabilities,
+    )
+
+
+def after_failure(state: ChildState, error: str, failures_max: int, now: datetime) -> ChildState:
+    """Return the state of a child after a poll that failed."""
+    failures = state.failures + 1
+    return replace(
+        state,
+        last_error=error[:ERROR_CHARS_MAX],
+        failed_at=now,
+        failures=failures,
+        is_active=state.is_active and failures < failures_max,
+    )
+
+
+def own_zone_id(tx: Tx, box: SecretBox, ids: IdSource, now: datetime) -> str:
+    """Return the random id of this zone, which detects cycles. It is made at the first call."""
+    found = secret_boxes.read(tx, box, ZONE_ID)
+    if found is None:
+        found = ids.uuid().encode()
+        secret_boxes.keep(tx, box, ZONE_ID, found, now)
+    return found.decode()
+
+
+def _secret_name(uuid: str) -> str:
+    return f"child_zone.{uuid}"

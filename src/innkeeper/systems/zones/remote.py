@@ -1,0 +1,103 @@
+"""Servers in child zones: where they are, and what is left to do about them.
+
+Always true: a row is written before the child is asked, and stays until the child surely has no
+such server. So a zone that dies finds all that it had begun. Until a boot batch is decided, a row
+with its ``batch_min`` exists if any server of the batch may exist. Source: ADR 0037.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
+from innkeeper.store.queries.zones import remote
+from innkeeper.store.queries.zones.remote import UsedEntry
+from innkeeper.store.transactions import Tx
+
+TOMBSTONE_LIFETIME = timedelta(seconds=900)
+"""Longer than any entry lives: after it, no late request can build the server."""
+ANY = (
+    ZoneServerState.BUILDING,
+    ZoneServerState.BUILT,
+    ZoneServerState.UNDOING,
+    ZoneServerState.DELETING,
+)
+
+# Queries that are re-exported unchanged.
+add = remote.add
+by_uuids = remote.by_uuids
+of_batch = remote.of_batch
+undecided = remote.undecided
+undone = remote.undone
+deleted = remote.deleted
+changed_since = remote.changed_since
+of_prefix = remote.of_prefix
+children_of_project = remote.children_of_project
+page = remote.page
+remove = remote.remove
+set_amounts = remote.set_amounts
+
+
+def get(tx: Tx, uuid: str) -> ZoneServer | None:
+    """Return a server that is, or may be, in a child zone."""
+    found = remote.by_uuids(tx, [uuid])
+    return found[0] if found else None
+
+
+def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
+    """Decide that servers of a boot batch stay. Return False if some are being undone already."""
+    begun = (ZoneServerState.BUILDING, ZoneServerState.BUILT)
+    return remote.set_state(tx, uuids, begun, ZoneServerState.BUILT, now) == len(uuids)
+
+
+def begin_undo(tx: Tx, uuids: Collection[str], now: datetime) -> int:
+    """Decide that the children must not have these servers. Return how many are undone."""
+    return remote.set_state(tx, uuids, ANY, ZoneServerState.UNDOING, now)
+
+
+def begin_delete(tx: Tx, uuid: str, now: datetime) -> None:
+    """Record that the child accepted to delete a server."""
+    states = (ZoneServerState.BUILT, ZoneServerState.BUILDING)
+    remote.set_state(tx, [uuid], states, ZoneServerState.DELETING, now)
+
+
+def decide(tx: Tx, uuids: Collection[str]) -> bool:
+    """Decide the boot batch of these servers. Return False if it is decided already."""
+    return remote.decide(tx, uuids) == len(uuids)
+
+
+def touch(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
+    """Record that a boot batch is still being built. Return False if it is decided already."""
+    return remote.touch(tx, uuids, now, 1) == len(uuids)
+
+
+def look_later(tx: Tx, uuids: Collection[str], now: datetime) -> None:
+    """Let the repair look at others first, because nothing can be done about these now."""
+    remote.touch(tx, uuids, now, 0)
+
+
+def look_soon(tx: Tx, uuid: str, now: datetime) -> None:
+    """Record that the amounts of a server are about to change in its child."""
+    built = (ZoneServerState.BUILT,)
+    remote.set_state(tx, [uuid], built, ZoneServerState.BUILT, now)
+
+
+def forbid(tx: Tx, uuids: Collection[str], now: datetime) -> None:
+    """Ensure that no late request builds these servers here, or in a zone below."""
+    known, until = remote.used(tx, uuids), now + TOMBSTONE_LIFETIME
+    fresh = [uuid for uuid in dict.fromkeys(uuids) if uuid not in known]
+    remote.use_many(tx, [UsedEntry(uuid, None, until) for uuid in fresh])
+
+
+def forbidden(tx: Tx, uuids: Collection[str]) -> Collection[str]:
+    """Return those of these servers that must not be built."""
+    return remote.used(tx, uuids).keys()
+
+
+def by_child(servers: Sequence[ZoneServer]) -> Mapping[int, list[ZoneServer]]:
+    """Return servers by the row id of their child zone."""
+    found: dict[int, list[ZoneServer]] = {}
+    for each in servers:
+        found.setdefault(each.child_id, []).append(each)
+    return found

@@ -1,0 +1,23 @@
+"""Build plan entries that were used for a server of a zone parent, or that a parent gave up.
+
+Always true: an entry makes at most one server. An entry that was given up makes none. Entries
+without a zone parent need no row, because their server has the id of the entry.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.store.queries.zones import remote
+from innkeeper.store.transactions import Tx
+
+# Queries that are re-exported unchanged.
+used = remote.used
+use_many = remote.use_many
+UsedEntry = remote.UsedEntry
+prune = remote.prune_entries
+
+
+def use(tx: Tx, entry_id: str, server_uuid: str, expires_at: datetime) -> None:
+    """Record that an entry is used."""
+    remote.use_many(tx, [UsedEntry(entry_id, server_uuid, expires_at)])

@@ -1,0 +1,101 @@
+"""Creates through a door whose outcome is not known, or that a pod refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.pod_processes import GATEWAY, Door, door
+from tests.support.zone_processes import FLAVOR, USER, wait_for
+from tests.support.zone_relays import CREATE, Relay, relay_to
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+COMPUTE = "/compute/v2.1"
+PROJECT = USER.partition(":")[2]
+ALONE = {"build_plan_encryption_key": ""}
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Door, Relay]]:
+    """A door over two pods. The Compute API of the first one is behind a relay."""
+    with door(tmp_path, {**GATEWAY, "pod_failures_to_offline": "100"}) as made:
+        made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
+        first, second = (made.pods.start(name, 1, ALONE) for name in ("p1", "p2"))
+        with relay_to(first.address) as relay:
+            made.add("p1", first.address, endpoints={"compute": relay.address + COMPUTE})
+            made.add("p2", second.address)
+            yield made, relay
+
+
+def boot(at: Door, **server: Any) -> httpx.Response:
+    """Ask the door for a server."""
+    wanted = {"name": "some", "flavorRef": "1", "imageRef": "", "networks": "none", **server}
+    headers = {"openstack-api-version": "compute 2.37"}
+    return at.send("POST", f"{COMPUTE}/servers", {"server": wanted}, headers=headers)
+
+
+def routings(at: Door) -> list[Any]:
+    """Return all routings."""
+    found: list[Any] = at.get("/routings")["routings"]
+    return found
+
+
+def test_a_create_whose_answer_is_lost_is_looked_for_and_not_sent_again(
+    pair: tuple[Door, Relay],
+) -> None:
+    at, relay = pair
+    relay.hold(CREATE, passes=True)
+    answer = boot(at)
+    assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+    relay.release()
+    uuid = answer.json()["server"]["id"]
+    assert at.pods["p1"].server_ids() == [uuid]
+    assert at.pods["p2"].server_ids() == []
+    assert [each["top_id"] for each in routings(at)] == [uuid]
+    assert at.history(PROJECT) == ["p1"]
+    shown = at.ask("GET", f"{COMPUTE}/servers/{uuid}")["server"]
+    assert shown["metadata"] == {}
+
+
+def test_a_create_that_never_arrived_is_forgotten_after_a_while(pair: tuple[Door, Relay]) -> None:
+    at, relay = pair
+    relay.hold(CREATE, passes=False)
+    answer = boot(at)
+    assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    assert "Look at the list" in answer.text
+    relay.release()
+    (open_one,) = routings(at)
+    assert open_one["bottom_id"] is None
+    assert at.history(PROJECT) == []
+    wait_for("the routing is settled", lambda: routings(at) == [])
+    assert at.pods["p1"].server_ids() == at.pods["p2"].server_ids() == []
+
+
+def test_a_create_that_arrives_late_is_adopted(pair: tuple[Door, Relay]) -> None:
+    at, relay = pair
+    at.pods.freeze("p1")
+    try:
+        answer = boot(at)
+    finally:
+        at.pods.thaw("p1")
+    assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    relay.release()
+    wait_for("nothing is open", lambda: all(each["bottom_id"] for each in routings(at)))
+    assert [each["top_id"] for each in routings(at)] == at.pods["p1"].server_ids()
+
+
+def test_a_pod_that_refuses_is_skipped_and_the_binding_follows(pair: tuple[Door, Relay]) -> None:
+    at, _ = pair
+    other = {**FLAVOR, "vcpus": 3}
+    assert at.pods["p1"].call("POST", "/flavors", {"flavor": other}).status_code == httpx.codes.OK
+    answer = boot(at, min_count=2, max_count=2)
+    assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+    assert at.history(PROJECT) == ["p2"]
+    assert at.pods["p1"].server_ids() == []
+    found = sorted(each["top_id"] for each in routings(at))
+    assert found == sorted(at.pods["p2"].server_ids())
+    assert len(found) == 2

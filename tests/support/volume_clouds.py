@@ -1,0 +1,186 @@
+"""Volumes of a cloud for tests: make them, take their orders, and report results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.compute import Booted, WorkOrder
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.moves import Initiator
+from innkeeper.domain.slices import Volumes
+from innkeeper.domain.volumes import Attachment, BlockDevice, Volume, VolumeRequest
+from innkeeper.store.tables import placement
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import booting_volumes, making_volumes
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.booting_volumes import Reserved
+from innkeeper.systems.compute.hosts import work
+from innkeeper.systems.compute.making_volumes import VolumeContext
+from innkeeper.systems.compute.moves import deletions
+from innkeeper.systems.compute.servers import attaching
+from innkeeper.systems.compute.servers.attaching import WantedVolume
+from innkeeper.systems.compute.servers.results import Result
+from innkeeper.systems.volumes import attachments, volumes
+from tests.support.clouds import AGENT, NOW, Cloud
+
+UNLIMITED = Volumes(quota_volumes=-1, quota_gigabytes=-1)
+TIMEOUT_S = 600.0
+LATER = NOW + timedelta(seconds=TIMEOUT_S + 1)
+WHO = Initiator("req-2", "project", "user")
+
+
+@dataclass
+class VolumeCloud:
+    """A cloud whose agent does only what a test says."""
+
+    cloud: Cloud
+    settings: Volumes = field(default=UNLIMITED)
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def request(self, size_gb: int | None = 1, **more: Any) -> VolumeRequest:
+        """Return a request for a volume; ``more`` overrides its fields."""
+        ids = self.cloud.ids
+        settled = {"project_id": "project", "user_id": "user", "seed": ids.seed(), "now": NOW}
+        return VolumeRequest(**{"uuid": ids.uuid(), "size_gb": size_gb, **settled, **more})
+
+    def create(self, size_gb: int | None = 1, **more: Any) -> Volume:
+        """Create a volume."""
+        made: Volume = self.cloud.decide(self.creating(size_gb, **more), NOW)
+        return made
+
+    def creating(
+        self, size_gb: int | None = 1, **more: Any
+    ) -> Callable[[Tx, DecisionContext], Volume]:
+        """Return the work of a command that creates a volume."""
+        wanted = self.request(size_gb, **more)
+
+        def create(tx: Tx, context: DecisionContext) -> Volume:
+            return making_volumes.create(tx, VolumeContext(context, self.settings), wanted)
+
+        return create
+
+    def made(self, size_gb: int = 1, **more: Any) -> Volume:
+        """Create a volume, and have the agent make it."""
+        volume = self.create(size_gb, **more)
+        self.settle_all()
+        return self.volume(volume.uuid)
+
+    def extend(self, uuid: str, size_gb: int) -> None:
+        """Begin to extend a volume."""
+        self.cloud.write(
+            lambda tx: making_volumes.extend(
+                tx,
+                uuid,
+                "project",
+                size_gb,
+                self.settings,
+                is_attached_ok=True,
+                request_id=None,
+                now=NOW,
+            )
+        )
+
+    def delete(self, uuid: str, **more: Any) -> None:
+        """Begin to delete a volume."""
+        self.cloud.write(lambda tx: making_volumes.delete(tx, uuid, "project", NOW, **more))
+
+    def attach(self, server: str, volume: str, **more: Any) -> None:
+        """Begin to attach a volume."""
+        crosses = self.settings.cross_az_attach
+        wanted = WantedVolume(self.cloud.ids.uuid(), volume, **more)
+        self.cloud.write(
+            lambda tx: attaching.attach(tx, server, WHO, wanted, crosses_zones=crosses, now=NOW)
+        )
+
+    def detach(self, server: str, volume: str) -> None:
+        """Begin to detach a volume."""
+        self.cloud.write(lambda tx: attaching.detach(tx, server, WHO, volume, now=NOW))
+
+    def delete_server(self, uuid: str) -> None:
+        """Begin to delete a server."""
+        self.cloud.write(
+            lambda tx: deletions.delete(tx, uuid, NOW, service_down_time_s=60.0, may_override=True)
+        )
+
+    def boot(self, *devices: BlockDevice, **more: Any) -> ServerId:
+        """Boot a server with these volumes."""
+        request = self.cloud.request(has_volumes=True, **more)
+        reserved = self.reserve(request.server_ids, *devices)
+        if reserved.zone is not None:
+            request = replace(request, availability_zone=reserved.zone)
+        (booted,) = self.cloud.boot(request)
+        assert isinstance(booted, Booted), booted
+        return booted.server_ids[0]
+
+    def reserve(self, servers: Sequence[ServerId], *devices: BlockDevice) -> Reserved:
+        """Reserve volumes for servers that do not exist yet."""
+        template = self.request(None)
+        found: Reserved = self.cloud.decide(
+            lambda tx, context: booting_volumes.reserve(
+                tx,
+                VolumeContext(context, self.settings),
+                devices,
+                servers,
+                template,
+                self.cloud.ids,
+            ),
+            NOW,
+        )
+        return found
+
+    # -- the agent -----------------------------------------------------------------------------
+
+    def orders(self) -> list[WorkOrder]:
+        """The orders that the agent would get."""
+        found: list[WorkOrder] = self.cloud.read(lambda tx: work.waiting(tx, AGENT.id, 0, 1000))
+        return found
+
+    def kinds(self) -> list[str]:
+        """The kinds of these orders."""
+        return [each.kind for each in self.orders()]
+
+    def settle(self, order: WorkOrder, *, is_ok: bool = True, now: datetime = NOW) -> bool:
+        """Report an order's result; gives whether it is new."""
+        result = Result(order.id, is_ok, "" if is_ok else "broken")
+        answers = self.cloud.write(lambda tx: work.record(tx, AGENT.id, [result], now))
+        return bool(answers[0][1])
+
+    def settle_all(self) -> None:
+        """Carry out all orders, and those that follow from them."""
+        while found := self.orders():
+            for each in found:
+                self.settle(each)
+
+    def sweep(self, now: datetime = LATER) -> int:
+        """Time out late orders."""
+        count: int = self.cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, now))
+        return count
+
+    # -- what is there -------------------------------------------------------------------------
+
+    def volume(self, uuid: str) -> Volume:
+        """Return a volume."""
+        found: Volume = self.cloud.read(lambda tx: volumes.get(tx, uuid))
+        return found
+
+    def status(self, uuid: str) -> str | None:
+        """Return a volume's status; ``None`` if it is gone."""
+        found = self.cloud.read(lambda tx: volumes.by_uuids(tx, [uuid]))
+        return found[uuid].status if uuid in found else None
+
+    def attachments(self, server: str) -> list[Attachment]:
+        """Return the attachments of a server."""
+        found: list[Attachment] = self.cloud.read(lambda tx: attachments.of_servers(tx, [server]))
+        return found
+
+    def held(self, uuid: str) -> int:
+        """Return the amount that a volume holds, on whatever provider."""
+        query = sa.select(sa.func.coalesce(sa.func.sum(placement.allocations.c.used), 0))
+        query = query.where(placement.allocations.c.consumer_id == uuid)
+        return int(self.cloud.read(lambda tx: tx.execute(query).scalar()))

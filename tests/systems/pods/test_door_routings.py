@@ -1,0 +1,94 @@
+"""Routings of a door as rows, on every database: quotas, creates in doubt, and bindings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.door import SERVER, VOLUME, DoorAmounts, DoorLimits
+from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, VolumeQuotaExceeded
+from innkeeper.domain.pods import PodRequest, PodRouting
+from innkeeper.store.transactions import Store
+from innkeeper.systems.pods import audit, bindings, routings
+from tests.support.clouds import Numbers
+from tests.support.pod_rows import POLICY, add_pod
+from tests.support.stores import NOW
+
+IDS = Numbers()
+MARK, ONE, TWO = (f"c0000000-0000-4000-8000-{number:012d}" for number in range(3))
+
+
+def begun(pod_id: int, mark: str = MARK, kind: str = SERVER, **more: int) -> PodRouting:
+    """Return a routing of a create that begins."""
+    plain = PodRouting(0, mark, None, pod_id, "a", kind, NOW, NOW, user_id="u")
+    amounts: Any = {"number": 1, "vcpus": 2, "memory_mb": 512, "size_gb": 0, **more}
+    return replace(plain, **amounts)
+
+
+def test_a_create_counts_before_the_pod_is_asked_and_until_it_is_forgotten(store: Store) -> None:
+    limits = DoorLimits(3, vcpus=6, memory_mb=-1)
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        made = routings.begin(tx, begun(pod.id, number=2), limits)
+        assert routings.used(tx, "a", SERVER) == (2, 4, 1024, 0)
+        with pytest.raises(NotFound):
+            routings.place_of(tx, MARK, SERVER)
+        with pytest.raises(QuotaExceeded, match="instances: Requested 2, but already used 2 of 3"):
+            routings.begin(tx, begun(pod.id, "other", number=2), limits)
+        with pytest.raises(QuotaExceeded, match="cores"):
+            routings.begin(tx, begun(pod.id, "other", vcpus=3), limits)
+        routings.settle(tx, made, [ONE, TWO], NOW)
+        routings.settle(tx, made, [ONE, TWO], NOW)
+        assert routings.used(tx, "a", SERVER) == (2, 4, 1024, 0)
+        assert routings.open_ones(tx, 10) == []
+        one = routings.place_of(tx, ONE, SERVER)
+        assert (one.bottom_id, one.number) == (ONE, 1)
+        routings.recount(tx, one.id, DoorAmounts(1, 256), NOW)
+        routings.begin_delete(tx, one.id, NOW)
+        assert [each.top_id for each in routings.open_ones(tx, 10)] == [ONE]
+        routings.forget(tx, one.id)
+        assert routings.used(tx, "a", SERVER) == (1, 2, 512, 0)
+
+
+def test_volumes_have_quotas_of_their_own(store: Store) -> None:
+    limits = DoorLimits(2, size_gb=10)
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        routings.begin(tx, begun(pod.id, kind=VOLUME, size_gb=6), limits)
+        with pytest.raises(VolumeQuotaExceeded, match="Requested 5G, quota is 10G and 6G"):
+            routings.begin(tx, begun(pod.id, "other", VOLUME, size_gb=5), limits)
+        routings.begin(tx, begun(pod.id, "other", VOLUME, size_gb=4), limits)
+        with pytest.raises(VolumeQuotaExceeded, match="Maximum number of volumes"):
+            routings.begin(tx, begun(pod.id, "third", VOLUME), limits)
+        assert routings.used(tx, "a", VOLUME)[0] == 2
+
+
+def test_an_id_of_another_pod_is_refused(store: Store) -> None:
+    limits = DoorLimits(-1)
+    with store.write() as tx:
+        first, second = add_pod(tx, 1), add_pod(tx, 2)
+        routings.settle(tx, routings.begin(tx, begun(first.id), limits), [ONE], NOW)
+        again = routings.begin(tx, begun(second.id, "other"), limits)
+        with pytest.raises(Conflict, match="Two pods have"):
+            routings.settle(tx, again, [ONE], NOW)
+
+
+def test_a_binding_follows_the_pod_that_accepted(store: Store) -> None:
+    request = PodRequest("a")
+    with store.write() as tx:
+        first, second = add_pod(tx, 1), add_pod(tx, 2)
+        assert bindings.choose(tx, POLICY, request).pod == first
+        made = bindings.follow(tx, request, first, NOW, ids=IDS, now=NOW)
+        assert made is not None and made.pod_id == first.id
+        assert bindings.follow(tx, request, first, NOW, ids=IDS, now=NOW) is None
+        later = NOW + timedelta(seconds=1)
+        refused = replace(request, refused=frozenset({first.id}))
+        pod = bindings.choose(tx, POLICY, refused).pod
+        moved = bindings.follow(tx, refused, pod, later, ids=IDS, now=later)
+        assert moved is not None and moved.pod_id == second.id
+        # An older request, which ends only now, does not move the binding back.
+        assert bindings.follow(tx, request, first, NOW, ids=IDS, now=later) is None
+        assert list(audit.findings(tx)) == []

@@ -1,0 +1,215 @@
+"""The life of volumes: claims, orders, results that are late, repeated or bad, and deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.compute import OrderKind
+from innkeeper.domain.errors import InUse, Invalid, NotFound, VolumeQuotaExceeded
+from innkeeper.domain.slices import Volumes
+from innkeeper.domain.volumes import VolumeBusy, VolumeStatus
+from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.volumes import transfers, types, volumes
+from tests.support.clouds import NOW, cloud_in, reported
+from tests.support.pools import RACK, add_pool, join, pool_uuid, used
+from tests.support.volume_clouds import VolumeCloud
+
+
+@pytest.fixture
+def it(tmp_path: Path) -> Iterator[VolumeCloud]:
+    """Two hosts of 100 GiB each."""
+    made = VolumeCloud(cloud_in(tmp_path, reported("h1"), reported("h2")))
+    yield made
+    made.cloud.reread()
+    made.cloud.judge()
+    made.cloud.close()
+
+
+def test_volumes_fill_hosts_and_never_more(it: VolumeCloud) -> None:
+    made = [it.create(60) for _ in range(3)]
+    assert [each.status for each in made] == ["creating", "creating", "error"]
+    assert {each.host for each in made[:2]} == {"h1", "h2"}
+    assert [it.held(each.uuid) for each in made] == [60, 60, 0]
+    fault = made[2].fault
+    assert fault is not None
+    assert "Of 2 pools, 0 passed all filters: PoolCapacityFilter removed 2" in fault
+    assert "At most 40 GiB are free" in fault
+    it.delete(made[2].uuid)
+    assert it.status(made[2].uuid) is None
+
+
+def test_servers_and_volumes_share_one_account(it: VolumeCloud) -> None:
+    it.create(95)
+    it.create(95)
+    (refused,) = it.cloud.boot(it.cloud.request())
+    assert "DISK_GB: 10 requested" in str(getattr(refused, "fault", None))
+
+
+def test_a_failed_make_keeps_the_claim_until_the_volume_is_dropped(it: VolumeCloud) -> None:
+    volume = it.create(5)
+    (order,) = it.orders()
+    it.settle(order, is_ok=False)
+    failed = it.volume(volume.uuid)
+    assert (failed.status, it.held(volume.uuid)) == (VolumeStatus.ERROR, 5)
+    assert failed.fault == "A host could not carry out the order 'make-volume'."
+    it.delete(volume.uuid)
+    assert it.kinds() == [OrderKind.DROP_VOLUME]
+    it.settle_all()
+    assert (it.status(volume.uuid), it.held(volume.uuid)) == (None, 0)
+
+
+def test_a_make_that_is_late_fails_and_its_result_changes_nothing(it: VolumeCloud) -> None:
+    volume = it.create(5)
+    (order,) = it.orders()
+    it.sweep()
+    assert it.status(volume.uuid) == VolumeStatus.ERROR
+    assert it.settle(order) is False
+    assert it.status(volume.uuid) == VolumeStatus.ERROR
+
+
+def test_a_drop_waits_for_its_host_however_long(it: VolumeCloud) -> None:
+    volume = it.made(5)
+    it.delete(volume.uuid)
+    it.sweep(NOW + timedelta(days=3))
+    assert it.kinds() == [OrderKind.DROP_VOLUME]
+    it.delete(volume.uuid)
+    assert it.kinds() == [OrderKind.DROP_VOLUME]
+    (order,) = it.orders()
+    it.settle(order, is_ok=False)
+    assert (it.status(volume.uuid), it.held(volume.uuid)) == (VolumeStatus.ERROR_DELETING, 5)
+    it.delete(volume.uuid)
+    it.settle_all()
+    assert it.status(volume.uuid) is None
+
+
+def test_an_extension_claims_first_and_gives_back_after_a_failure(it: VolumeCloud) -> None:
+    volume = it.made(5)
+    it.extend(volume.uuid, 50)
+    assert it.held(volume.uuid) == 50
+    (order,) = it.orders()
+    assert order.body["size_gb"] == 50
+    it.settle(order, is_ok=False)
+    failed = it.volume(volume.uuid)
+    assert (failed.status, failed.size_gb) == (VolumeStatus.ERROR_EXTENDING, 5)
+    assert it.held(volume.uuid) == 5
+
+
+@pytest.mark.parametrize("size_gb", [5, 4, 101])
+def test_an_impossible_extension_changes_nothing(it: VolumeCloud, size_gb: int) -> None:
+    volume = it.made(5)
+    with pytest.raises(Invalid):
+        it.extend(volume.uuid, size_gb)
+    assert (it.status(volume.uuid), it.held(volume.uuid)) == (VolumeStatus.AVAILABLE, 5)
+    assert it.orders() == []
+
+
+def test_quotas_count_the_size_to_which_a_volume_grows(it: VolumeCloud) -> None:
+    it.settings = Volumes(quota_volumes=2, quota_gigabytes=20)
+    volume = it.made(5)
+    it.extend(volume.uuid, 15)
+    with pytest.raises(VolumeQuotaExceeded, match="15G has been consumed"):
+        it.create(6)
+    it.create(5)
+    with pytest.raises(VolumeQuotaExceeded, match="Maximum number of volumes"):
+        it.create(1)
+
+
+def test_a_shared_pool_is_used_through_any_host_that_it_serves(it: VolumeCloud) -> None:
+    it.settings = Volumes(volumes_on_hosts=False)
+    assert it.create(1).status == VolumeStatus.ERROR
+    host = it.cloud.host("h2")
+    it.cloud.write(lambda tx: join(tx, host.provider_uuid, RACK))
+    it.cloud.write(add_pool)
+    volume = it.create(30)
+    assert (volume.status, volume.host) == (VolumeStatus.CREATING, "h2")
+    assert it.cloud.read(lambda tx: used(tx, pool_uuid())) == {"DISK_GB": 30}
+    (order,) = it.orders()
+    assert (order.host, order.body["pool"]) == ("h2", "pool-0")
+    it.settle_all()
+    it.delete(volume.uuid)
+    it.settle_all()
+    assert it.cloud.read(lambda tx: used(tx, pool_uuid())) == {"DISK_GB": 0}
+
+
+def test_a_type_names_a_pool_by_its_name(it: VolumeCloud) -> None:
+    specs = {"volume_backend_name": "h2"}
+    it.cloud.write(
+        lambda tx: types.create(tx, it.cloud.ids.uuid(), "t", None, specs, is_public=True, now=NOW)
+    )
+    assert {it.create(10, type_name="t").host for _ in range(4)} == {"h2"}
+    with pytest.raises(NotFound):
+        it.create(1, type_name="unknown")
+
+
+def test_affinity_to_and_away_from_a_volume(it: VolumeCloud) -> None:
+    first = it.create(10)
+    beside = it.create(1, same_as=(first.uuid,))
+    apart = it.create(1, different_from=(first.uuid,))
+    assert beside.provider_id == first.provider_id != apart.provider_id
+    nowhere = it.create(1, different_from=(first.uuid, apart.uuid))
+    assert "PoolAffinityFilter removed 2" in str(nowhere.fault)
+
+
+def test_a_volume_is_transferred_once_with_its_claim(it: VolumeCloud) -> None:
+    volume = it.made(5)
+    new_id = it.cloud.ids.uuid()
+    it.cloud.write(lambda tx: transfers.create(tx, volume, new_id, None, "key", "salt", NOW))
+    with pytest.raises(VolumeBusy):
+        it.delete(volume.uuid)
+
+    def accept(key: str, quota_gigabytes: int = 100) -> None:
+        settings = Volumes(quota_gigabytes=quota_gigabytes)
+        it.cloud.write(lambda tx: transfers.accept(tx, new_id, key, "other", "bob", settings, NOW))
+
+    with pytest.raises(Invalid, match="invalid auth key"):
+        accept("Key")
+    with pytest.raises(VolumeQuotaExceeded):
+        accept("key", quota_gigabytes=4)
+    accept("key")
+    moved = it.volume(volume.uuid)
+    assert (moved.project_id, moved.user_id, moved.status) == ("other", "bob", "available")
+    with pytest.raises(NotFound):
+        accept("key")
+
+
+def test_a_copy_is_at_least_as_large_as_its_source(it: VolumeCloud) -> None:
+    source = it.made(5)
+    with pytest.raises(Invalid, match="cannot be smaller than original"):
+        it.create(4, source_uuid=source.uuid)
+    copy = it.create(None, source_uuid=source.uuid)
+    assert (copy.size_gb, copy.source_uuid) == (5, source.uuid)
+    assert it.orders()[0].body["source_volume_id"] == source.uuid
+    other = it.request(1, source_uuid=source.uuid, project_id="other")
+    with pytest.raises(NotFound):
+        it.create(1, source_uuid=source.uuid, project_id=other.project_id)
+
+
+def test_a_disabled_or_silent_host_is_no_pool(it: VolumeCloud) -> None:
+    it.create(1)
+    late = NOW + timedelta(hours=1)
+    silent = it.create(1, now=late)
+    assert "PoolUpFilter removed 2" in str(silent.fault)
+
+
+def test_volumes_of_one_batch_see_each_other(it: VolumeCloud) -> None:
+    answers = it.cloud.carry_out(*(("decide", (it.creating(60), NOW)) for _ in range(4)))
+    assert sorted(each.status for each in answers) == ["creating", "creating", "error", "error"]
+
+
+def test_a_host_with_volumes_is_not_removed(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    host = it.cloud.host(str(volume.host))
+    with pytest.raises(InUse, match="volumes on its disks"):
+        it.cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
+    it.delete(volume.uuid)
+    it.settle_all()
+    it.cloud.write(lambda tx: hosts.remove_service(tx, host, NOW))
+
+
+def test_an_unknown_volume_is_not_found(it: VolumeCloud) -> None:
+    with pytest.raises(NotFound):
+        it.cloud.read(lambda tx: volumes.get(tx, "nonsense"))

@@ -1,0 +1,348 @@
+"""Volumes of servers: attached, detached, booted with, moved with, and left by deleted servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from innkeeper.domain.compute import Booted, OrderKind, Status
+from innkeeper.domain.errors import Conflict, Invalid, NotFound, WrongState
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.slices import Volumes
+from innkeeper.domain.volumes import (
+    AttachOrigin,
+    AttachStatus,
+    BlockDevice,
+    VolumeBusy,
+    VolumeStatus,
+)
+from innkeeper.store.queries.compute import orders
+from innkeeper.store.queries.compute import servers as server_rows
+from innkeeper.systems.compute import booting_volumes
+from innkeeper.systems.compute.moves import resizing
+from innkeeper.systems.volumes import attachments, types
+from innkeeper.systems.volumes.attachments import NewAttachment
+from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.pools import RACK, add_pool, join
+from tests.support.volume_clouds import LATER, WHO, VolumeCloud
+
+
+@pytest.fixture
+def it(tmp_path: Path) -> Iterator[VolumeCloud]:
+    """Two hosts in two zones."""
+    cloud = cloud_in(
+        tmp_path, reported("h1", availability_zone="east"), reported("h2", availability_zone="west")
+    )
+    made = VolumeCloud(cloud)
+    yield made
+    made.cloud.reread()
+    made.cloud.judge()
+    made.cloud.close()
+
+
+def server_of(cloud: Cloud, **more: Any) -> ServerId:
+    """Boot a server."""
+    (booted,) = cloud.boot(cloud.request(**more))
+    assert isinstance(booted, Booted)
+    return booted.server_ids[0]
+
+
+def active(it: VolumeCloud, **more: Any) -> ServerId:
+    """Boot a server, and have it built."""
+    uuid = server_of(it.cloud, **more)
+    it.settle_all()
+    return uuid
+
+
+def status(it: VolumeCloud, uuid: ServerId) -> str:
+    """A server's status."""
+    found = it.cloud.read(lambda tx: server_rows.by_uuid(tx, uuid))
+    return Status.DELETED if found is None else found.status
+
+
+def test_a_volume_is_attached_and_detached_by_orders(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    assert it.status(volume.uuid) == VolumeStatus.ATTACHING
+    (order,) = it.orders()
+    assert (order.kind, order.server_uuid) == (OrderKind.ATTACH_VOLUME, server)
+    assert (order.body["volume_id"], order.body["device"]) == (volume.uuid, "/dev/vdb")
+    it.settle(order)
+    assert it.status(volume.uuid) == VolumeStatus.IN_USE
+    with pytest.raises(VolumeBusy):
+        it.delete(volume.uuid)
+    it.detach(server, volume.uuid)
+    assert it.status(volume.uuid) == VolumeStatus.DETACHING
+    with pytest.raises(VolumeBusy):
+        it.detach(server, volume.uuid)
+    it.settle_all()
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
+    with pytest.raises(NotFound):
+        it.detach(server, volume.uuid)
+
+
+def test_a_failed_attachment_frees_the_volume(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    (order,) = it.orders()
+    it.settle(order, is_ok=False)
+    assert (it.status(volume.uuid), it.attachments(server)) == (VolumeStatus.AVAILABLE, [])
+
+
+def test_a_late_attachment_is_undone_before_the_volume_is_free(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    (late,) = it.orders()
+    it.sweep()
+    assert it.status(volume.uuid) == VolumeStatus.DETACHING
+    assert it.settle(late) is False
+    (undo,) = it.orders()
+    assert undo.kind == OrderKind.DETACH_VOLUME
+    it.settle(undo, now=LATER)
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
+
+
+def test_one_server_at_a_time_unless_the_type_allows_several(it: VolumeCloud) -> None:
+    first, second = active(it), active(it)
+    plain = it.made(1)
+    it.attach(first, plain.uuid)
+    it.settle_all()
+    with pytest.raises(VolumeBusy):
+        it.attach(second, plain.uuid)
+    specs = {"multiattach": "<is> True"}
+    it.cloud.write(
+        lambda tx: types.create(tx, it.cloud.ids.uuid(), "m", None, specs, is_public=True, now=NOW)
+    )
+    shared = it.made(1, type_name="m")
+    it.attach(first, shared.uuid)
+    it.attach(second, shared.uuid)
+    it.settle_all()
+    with pytest.raises(VolumeBusy, match="already attached"):
+        it.attach(second, shared.uuid)
+    it.detach(first, shared.uuid)
+    it.settle_all()
+    assert it.status(shared.uuid) == VolumeStatus.IN_USE
+    it.detach(second, shared.uuid)
+    it.settle_all()
+    assert it.status(shared.uuid) == VolumeStatus.AVAILABLE
+
+
+def test_another_zone_is_refused_where_the_setting_says_so(it: VolumeCloud) -> None:
+    server = active(it, availability_zone="east")
+    there = it.made(1, availability_zone="west")
+    it.settings = Volumes(cross_az_attach=False)
+    with pytest.raises(Invalid, match="not in the same availability_zone"):
+        it.attach(server, there.uuid)
+    here = it.made(1, availability_zone="east")
+    it.attach(server, here.uuid)
+    it.settings = Volumes()
+    it.attach(server, there.uuid)
+    it.settle_all()
+
+
+def test_a_server_boots_in_the_zone_of_its_volumes_where_the_setting_says_so(
+    it: VolumeCloud,
+) -> None:
+    it.settings = Volumes(cross_az_attach=False)
+    there, here = it.made(1, availability_zone="west"), it.made(1, availability_zone="east")
+    blank = BlockDevice("blank", size_gb=1)
+    server = it.boot(blank, BlockDevice("volume", there.uuid))
+    found = it.cloud.read(lambda tx: server_rows.by_uuid(tx, server))
+    assert found is not None
+    assert found.host == "h2"
+    made = [it.volume(each.volume_uuid) for each in it.attachments(server)]
+    assert {each.availability_zone for each in made} == {"west"}
+    it.settle_all()
+    other = it.made(1, availability_zone="west")
+    both = (BlockDevice("volume", other.uuid), BlockDevice("volume", here.uuid))
+    with pytest.raises(Invalid, match="must be in one zone"):
+        it.boot(*both)
+
+
+def test_a_server_that_is_being_built_takes_no_volume(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    server = server_of(it.cloud)
+    with pytest.raises(WrongState):
+        it.attach(server, volume.uuid)
+
+
+def test_a_server_takes_only_volumes_that_its_host_reaches(it: VolumeCloud) -> None:
+    it.settings = Volumes(volumes_on_hosts=False)
+    host = it.cloud.host("h2")
+    it.cloud.write(lambda tx: join(tx, host.provider_uuid, RACK))
+    it.cloud.write(add_pool)
+    volume = it.made(1)
+    far = active(it, forced_host="h1")
+    with pytest.raises(Invalid, match="cannot reach the pool"):
+        it.attach(far, volume.uuid)
+    near = it.boot(BlockDevice("volume", volume.uuid))
+    found = it.cloud.read(lambda tx: server_rows.by_uuid(tx, near))
+    assert found is not None
+    assert found.host == "h2"
+    it.settle_all()
+
+
+def test_a_deleted_server_frees_its_volumes_or_deletes_them(it: VolumeCloud) -> None:
+    server = active(it)
+    kept, doomed = it.made(1), it.made(1)
+    it.attach(server, kept.uuid)
+    it.attach(server, doomed.uuid, deletes_volume=True)
+    it.settle_all()
+    it.delete_server(server)
+    assert it.status(kept.uuid) == VolumeStatus.IN_USE
+    (destroy,) = it.orders()
+    it.settle(destroy)
+    assert it.status(kept.uuid) == VolumeStatus.AVAILABLE
+    assert it.status(doomed.uuid) == VolumeStatus.DELETING
+    assert it.kinds() == [OrderKind.DROP_VOLUME]
+    it.settle_all()
+    assert it.status(doomed.uuid) is None
+
+
+def test_a_build_waits_until_its_volumes_are_made(it: VolumeCloud) -> None:
+    blank = BlockDevice("blank", size_gb=2, deletes_volume=True)
+    server = it.boot(blank, blank)
+    first, second = it.orders()
+    assert {first.kind, second.kind} == {OrderKind.MAKE_VOLUME}
+    it.settle(first)
+    assert it.kinds() == [OrderKind.MAKE_VOLUME]
+    it.settle(second)
+    (build,) = it.orders()
+    assert build.kind == OrderKind.BUILD
+    assert [each["device"] for each in build.body["volumes"]] == ["/dev/vdb", "/dev/vdc"]
+    it.settle(build)
+    assert status(it, server) == Status.ACTIVE
+    assert {each.status for each in it.attachments(server)} == {AttachStatus.ATTACHED}
+    it.delete_server(server)
+    it.settle_all()
+    assert it.attachments(server) == []
+
+
+def test_a_volume_that_cannot_be_made_fails_its_server(it: VolumeCloud) -> None:
+    server = it.boot(BlockDevice("blank", size_gb=2, deletes_volume=True))
+    (make,) = it.orders()
+    it.settle(make, is_ok=False)
+    assert status(it, server) == Status.ERROR
+    assert it.orders() == []
+    it.delete_server(server)
+    it.settle_all()
+    assert it.held(make.server_uuid) == 0
+
+
+def test_a_server_is_deleted_while_its_build_waits(it: VolumeCloud) -> None:
+    server = it.boot(BlockDevice("blank", size_gb=2, deletes_volume=True))
+    it.delete_server(server)
+    it.settle_all()
+    assert status(it, server) == Status.DELETED
+    assert it.cloud.read(lambda tx: orders.held(tx, [server])) == []
+
+
+def test_a_server_boots_from_a_volume(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    root = BlockDevice("volume", volume.uuid, boot_index=0)
+    with pytest.raises(Invalid, match="not bootable"):
+        it.boot(root)
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
+    server = it.boot(BlockDevice("volume", volume.uuid))
+    (build,) = it.orders()
+    assert build.body["volumes"][0]["volume_id"] == volume.uuid
+    it.settle(build)
+    assert it.status(volume.uuid) == VolumeStatus.IN_USE
+    it.detach(server, volume.uuid)
+    it.settle_all()
+
+
+def test_a_server_that_boots_from_a_volume_needs_no_root_disk(it: VolumeCloud) -> None:
+    blank = BlockDevice("blank", size_gb=2, boot_index=0)
+    server = it.boot(blank, is_volume_backed=True)
+    it.settle_all()
+    assert it.held(server) == 1 + 1024, "one vcpu, 1 GiB of memory, and no disk"
+    assert it.attachments(server)[0].device == "/dev/vda"
+    with pytest.raises(Invalid, match="root device"):
+        it.detach(server, it.attachments(server)[0].volume_uuid)
+
+
+def test_what_clients_claim_about_a_server_does_not_affect_it(it: VolumeCloud) -> None:
+    server, theirs = active(it), it.made(1, project_id="other")
+    claimed = NewAttachment(
+        it.cloud.ids.uuid(),
+        theirs.uuid,
+        server,
+        origin=AttachOrigin.CLIENT,
+        device="/dev/vdb",
+        deletes_volume=False,
+    )
+    it.cloud.write(lambda tx: attachments.add(tx, theirs, claimed, NOW))
+    mine = it.made(1)
+    it.attach(server, mine.uuid)
+    assert [each.device for each in it.attachments(server)] == ["/dev/vdb"]
+    it.settle_all()
+    it.delete_server(server)
+    it.settle_all()
+    assert it.status(theirs.uuid) == VolumeStatus.RESERVED
+
+
+def test_a_refused_boot_leaves_nothing(it: VolumeCloud) -> None:
+    volume, servers = it.made(1), (ServerId(it.cloud.ids.uuid()),)
+    devices = (BlockDevice("volume", volume.uuid), BlockDevice("blank", size_gb=2))
+    made = it.reserve(servers, *devices).made
+    assert it.status(volume.uuid) == VolumeStatus.RESERVED
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, made, NOW))
+    it.settle_all()
+    assert (it.status(volume.uuid), it.status(made[0])) == (VolumeStatus.AVAILABLE, None)
+
+
+def test_a_server_that_was_booted_after_all_keeps_its_volumes(it: VolumeCloud) -> None:
+    server = it.boot(BlockDevice("blank", size_gb=2))
+    made = [each.volume_uuid for each in it.attachments(server)]
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, [server], made, NOW))
+    it.settle_all()
+    assert it.status(made[0]) == VolumeStatus.IN_USE
+
+
+def test_a_reservation_without_a_boot_is_swept_away(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    it.reserve((ServerId(it.cloud.ids.uuid()),), BlockDevice("volume", volume.uuid))
+    it.sweep(NOW)
+    assert it.status(volume.uuid) == VolumeStatus.RESERVED
+    it.sweep()
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
+
+
+def test_too_little_capacity_for_a_new_volume_refuses_the_boot(it: VolumeCloud) -> None:
+    with pytest.raises(Conflict, match="No valid backend"):
+        it.boot(BlockDevice("blank", size_gb=101))
+    assert it.orders() == []
+
+
+def test_a_moving_server_takes_its_volumes_along(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    new_id = it.cloud.ids.uuid()
+    it.cloud.decide(
+        lambda tx, context: resizing.migrate(
+            tx, context, server, WHO, seed=1, new_id=new_id, now=NOW
+        ),
+        NOW,
+    )
+    (depart,) = it.orders()
+    assert "volumes" not in depart.body
+    it.settle(depart)
+    (arrive,) = it.orders()
+    assert [each["volume_id"] for each in arrive.body["volumes"]] == [volume.uuid]
+    it.settle(arrive)
+    assert it.status(volume.uuid) == VolumeStatus.IN_USE
+
+
+def test_an_attachment_whose_order_was_withdrawn_is_swept_away(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    found = it.cloud.read(lambda tx: server_rows.by_uuid(tx, server))
+    assert found is not None
+    it.cloud.write(lambda tx: orders.withdraw(tx, server, found.host, NOW))
+    it.sweep()
+    assert (it.status(volume.uuid), it.attachments(server)) == (VolumeStatus.AVAILABLE, [])

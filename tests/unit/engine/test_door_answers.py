@@ -1,0 +1,80 @@
+"""Answers of pods as a door shows them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from innkeeper.clients.pods import PodAnswer, PodSilent
+from innkeeper.domain.door import MARK, SERVER
+from innkeeper.engine.pods.shown import DoorView, answer_of
+from tests.support.pod_rows import pod_of
+
+DOOR = "http://door.example/compute"
+USER = DoorView(pod_of(1), "acme", "ann", "top-image", DOOR, is_admin=False)
+SHOWN = {
+    "server": {
+        "id": "s",
+        "tenant_id": "there",
+        "user_id": "door",
+        "key_name": "mine-0123456789abcdef",
+        "metadata": {MARK: "m", "tenant_id": "kept"},
+        "image": {"id": "there", "links": []},
+        "OS-EXT-AZ:availability_zone": "nova",
+        "OS-EXT-SRV-ATTR:host": "h1",
+        "OS-EXT-SRV-ATTR:hostname": "web",
+        "links": [
+            {"rel": "self", "href": "http://pod.example:8774/v2.1/servers/s"},
+            {"rel": "bookmark", "href": "http://pod.example/compute/servers/s"},
+            {"rel": "other", "href": "http://pod.example/secret"},
+        ],
+    }
+}
+
+
+def answer(status: int, body: object = None) -> PodAnswer:
+    """Return an answer of a pod."""
+    return PodAnswer(status, {}, b"" if body is None else msgspec.json.encode(body))
+
+
+def test_nothing_of_the_pod_is_shown() -> None:
+    status, body, headers = answer_of(answer(200, SHOWN), USER, SERVER)
+    assert (status, headers) == (200, {"content-type": "application/json"})
+    assert msgspec.json.decode(body) == {
+        "server": {
+            "id": "s",
+            "tenant_id": "acme",
+            "user_id": "ann",
+            "key_name": "mine",
+            "metadata": {"tenant_id": "kept"},
+            "image": {"id": "top-image", "links": []},
+            "OS-EXT-AZ:availability_zone": "az1",
+            "OS-EXT-SRV-ATTR:hostname": "web",
+            "links": [
+                {"rel": "self", "href": f"{DOOR}/v2.1/servers/s"},
+                {"rel": "bookmark", "href": f"{DOOR}/servers/s"},
+            ],
+        }
+    }
+
+
+@pytest.mark.parametrize("status", [302, 401, 500, 502, 504])
+def test_an_answer_of_no_api_counts_as_none(status: int) -> None:
+    with pytest.raises(PodSilent):
+        answer_of(answer(status, {}), USER, SERVER)
+
+
+def test_an_answer_that_is_no_object_or_too_deep_counts_as_none() -> None:
+    deep: object = {}
+    for _ in range(40):
+        deep = {"a": deep}
+    for body in ([], deep):
+        with pytest.raises(PodSilent):
+            answer_of(answer(200, body), USER, SERVER)
+
+
+def test_refusals_are_passed_on() -> None:
+    fault = {"conflictingRequest": {"code": 409, "message": "no"}}
+    status, body, _ = answer_of(answer(409, fault), USER, SERVER)
+    assert (status, msgspec.json.decode(body)) == (409, fault)
+    assert answer_of(answer(204), USER, SERVER) == (204, b"", {})
