@@ -44,6 +44,8 @@ FINE = {
     httpx.codes.SERVICE_UNAVAILABLE,
 }
 """Answers that a client may get while connections between zones are cut."""
+SUCCEEDED = {("boot", httpx.codes.ACCEPTED), ("list", httpx.codes.OK)}
+"""Answers that clients must get in the end."""
 
 
 @dataclass(slots=True)
@@ -149,6 +151,8 @@ def test_nothing_is_lost_or_built_twice_when_connections_are_cut(pair: Pair) -> 
             time.sleep(BETWEEN_S)
             cut += relay.cut()
             assert time.monotonic() < until_s, cut
+        # On a slow machine, no request may have passed between two cuts.
+        wait_for("requests succeed", lambda: set(callers.codes) >= SUCCEEDED)
     finally:
         callers.ends.set()
         for each in threads:
@@ -157,7 +161,8 @@ def test_nothing_is_lost_or_built_twice_when_connections_are_cut(pair: Pair) -> 
     assert not [
         each for each in codes if each[1] not in FINE and each != ("tag", httpx.codes.NOT_FOUND)
     ], codes
-    assert codes["boot", httpx.codes.ACCEPTED] and codes["list", httpx.codes.OK]
+    # More than fit in the root, so the child has some, whatever the clients deleted.
+    assert root.boot(BATCH).status_code == httpx.codes.ACCEPTED
 
     def agree() -> bool:
         there = set(kid.server_ids())
