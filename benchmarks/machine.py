@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from innkeeper.store.transactions import Store
 
 PROJECT = Path(__file__).resolve().parents[1]
-LIBRARIES = ("litestar", "msgspec", "numpy", "SQLAlchemy", "uvicorn", "httptools", "uvloop")
+LIBRARIES = ("msgspec", "numpy", "SQLAlchemy", "uvicorn", "httptools", "uvloop")
 FLUSHES = 200
 FLUSH_BYTES = 8192
 """About as many bytes as one boot writes to SQLite's log."""

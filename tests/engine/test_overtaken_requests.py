@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from litestar.testing import TestClient
 from structlog.testing import capture_logs
 
 from innkeeper.domain.slices import Serving, Settings
@@ -21,6 +20,7 @@ from innkeeper.entrypoints.api.tables import APIS
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
+from tests.support.asgi_client import AsgiClient
 from tests.support.clouds import NOW, Cloud, reported
 from tests.support.lease_operator import LeaseOperator
 from tests.support.moves import Movers
@@ -99,7 +99,7 @@ class Asking:
 
     def __call__(self, path: str, body: Any, headers: dict[str, str]) -> Any:
         """Send a POST; gives the answer."""
-        with capture_logs(), TestClient(self._app) as client:
+        with capture_logs(), AsgiClient(self._app) as client:
             return client.post(path, json=body, headers=headers)
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from litestar.testing import TestClient
 from structlog.testing import capture_logs
 
 from innkeeper import wiring
 from innkeeper.settings import load
+from tests.support.asgi_client import AsgiClient
 from tests.tidy.tree import ROOT, SOURCE
 
 ADMIN = {"X-Auth-Token": "admin"}
@@ -53,7 +53,7 @@ def files_of_a_boot(folder: Path) -> list[str]:
         service = wiring.Service(load(None, environ))
         service.start()
         try:
-            with TestClient(service.app) as client:
+            with AsgiClient(service.app) as client:
                 furnish(client)
                 called.clear()
                 body = {"server": {"name": "s", "flavorRef": "v1", "networks": "none"}}
@@ -75,7 +75,7 @@ def profiled(profile: Any) -> Iterator[None]:
         sys.setprofile(None)
 
 
-def furnish(client: TestClient[Any]) -> None:
+def furnish(client: AsgiClient) -> None:
     """Make a flavor and a host."""
 
     def ask(method: str, path: str, body: Any) -> Any:

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 import pytest
-from litestar.testing import TestClient
 
 from innkeeper.domain.errors import Refusal
 from innkeeper.domain.slices import Serving, Settings
@@ -20,6 +19,7 @@ from innkeeper.entrypoints.api.faults import Fault
 from innkeeper.entrypoints.api.routing import Api, Route
 from innkeeper.entrypoints.api.site import Site
 from innkeeper.entrypoints.api.tables import APIS
+from tests.support.asgi_client import AsgiClient
 from tests.tidy.test_promises import PLACEHOLDER
 
 SOME_ID = "6f1a2c7e-0d3b-4f55-9b8e-2f6f5a1f0c11"
@@ -73,14 +73,12 @@ def door() -> Any:
         clock=lambda: NOON,
         ids=CountingIds(),
     )
-    with TestClient(app.make(site, APIS, lambda: None)) as client:
+    with AsgiClient(app.make(site, APIS, lambda: None)) as client:
         yield client
 
 
 @pytest.mark.parametrize(("api", "route"), guarded())
-def test_a_request_without_a_token_is_rejected(
-    door: TestClient[Any], api: Api, route: Route
-) -> None:
+def test_a_request_without_a_token_is_rejected(door: AsgiClient, api: Api, route: Route) -> None:
     path = getattr(Serving(), f"{api.name}_prefix") + PLACEHOLDER.sub(SOME_ID, route.path)
     headers = {"openstack-api-version": f"{api.service_type} latest"}
     answer = door.request(route.method, path or "/", headers=headers)

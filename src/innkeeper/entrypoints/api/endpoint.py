@@ -12,8 +12,6 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
-from litestar import Request
-from litestar.response.base import ASGIResponse
 
 from innkeeper.domain import hops
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
@@ -28,6 +26,7 @@ from innkeeper.entrypoints.api import (
     project_paths,
     unpacking,
 )
+from innkeeper.entrypoints.api.asgi import BODILESS, AsgiRequest, AsgiResponse
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.microversions import Schema, VersionTable, passage, spans
@@ -38,7 +37,6 @@ from innkeeper.entrypoints.api.validation import Validator, decode_json, query_f
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
 LINK_SCHEME = "http://"
-BODILESS_STATUSES = frozenset({204, 304})
 
 
 class Checks:
@@ -65,7 +63,7 @@ def _validator(api: Api, schema: Schema | None, wording: Callable[[Any], str]) -
 
 
 class RouteEndpoint:
-    """The Litestar handler for all methods of one path of an API."""
+    """The handler for all methods of one path of an API."""
 
     def __init__(self, site: Site, api: Api, mount: str, path: str) -> None:
         self.site = site
@@ -77,17 +75,32 @@ class RouteEndpoint:
             if route.path == path:
                 self._routes.setdefault(route.method, []).append(route)
         self._checks: dict[tuple[str, Version], Checks] = {}
-        self.label = f"{api.name} {path or '/'}"
+        self._version_headers: dict[Version, Mapping[str, str]] = {}
+        self._setting = site.settings.serving
+        self._bytes_max = {
+            method: max(self._largest(each) for each in routes)
+            for method, routes in self._routes.items()
+        }
+        # An open route ignores the token, so that clients can always read version documents.
+        # An unknown method of an open path gets a 405, whatever the token.
+        self._open_methods = {
+            method
+            for method, routes in self._routes.items()
+            if any(route.rule is None for route in routes)
+        }
 
-    async def __call__(self, request: Request[Any, Any, Any]) -> ASGIResponse:
+    async def __call__(self, request: AsgiRequest) -> AsgiResponse:
         """Answer one request. An exception becomes an error answer, so this method never raises."""
         started_s = time.perf_counter()
         headers = request.headers
         request_id = "req-" + self.site.ids.uuid()
         try:
-            bytes_max = self._bytes_max(*self._routes.get(request.method, ()))
-            with self.site.load.count(headers, self.site.settings.serving, bytes_max):
+            bytes_max = self._bytes_max.get(request.method, self._setting.body_bytes_max)
+            announced = self.site.load.begin(headers, self._setting, bytes_max)
+            try:
                 answer, version = await self._carry_out(request, request_id)
+            finally:
+                self.site.load.end(announced)
             response = self._response(answer, request_id, version)
         except Exception as error:
             answer, response = self._error(error, request, request_id)
@@ -103,7 +116,7 @@ class RouteEndpoint:
         )
         return response
 
-    async def answer_unknown(self, request: Request[Any, Any, Any]) -> ASGIResponse:
+    async def answer_unknown(self, request: AsgiRequest) -> AsgiResponse:
         """Answer a request for an unknown path under this API's prefix."""
         error: Refusal = NotFound(UNKNOWN_PATH)
         request_id = "req-" + self.site.ids.uuid()
@@ -124,9 +137,7 @@ class RouteEndpoint:
         )
         return response
 
-    async def _carry_out(
-        self, request: Request[Any, Any, Any], request_id: str
-    ) -> tuple[Answer, Version]:
+    async def _carry_out(self, request: AsgiRequest, request_id: str) -> tuple[Answer, Version]:
         # Check the origin first, because even a 401 contains the address.
         origin = self._origin(request)
         context = await self._authenticate(request, request_id)
@@ -164,8 +175,8 @@ class RouteEndpoint:
             address=address,
             mount=self.mount,
             now=self.site.clock(),
-            client=request.client.host if request.client else "",
-            path_project=request.scope.get(project_paths.KEY),  # type: ignore[arg-type]
+            client=request.client,
+            path_project=request.scope.get(project_paths.KEY),
         )
         if self.site.neighbours is not None and route.path.startswith(forwarding.ONE_SERVER):
             body = await self._read(request, call)
@@ -184,13 +195,9 @@ class RouteEndpoint:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
 
-    async def _authenticate(
-        self, request: Request[Any, Any, Any], request_id: str
-    ) -> RequestContext:
-        every = [route for routes in self._routes.values() for route in routes]
-        if any(route.rule is None for route in self._routes.get(request.method, every)):
-            # An open route ignores the token, so that clients can always read version documents.
-            # An unknown method of an open path gets a 405, whatever the token.
+    async def _authenticate(self, request: AsgiRequest, request_id: str) -> RequestContext:
+        is_open = request.method in self._open_methods
+        if is_open or (self._open_methods and request.method not in self._routes):
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
 
@@ -213,8 +220,8 @@ class RouteEndpoint:
 
     def _route(self, method: str, version: Version, raw_path: bytes) -> Route:
         plain = raw_path.replace(b"%2F", b"/").replace(b"%2f", b"/")
-        # Litestar treats "/x//y" and "/x/" as "/x/y" and "/x". A double slash may come from an
-        # empty id, and "y" would then be mistaken for the id.
+        # The table of paths treats "/x//y" and "/x/" as "/x/y" and "/x". A double slash may come
+        # from an empty id, and "y" would then be mistaken for the id.
         is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
         if self.path and is_other_path:
             raise NotFound(UNKNOWN_PATH)
@@ -233,7 +240,7 @@ class RouteEndpoint:
             raise HttpRefusal(405, f"The method {method} is not allowed for this resource.")
         raise NotFound(UNKNOWN_PATH)
 
-    async def _prepare(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> None:
+    async def _prepare(self, request: AsgiRequest, checks: Checks, call: Call) -> None:
         """Fill ``call.body`` and upgrade the call to the newest version."""
         try:
             is_ready = await self._read_body(request, checks, call)
@@ -246,9 +253,9 @@ class RouteEndpoint:
                 await call.route.subject(call)
             raise
 
-    async def _read_body(self, request: Request[Any, Any, Any], checks: Checks, call: Call) -> bool:
+    async def _read_body(self, request: AsgiRequest, checks: Checks, call: Call) -> bool:
         """Fill ``call.body``, and return whether the body already has the newest form."""
-        route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
+        route, timeout_s = call.route, self._setting.client_timeout_s
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
             return False
@@ -264,36 +271,34 @@ class RouteEndpoint:
         checks.body.check(call.body)
         return False
 
-    async def _read(self, request: Request[Any, Any, Any], call: Call) -> bytes:
+    async def _read(self, request: AsgiRequest, call: Call) -> bytes:
         """Return the body, which is read once."""
         if call.raw_body is not None:
             return call.raw_body
-        route, timeout_s = call.route, self.site.settings.serving.client_timeout_s
+        route, timeout_s = call.route, self._setting.client_timeout_s
         # A slow body from an unauthenticated client must not use up the limits on requests.
         is_open = route.rule is None
-        body = await unpacking.body(request, self._bytes_max(route), timeout_s, is_total=is_open)
+        body = await unpacking.body(request, self._largest(route), timeout_s, is_total=is_open)
         if call.context.hop is not None:
             await auth_zones.check_body(call.context.hop, route, body, self.site.engine)
         call.raw_body = body
         return body
 
-    def _bytes_max(self, *routes: Route) -> int:
-        """Return the size of the largest body that any of these routes accepts."""
-        settings = self.site.settings.serving.body_bytes_max
-        return max(
-            (min(settings, route.body_bytes_max or settings) for route in routes), default=settings
-        )
+    def _largest(self, route: Route) -> int:
+        """Return the size of the largest body that a route accepts."""
+        most = self._setting.body_bytes_max
+        return min(most, route.body_bytes_max or most)
 
-    def _origin(self, request: Request[Any, Any, Any]) -> str:
+    def _origin(self, request: AsgiRequest) -> str:
         host = unpacking.host(request)
-        public = self.site.settings.serving.public_url
+        public = self._setting.public_url
         if public is not None:
             return public.rstrip("/")
         return f"{request.scope['scheme']}://{host}"
 
     def _error(
-        self, error: Exception, request: Request[Any, Any, Any], request_id: str
-    ) -> tuple[Answer, ASGIResponse]:
+        self, error: Exception, request: AsgiRequest, request_id: str
+    ) -> tuple[Answer, AsgiResponse]:
         """Convert an exception to an answer in this API's own form."""
         if not isinstance(error, Refusal):
             LOG.error("accident", request_id=request_id, exc_info=error)
@@ -312,28 +317,26 @@ class RouteEndpoint:
         answer.is_versionless = fault.is_versionless
         return answer, self._response(answer, request_id, version)
 
-    def _response(self, answer: Answer, request_id: str, version: Version | None) -> ASGIResponse:
+    def _response(self, answer: Answer, request_id: str, version: Version | None) -> AsgiResponse:
         headers = answer.headers
         headers["x-openstack-request-id"] = request_id
         versions = self.api.versions
         if versions is not None and version is not None and not answer.is_versionless:
-            headers["openstack-api-version"] = f"{versions.service_types[0]} {version}"
-            vary = "openstack-api-version"
-            if versions.legacy_header is not None:
-                headers[versions.legacy_header] = str(version)
-                vary = f"{vary}, {versions.legacy_header}"
-            headers.setdefault("vary", vary)
+            told = self._version_headers.get(version)
+            if told is None:
+                told = self._version_headers[version] = versions.headers(version)
+            vary = headers.get("vary")
+            headers.update(told)
+            if vary is not None:
+                headers["vary"] = vary
         body = answer.body
         media_type = headers.pop("content-type", JSON)
         if body is None:
-            if answer.status not in BODILESS_STATUSES:
+            if answer.status not in BODILESS:
                 headers["content-length"] = "0"
-            # Sent as a HEAD response, so that it has no content type.
-            return ASGIResponse(status_code=answer.status, headers=headers, is_head_response=True)
+            return AsgiResponse(answer.status, None, headers)
         raw = body if isinstance(body, bytes) else faults.encode(body)
-        return ASGIResponse(
-            status_code=answer.status, body=raw, headers=headers, media_type=media_type
-        )
+        return AsgiResponse(answer.status, raw, headers, media_type)
 
 
 def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> None:

@@ -7,8 +7,7 @@ that would exceed a limit is rejected before its body is read. The answer has th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.slices import Serving
@@ -23,11 +22,11 @@ class Load:
         self.requests = 0
         self.body_bytes = 0
 
-    @contextmanager
-    def count(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> Iterator[None]:
-        """A context manager that counts a request, and its body of at most ``bytes_max``.
+    def begin(self, headers: Mapping[str, str], serving: Serving, bytes_max: int) -> int:
+        """Count a request, and its body of at most ``bytes_max``. Return the counted bytes.
 
-        Raises :class:`Unavailable` if the request would exceed a limit.
+        The caller must call :meth:`end` with them. Raises :class:`Unavailable` if the request would
+        exceed a limit; it does not count then.
         """
         announced = _announced(headers, bytes_max)
         is_too_much = self.body_bytes + announced > serving.bodies_bytes_max
@@ -35,11 +34,12 @@ class Load:
             raise Unavailable(TOO_MANY)
         self.requests += 1
         self.body_bytes += announced
-        try:
-            yield
-        finally:
-            self.requests -= 1
-            self.body_bytes -= announced
+        return announced
+
+    def end(self, announced: int) -> None:
+        """Count a request no more, and the bytes that :meth:`begin` returned for it."""
+        self.requests -= 1
+        self.body_bytes -= announced
 
 
 def _announced(headers: Mapping[str, str], bytes_max: int) -> int:

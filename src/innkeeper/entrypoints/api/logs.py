@@ -34,7 +34,6 @@ def set_up_logs(serving: Serving, stream: TextIO | None = sys.__stderr__) -> Non
         renderer = structlog.processors.JSONRenderer(serializer=_as_json)
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.format_exc_info,

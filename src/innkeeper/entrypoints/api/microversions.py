@@ -158,6 +158,15 @@ class VersionTable:
             )
         return version
 
+    def headers(self, version: Version) -> Mapping[str, str]:
+        """Return the headers of answers at this version."""
+        found = {"openstack-api-version": f"{self.service_types[0]} {version}"}
+        vary = "openstack-api-version"
+        if self.legacy_header is not None:
+            found[self.legacy_header] = str(version)
+            vary = f"{vary}, {self.legacy_header}"
+        return {**found, "vary": vary}
+
     def _named(self, header: str) -> str | None:
         # The header may name several services: "compute 2.1, placement 1.23".
         found = None

@@ -11,11 +11,6 @@ from innkeeper.entrypoints.api.routing import Api, Route
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
-def litestar_path(path: str) -> str:
-    """Convert a route's template to Litestar's syntax."""
-    return _PARAMETER.sub(r"{\1:str}", path)
-
-
 def pattern(path: str) -> re.Pattern[str]:
     """Return a pattern that matches the paths of a route's template."""
     parts = _PARAMETER.split(path)

@@ -1,7 +1,6 @@
 """Support for cross-origin requests (CORS) from consoles that run in a browser.
 
-Always true: ``OPTIONS`` gets a 200 without a token, and never reaches a route. Litestar's own
-middleware is not used, because it passes ``OPTIONS`` on to the routes.
+Always true: ``OPTIONS`` gets a 200 without a token, and never reaches a route.
 """
 
 from __future__ import annotations

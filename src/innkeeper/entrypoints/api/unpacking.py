@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import re
 import string
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from litestar import Request
-
 from innkeeper.domain.errors import Invalid, NotFound, TooLarge
+from innkeeper.entrypoints.api.asgi import AsgiRequest
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.routing import Route
 
@@ -28,7 +26,7 @@ QUERY_FIELDS_MAX = 256
 """Maximum number of fields in a query; databases reject queries with too many conditions."""
 
 
-def check_announced(request: Request[Any, Any, Any]) -> None:
+def check_announced(request: AsgiRequest) -> None:
     """Raise :class:`Invalid` for a body without a media type."""
     length = request.headers.get("content-length", "0")
     if length != "0" and not request.headers.get("content-type"):
@@ -46,7 +44,7 @@ def check_media_type(route: Route, content_type: str) -> None:
         )
 
 
-def host(request: Request[Any, Any, Any]) -> str:
+def host(request: AsgiRequest) -> str:
     """Return the host that the client addressed, with an optional port."""
     name = request.headers.get("host", "localhost")
     match = HOST.fullmatch(name)
@@ -55,7 +53,7 @@ def host(request: Request[Any, Any, Any]) -> str:
     return name
 
 
-def target(request: Request[Any, Any, Any]) -> str:
+def target(request: AsgiRequest) -> str:
     """Return the path and the query of a request, as the client sent them.
 
     Bytes that no URL may have, such as those of accented letters, are escaped.
@@ -64,16 +62,16 @@ def target(request: Request[Any, Any, Any]) -> str:
     return quote(path + b"?" + raw if raw else path, safe=string.punctuation)
 
 
-def params(request: Request[Any, Any, Any]) -> dict[str, str]:
+def params(request: AsgiRequest) -> dict[str, str]:
     """Return the values in the path, keyed by the names in the route's template."""
-    found = {name: str(value) for name, value in request.path_params.items()}
+    found = request.params
     if any(NUL in value for value in found.values()):
         # No id contains a NUL character, and some databases reject it.
         raise NotFound(UNKNOWN_PATH)
-    return found
+    return dict(found)
 
 
-def query(request: Request[Any, Any, Any]) -> dict[str, list[str]]:
+def query(request: AsgiRequest) -> dict[str, list[str]]:
     """Return all values of each query parameter, in order."""
     raw = request.scope["query_string"]
     if not raw:
@@ -101,37 +99,43 @@ class ClientGone(HttpRefusal):
         super().__init__(400, "The client closed the connection before the end of the body.")
 
 
-async def parts(request: Request[Any, Any, Any], timeout_s: float) -> AsyncIterator[bytes]:
+async def parts(request: AsgiRequest, timeout_s: float) -> AsyncIterator[bytes]:
     """Yield the parts of the body.
 
     Raises a 408 if no further part arrives within ``timeout_s``.
     """
     is_more = True
     while is_more:
-        with _timeout_as_408(f"No more of the body was received for {timeout_s:g} seconds."):
+        try:
             async with asyncio.timeout(timeout_s):
                 event = await request.receive()
-        if event["type"] != "http.request":
-            raise ClientGone
-        yield event["body"]
-        is_more = event["more_body"]
+        except TimeoutError as error:
+            raise _too_slow(timeout_s, is_total=False) from error
+        part, is_more = _part(event)
+        yield part
 
 
-@contextmanager
-def _timeout_as_408(message: str) -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError as error:
-        # Close the connection, or the rest of the body would be read as the next request.
-        raise HttpRefusal(408, message, headers={"connection": "close"}) from error
+def _too_slow(timeout_s: float, *, is_total: bool) -> HttpRefusal:
+    message = f"No more of the body was received for {timeout_s:g} seconds."
+    if is_total:
+        message = f"The body was not complete within {timeout_s:g} seconds."
+    # Close the connection, or the rest of the body would be read as the next request.
+    return HttpRefusal(408, message, headers={"connection": "close"})
+
+
+def _part(event: Any) -> tuple[bytes, bool]:
+    if event["type"] != "http.request":
+        raise ClientGone
+    return event["body"], event["more_body"]
 
 
 async def body(
-    request: Request[Any, Any, Any], bytes_max: int, timeout_s: float, *, is_total: bool = False
+    request: AsgiRequest, bytes_max: int, timeout_s: float, *, is_total: bool = False
 ) -> bytes:
     """Return the whole body; raises :class:`TooLarge` if it has more than ``bytes_max``.
 
-    If ``is_total`` is true, the timeout applies to the whole body as well as to each part.
+    Raises a 408 if no further part arrives within ``timeout_s``. If ``is_total`` is true, the
+    timeout applies to the whole body as well.
     """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > bytes_max:
@@ -139,12 +143,18 @@ async def body(
     if announced == "0" and "transfer-encoding" not in request.headers:
         return b""
     pieces: list[bytes] = []
-    kept = 0
-    with _timeout_as_408(f"The body was not complete within {timeout_s:g} seconds."):
-        async with asyncio.timeout(timeout_s if is_total else None):
-            async for part in parts(request, timeout_s):
+    kept, is_more = 0, True
+    try:
+        # One timeout for all parts, because most bodies have only one.
+        async with asyncio.timeout(timeout_s) as limit:
+            while is_more and kept <= bytes_max:
+                if pieces and not is_total:
+                    limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
+                part, is_more = _part(await request.receive())
                 kept += len(part)
-                if kept > bytes_max:
-                    raise TooLarge(f"The body is larger than {bytes_max} bytes.")
                 pieces.append(part)
+    except TimeoutError as error:
+        raise _too_slow(timeout_s, is_total=is_total) from error
+    if kept > bytes_max:
+        raise TooLarge(f"The body is larger than {bytes_max} bytes.")
     return b"".join(pieces)

@@ -1,0 +1,161 @@
+"""Requests and responses of the ASGI application, and the table of its paths.
+
+Always true: header names are in lower case. Of repeated headers, the first counts. A path finds the
+same handler with and without a slash at its end, and a slash that is doubled counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from innkeeper.entrypoints.api.content_types import JSON
+
+BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+"""Statuses of answers that have no body, and no header about one."""
+
+
+class AsgiRequest:
+    """One HTTP request. ``params`` are the decoded values in the path, by name.
+
+    ``receive`` returns the events of the body. Source: the ASGI specification, version 3.
+    """
+
+    __slots__ = ("headers", "method", "params", "receive", "scope")
+
+    def __init__(self, scope: Any, receive: Any, params: Mapping[str, str]) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.params = params
+        self.method: str = scope["method"]
+        # The first of several headers is entered last.
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in reversed(scope["headers"])
+        }
+
+    @property
+    def client(self) -> str:
+        """The network address of the client, as reported by trusted proxies."""
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+
+class AsgiResponse:
+    """One HTTP response. ``body`` is ``None`` if the answer has no header about a body, either.
+
+    Raises :class:`UnicodeError` if a header contains a character that HTTP cannot carry.
+    """
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(
+        self, status: int, body: bytes | None, headers: Mapping[str, str], media_type: str = JSON
+    ) -> None:
+        self.status = status
+        self.body = b"" if body is None or status in BODILESS else body
+        self.headers = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
+        ]
+        if body is not None and status not in BODILESS:
+            if media_type.startswith("text/") and "charset" not in media_type:
+                media_type += "; charset=utf-8"
+            self.headers.append((b"content-type", media_type.encode("latin-1")))
+            self.headers.append((b"content-length", b"%d" % len(body)))
+
+    async def send_with(self, send: Any) -> None:
+        """Send this response."""
+        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": self.body})
+
+
+Handler = Callable[[AsgiRequest], Awaitable[AsgiResponse]]
+
+
+@dataclass(slots=True)
+class _Node:
+    """What follows after one part of a path."""
+
+    by_name: dict[str, _Node] = field(default_factory=dict)
+    parameter: _Node | None = None
+    handler: Handler | None = None
+    names: tuple[str, ...] = ()
+
+
+class PathTable:
+    """Finds the handler of a path. Its cost grows with the length of the path alone."""
+
+    def __init__(self) -> None:
+        self._root = _Node()
+
+    def add(self, template: str, handler: Handler) -> None:
+        """Add a handler. A template such as ``/servers/{id}`` has the names of its parameters."""
+        node, names = self._root, []
+        for part in filter(None, template.split("/")):
+            if part.startswith("{"):
+                names.append(part[1:-1])
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            else:
+                node = node.by_name.setdefault(part, _Node())
+        assert node.handler is None, f"one handler for {template}"
+        node.handler, node.names = handler, tuple(names)
+
+    def find(self, path: str) -> tuple[Handler, Mapping[str, str]] | None:
+        """Return the handler of a path, and the values of its parameters; ``None`` if none has it.
+
+        A name in a template takes precedence over a parameter at the same place.
+        """
+        node, values = self._root, []
+        for part in path.split("/"):
+            if not part:
+                continue
+            next_node = node.by_name.get(part)
+            if next_node is None:
+                next_node = node.parameter
+                if next_node is None:
+                    return None
+                values.append(part)
+            node = next_node
+        if node.handler is None:
+            return None
+        return node.handler, dict(zip(node.names, values, strict=True)) if values else {}
+
+
+class Application:
+    """The ASGI application: it hands each request to the handler of its path.
+
+    ``unknown`` answers requests for all other paths. ``on_shutdown`` is called when the server
+    ends, after its last request.
+    """
+
+    def __init__(
+        self, paths: PathTable, unknown: Handler, on_shutdown: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        self._paths = paths
+        self._unknown = unknown
+        self._on_shutdown = on_shutdown
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        kind = scope["type"]
+        if kind == "http":
+            found = self._paths.find(scope["path"])
+            handler, params = found or (self._unknown, {})
+            response = await handler(AsgiRequest(scope, receive, params))
+            await response.send_with(send)
+        elif kind == "lifespan":
+            await self._live(receive, send)
+        else:
+            # No path speaks the protocol WebSocket.
+            await send({"type": "websocket.close"})
+
+    async def _live(self, receive: Any, send: Any) -> None:
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        if self._on_shutdown is not None:
+            await self._on_shutdown()
+        await send({"type": "lifespan.shutdown.complete"})
