@@ -86,6 +86,8 @@ def test_a_create_that_arrives_late_is_adopted(pair: tuple[Door, Relay]) -> None
     relay.release()
     wait_for("nothing is open", lambda: all(each["bottom_id"] for each in routings(at)))
     assert [each["top_id"] for each in routings(at)] == at.pods["p1"].server_ids()
+    # A create that is settled later binds the project, as any other.
+    assert at.history(PROJECT) == (["p1"] if routings(at) else [])
 
 
 def test_a_pod_that_refuses_is_skipped_and_the_binding_follows(pair: tuple[Door, Relay]) -> None:

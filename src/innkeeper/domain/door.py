@@ -18,11 +18,15 @@ MARK = "innkeeper-door"
 
 @dataclass(frozen=True, slots=True)
 class DoorAmounts:
-    """What one resource counts against the quota of its project."""
+    """What one resource counts against the quota of its project.
+
+    Only servers have ``disk_gb``, which no quota limits.
+    """
 
     vcpus: int = 0
     memory_mb: int = 0
     size_gb: int = 0
+    disk_gb: int = 0
 
 
 @dataclass(frozen=True, slots=True)

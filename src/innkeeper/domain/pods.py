@@ -164,7 +164,10 @@ class PodRouting:
     """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
 
     ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
-    the image at the door. ``deleted_at`` is when the pod accepted to delete the resource.
+    the image at the door, ``type_uuid`` the volume type there, and ``server_group_uuid`` the server
+    group. ``deleted_at`` is when the pod accepted to delete the resource, and ``changing_at`` when
+    it was last asked to change its amounts. ``group_name`` and ``az_name`` are what the create was
+    for: its project is bound to the pod when the pod confirms. Without a group, it is not.
     """
 
     id: int
@@ -182,6 +185,12 @@ class PodRouting:
     memory_mb: int | None = None
     size_gb: int | None = None
     deleted_at: datetime | None = None
+    group_name: str | None = None
+    az_name: str | None = None
+    disk_gb: int | None = None
+    type_uuid: str | None = None
+    server_group_uuid: str | None = None
+    changing_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Completing:
         if not is_late and len(found) < (routing.number or 1):
             await self._clouds.engine.write(lambda tx: routings.touch(tx, routing.id, now))
             return False
-        await self._creating.settle(routing, found, None, pod)
+        await self._creating.settle(routing, found, pod)
         LOG.info("pod_create_settled", pod=pod.pod_name, found=len(found))
         return True
 

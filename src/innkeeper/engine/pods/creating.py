@@ -64,7 +64,6 @@ class _Sent:
 
     plan: Plan
     pod: Pod
-    asked: PodRequest
     begun: PodRouting
     login: PodLogin
 
@@ -90,31 +89,31 @@ class Creating:
         refusals: list[tuple[Pod, _Refused]] = []
         for _ in range(PODS_MAX):
             try:
-                pod, asked = await self._choose(plan, [pod for pod, _ in refusals])
+                pod = await self._choose(plan, [pod for pod, _ in refusals])
             except NoPod as error:
                 raise_or_return = _outcome(refusals, error, is_admin=request.caller.is_admin)
                 if isinstance(raise_or_return, DoorAnswer):
                     return raise_or_return
                 raise raise_or_return from error
             try:
-                return await self._in_pod(plan, pod, asked)
+                return await self._in_pod(plan, pod)
             except _Refused as error:
                 LOG.warning("pod_refused_create", pod=pod.pod_name, reason=str(error))
                 self._pushing.forget(pod)
                 refusals.append((pod, error))
         raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
 
-    async def _choose(self, plan: Plan, refused: Sequence[Pod]) -> tuple[Pod, PodRequest]:
+    async def _choose(self, plan: Plan, refused: Sequence[Pod]) -> Pod:
         gone = frozenset(each.id for each in refused)
 
-        def look(tx: Tx) -> tuple[Pod, PodRequest]:
+        def look(tx: Tx) -> Pod:
             away = gone if plan.must is None else gone | plans.others(tx, plan.must)
             asked = replace(plan.asked, refused=away)
-            return bindings.choose(tx, self._clouds.policy, asked).pod, asked
+            return bindings.choose(tx, self._clouds.policy, asked).pod
 
         return await self._clouds.engine.read(look)
 
-    async def _in_pod(self, plan: Plan, pod: Pod, asked: PodRequest) -> DoorAnswer:
+    async def _in_pod(self, plan: Plan, pod: Pod) -> DoorAnswer:
         kind = plan.request.kind
         try:
             login = await self._tenants.of_project(pod, plan.request.caller.project_id)
@@ -126,7 +125,7 @@ class Creating:
             LOG.warning("pod_create_failed", pod=pod.pod_name, reason=str(error))
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         begun = await self._begin(plan, pod)
-        sent = _Sent(plan, pod, asked, begun, login)
+        sent = _Sent(plan, pod, begun, login)
         metadata = body[plan.key].get("metadata") or {}
         body[plan.key]["metadata"] = {**metadata, MARK: begun.top_id}
         call = PodCall(
@@ -186,6 +185,11 @@ class Creating:
             vcpus=plan.one.vcpus,
             memory_mb=plan.one.memory_mb,
             size_gb=plan.one.size_gb,
+            disk_gb=plan.one.disk_gb,
+            # What must be beside a volume does not move the project.
+            group_name=plan.asked.group if plan.must is None else None,
+            az_name=plan.asked.az_name,
+            type_uuid=None if plan.kind is None else plan.kind.uuid,
         )
         return await self._clouds.engine.write(lambda tx: routings.begin(tx, wanted, plan.limits))
 
@@ -216,7 +220,7 @@ class Creating:
                 found = await self.marked(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.asked if plan.must is None else None, sent.pod)
+        await self.settle(begun, found, sent.pod)
         return DoorAnswer(status, body, headers)
 
     async def _after_silence(self, sent: _Sent, error: PodSilent) -> DoorAnswer:
@@ -233,22 +237,21 @@ class Creating:
         if len(found) < plan.number:
             # The pod may still be at it. The periodic task looks again.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.asked if plan.must is None else None, sent.pod)
+        await self.settle(begun, found, sent.pod)
         version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
         href = f"{plan.request.address}{version}{path}/{found[0]}"
         body = {plan.key: {"id": found[0], "links": [{"rel": "self", "href": href}]}}
         headers = {"location": href, "content-type": "application/json"}
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
-    async def settle(
-        self, begun: PodRouting, found: Sequence[str], asked: PodRequest | None, pod: Pod
-    ) -> None:
+    async def settle(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> None:
         """Record what a pod has made, and bind the project to it."""
         now = self._clouds.clock()
 
         def work(tx: Tx) -> None:
-            routings.settle(tx, begun, found, now)
-            if asked is not None:
+            is_open = routings.settle(tx, begun, found, now)
+            if is_open and found and begun.group_name is not None:
+                asked = PodRequest(begun.project_id, begun.group_name, begun.az_name)
                 ids = self._clouds.ids
                 bindings.follow(tx, asked, pod, begun.created_at, ids=ids, now=now)
 

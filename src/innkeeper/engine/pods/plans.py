@@ -95,7 +95,7 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         request,
         asked,
         number,
-        DoorAmounts(flavor.vcpus, flavor.memory_mb),
+        DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb),
         DoorLimits(limits.servers, limits.vcpus, limits.memory_mb),
         flavor=flavor,
         keypair=_keypair(tx, caller, name) if name else None,

@@ -104,14 +104,14 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
         )
 
 
-def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> None:
+def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> bool:
     """Replace the routing of a create by those of what the pod has made.
 
-    Raises :class:`Conflict` if another pod has a resource with one of the ids. A second call does
-    nothing.
+    Return whether it was open: a second call does nothing. Raises :class:`Conflict` if another pod
+    has a resource with one of the ids.
     """
     if routings.by_id(tx, begun.id) is None:
-        return
+        return False
     routings.remove(tx, begun.id)
     for bottom_id in bottom_ids:
         known = routings.of_resource(tx, bottom_id, begun.resource_type)
@@ -120,6 +120,7 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
         if not known:
             made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
             routings.add(tx, made)
+    return True
 
 
 def forget(tx: Tx, row_id: int) -> None:
