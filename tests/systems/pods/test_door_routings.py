@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from innkeeper.domain.door import SERVER, VOLUME, DoorAmounts, DoorLimits
-from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, VolumeQuotaExceeded
+from innkeeper.domain.errors import NotFound, QuotaExceeded, VolumeQuotaExceeded
 from innkeeper.domain.pods import PodRequest, PodRouting
 from innkeeper.store.transactions import Store
 from innkeeper.systems.pods import audit, bindings, routings
@@ -43,12 +43,12 @@ def test_a_create_counts_before_the_pod_is_asked_and_until_it_is_forgotten(store
         routings.settle(tx, made, [ONE, TWO], NOW)
         routings.settle(tx, made, [ONE, TWO], NOW)
         assert routings.used(tx, "a", SERVER) == (2, 4, 1024, 0)
-        assert routings.open_ones(tx, 10) == []
+        assert routings.open_ones(tx, [pod.id], 10) == []
         one = routings.place_of(tx, ONE, SERVER)
         assert (one.bottom_id, one.number) == (ONE, 1)
-        routings.recount(tx, one.id, DoorAmounts(1, 256), NOW)
+        routings.recount(tx, one, DoorAmounts(1, 256), NOW)
         routings.begin_delete(tx, one.id, NOW)
-        assert [each.top_id for each in routings.open_ones(tx, 10)] == [ONE]
+        assert [each.top_id for each in routings.open_ones(tx, [pod.id], 10)] == [ONE]
         routings.forget(tx, one.id)
         assert routings.used(tx, "a", SERVER) == (1, 2, 512, 0)
 
@@ -72,8 +72,33 @@ def test_an_id_of_another_pod_is_refused(store: Store) -> None:
         first, second = add_pod(tx, 1), add_pod(tx, 2)
         routings.settle(tx, routings.begin(tx, begun(first.id), limits), [ONE], NOW)
         again = routings.begin(tx, begun(second.id, "other"), limits)
-        with pytest.raises(Conflict, match="Two pods have"):
-            routings.settle(tx, again, [ONE], NOW)
+        assert routings.settle(tx, again, [ONE], NOW) == []
+        assert routings.place_of(tx, ONE, SERVER).pod_id == first.id
+        assert routings.open_ones(tx, [first.id, second.id], 10) == []
+
+
+def test_a_resource_that_changes_counts_with_the_larger_amounts_until_it_is_looked_at(
+    store: Store,
+) -> None:
+    limits = DoorLimits(-1, vcpus=8)
+    later = NOW + timedelta(seconds=1)
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        routings.settle(tx, routings.begin(tx, begun(pod.id, vcpus=4), limits), [ONE], NOW)
+        one = routings.place_of(tx, ONE, SERVER)
+        with pytest.raises(QuotaExceeded, match="cores"):
+            routings.grow(tx, one.id, DoorAmounts(9, 64), limits, NOW)
+        first = routings.grow(tx, one.id, DoorAmounts(8, 64), limits, NOW)
+        assert routings.used(tx, "a", SERVER) == (1, 8, 512, 0)
+        assert routings.open_ones(tx, [pod.id], 10) == [first]
+        assert routings.unchecked(tx, [pod.id], later, 10) == []
+        second = routings.grow(tx, one.id, DoorAmounts(2, 64), limits, later)
+        # What was seen before the second change says nothing about it.
+        routings.recount(tx, first, DoorAmounts(1, 1), later)
+        assert routings.used(tx, "a", SERVER) == (1, 8, 512, 0)
+        routings.recount(tx, second, DoorAmounts(2, 64), later)
+        assert routings.used(tx, "a", SERVER) == (1, 2, 64, 0)
+        assert routings.open_ones(tx, [pod.id], 10) == []
 
 
 def test_a_binding_follows_the_pod_that_accepted(store: Store) -> None:

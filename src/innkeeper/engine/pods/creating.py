@@ -17,6 +17,7 @@ from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
 from innkeeper.domain.door import MARK, SERVER, DoorRequest, Json
 from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
@@ -24,14 +25,13 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
-from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
+from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import bindings, routings
 from innkeeper.systems.pods.bindings import NoPod
 
 LOG = structlog.get_logger("innkeeper.pods")
-SERVICES = {SERVER: COMPUTE, "volume": BLOCK_STORAGE}
 RETRY_AFTER_S = 5
 PAGES_MAX = 50
 PODS_MAX = 100
@@ -149,7 +149,7 @@ class Creating:
             await self._pushing.flavor(pod, login, plan.flavor)
             fields["flavorRef"] = plan.flavor.flavor_id
         if plan.kind is not None:
-            await self._pushing.volume_type(pod, plan.kind)
+            await self._pushing.volume_type(pod, login, plan.kind)
             fields["volume_type"] = plan.kind.name
         if plan.keypair is not None:
             fields["key_name"] = await self._pushing.keypair(pod, login, plan.keypair)
@@ -213,15 +213,23 @@ class Creating:
                 raise _Refused(f"it answers with the status {status}", refusal)
             return refusal
         made = told.get(plan.key)
-        uuid = made.get("id") if isinstance(made, Mapping) else None
-        found = [uuid] if isinstance(uuid, str) and plan.number == 1 else None
-        if found is None:
+        found = _ids([made]) if plan.number == 1 else []
+        if not found:
             try:
                 found = await self.marked(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.pod)
+        if not found or (plan.number == 1 and not _ids([made])):
+            # The pod accepts, but does not say what it makes.
+            silent = PodSilent("its answer has no usable id", may_have_arrived=True)
+            return await self._after_silence(sent, silent)
+        await self._settled(sent, found)
         return DoorAnswer(status, body, headers)
+
+    async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
+        if not await self.settle(sent.begun, found, sent.pod):
+            LOG.error("pod_ids_not_unique", pod=sent.pod.pod_name, ids=list(found))
+            raise Conflict(f"Two pods have a {sent.plan.key} with the id {found[0]}.")
 
     async def _after_silence(self, sent: _Sent, error: PodSilent) -> DoorAnswer:
         """Look for what a pod may have made. Nothing is sent again."""
@@ -237,25 +245,26 @@ class Creating:
         if len(found) < plan.number:
             # The pod may still be at it. The periodic task looks again.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.pod)
+        await self._settled(sent, found)
         version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
         href = f"{plan.request.address}{version}{path}/{found[0]}"
         body = {plan.key: {"id": found[0], "links": [{"rel": "self", "href": href}]}}
         headers = {"location": href, "content-type": "application/json"}
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
-    async def settle(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> None:
-        """Record what a pod has made, and bind the project to it."""
+    async def settle(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> list[str]:
+        """Record what a pod has made, and bind the project to it. Return the ids recorded now."""
         now = self._clouds.clock()
 
-        def work(tx: Tx) -> None:
-            is_open = routings.settle(tx, begun, found, now)
-            if is_open and found and begun.group_name is not None:
+        def work(tx: Tx) -> list[str]:
+            settled = routings.settle(tx, begun, found, now)
+            if settled and begun.group_name is not None:
                 asked = PodRequest(begun.project_id, begun.group_name, begun.az_name)
                 ids = self._clouds.ids
                 bindings.follow(tx, asked, pod, begun.created_at, ids=ids, now=now)
+            return settled
 
-        await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+        return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def marked(self, login: PodLogin, begun: PodRouting) -> list[str]:
         """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
@@ -271,16 +280,25 @@ class Creating:
             rows = decoded(answer).get(kind)
             if answer.status != HTTPStatus.OK or not isinstance(rows, list):
                 raise PodSilent(f"it answers with the status {answer.status}")
-            found += [
-                str(each["id"])
-                for each in rows
-                if isinstance(each.get("metadata"), dict)
-                and each["metadata"].get(MARK) == begun.top_id
-            ]
-            if not rows or f"{kind}_links" not in decoded(answer):
+            found += _ids(rows, begun.top_id)
+            last = _ids(rows[-1:])
+            if not last or f"{kind}_links" not in decoded(answer):
                 return found
-            marker = f"&marker={rows[-1]['id']}"
+            marker = f"&marker={last[0]}"
         raise PodSilent("the project has too many resources to look for one")
+
+
+def _ids(rows: Sequence[Json], mark: str | None = None) -> list[str]:
+    """Return the ids of resources; with a mark, of those that have it."""
+    found = []
+    for each in rows:
+        uuid = each.get("id") if isinstance(each, Mapping) else None
+        if not isinstance(uuid, str) or canonical_uuid(uuid) is None:
+            continue
+        metadata = each.get("metadata")
+        if mark is None or (isinstance(metadata, Mapping) and metadata.get(MARK) == mark):
+            found.append(uuid)
+    return found
 
 
 def _outcome(

@@ -83,7 +83,6 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     name = fields.get("key_name")
     number = _number(fields)
     devices = fields.get("block_device_mapping_v2") or []
-    limits = quotas.limits(tx, caller.project_id, quotas.defaults(settings.computing))
     image_id, image_name = image_of(tx, fields.get("imageRef"), caller)
     amounts = {
         VCPUS: float(flavor.vcpus * number),
@@ -96,9 +95,9 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         asked,
         number,
         DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb),
-        DoorLimits(limits.servers, limits.vcpus, limits.memory_mb),
+        server_limits(tx, settings, caller.project_id),
         flavor=flavor,
-        keypair=_keypair(tx, caller, name) if name else None,
+        keypair=keypair_of(tx, caller, name) if name else None,
         image_id=image_id,
         image_name=image_name,
         must=_pod_of_volumes(tx, caller, devices),
@@ -119,10 +118,8 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     fields, caller = request.body["volume"], request.caller
     kind, name = None, fields.get("volume_type")
     if name:
-        kind = types.named(tx, name, caller.project_id, is_admin=caller.is_admin)
+        kind = type_of(tx, caller, name)
     size_gb = int(fields.get("size") or 0)
-    default = volume_quotas.defaults(settings.volumes)
-    limits = volume_quotas.limits(tx, caller.project_id, default)
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
     source = fields.get("source_volid")
     devices = [{"source_type": "volume", "uuid": source}] if source else []
@@ -133,7 +130,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         asked,
         1,
         DoorAmounts(size_gb=size_gb),
-        DoorLimits(limits.volumes, size_gb=limits.gigabytes),
+        volume_limits(tx, settings, caller.project_id),
         kind=kind,
         image_id=image_id,
         image_name=image_name,
@@ -155,7 +152,25 @@ def _pod_request(
     return PodRequest(request.caller.project_id, group, zone, amounts)
 
 
-def _keypair(tx: Tx, caller: DoorCaller, name: str) -> Keypair:
+def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
+    """Return the quotas of a project for servers."""
+    found = quotas.limits(tx, project_id, quotas.defaults(settings.computing))
+    return DoorLimits(found.servers, found.vcpus, found.memory_mb)
+
+
+def volume_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
+    """Return the quotas of a project for volumes."""
+    found = volume_quotas.limits(tx, project_id, volume_quotas.defaults(settings.volumes))
+    return DoorLimits(found.volumes, size_gb=found.gigabytes)
+
+
+def type_of(tx: Tx, caller: DoorCaller, name: str) -> VolumeType:
+    """Return the volume type that a caller names. Raises :class:`NotFound`."""
+    return types.named(tx, name, caller.project_id, is_admin=caller.is_admin)
+
+
+def keypair_of(tx: Tx, caller: DoorCaller, name: str) -> Keypair:
+    """Return a key pair of the caller. Raises :class:`Invalid`."""
     try:
         return keypairs.get(tx, caller.user_id, name)
     except NotFound as error:

@@ -118,20 +118,40 @@ class Pushing:
         self._remember(key, found[0]["id"])
         return str(found[0]["id"])
 
-    async def volume_type(self, pod: Pod, kind: VolumeType) -> None:
-        """Make a volume type with the same name."""
-        key = (pod.uuid, "type", kind.name, kind.updated_at)
+    async def volume_type(self, pod: Pod, login: PodLogin, kind: VolumeType) -> None:
+        """Make a volume type with the same name, and let the project use a private one."""
+        key = (pod.uuid, "type", login.project_name, kind.name, kind.updated_at)
         if self._is_known(key):
             return
         own = await self._tenants.own(pod)
         answer = await self._ask(own, BLOCK_STORAGE, "GET", "/types?is_public=None")
         rows = _rows(decoded(answer).get("volume_types"))
-        if kind.name not in [each.get("name") for each in rows]:
-            wanted = {"name": kind.name, "extra_specs": dict(kind.extra_specs)}
+        found = next((each for each in rows if each.get("name") == kind.name), None)
+        if found is None:
+            wanted = {
+                "name": kind.name,
+                "extra_specs": dict(kind.extra_specs),
+                "os-volume-type-access:is_public": kind.is_public,
+            }
             made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
             if made.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
                 raise PodSilent(f"the volume type cannot be made: {made.status}")
+            if made.status == HTTPStatus.CONFLICT:
+                # Another request has just made it. The next one finds it.
+                raise PodSilent("the volume type is being made")
+            found = decoded(made).get("volume_type")
+        if isinstance(found, Mapping) and _is_private(found):
+            await self._share(own, login, str(found.get("id")))
         self._remember(key)
+
+    async def _share(self, own: PodLogin, login: PodLogin, type_id: str) -> None:
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        body = {"addProjectAccess": {"project": session.project_id}}
+        path = f"/types/{quote(type_id, safe='')}/action"
+        given = await self._ask(own, BLOCK_STORAGE, "POST", path, body)
+        if given.status not in (HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.CONFLICT):
+            raise PodSilent(f"the volume type cannot be shared: {given.status}")
 
     def _is_known(self, key: tuple[object, ...]) -> str:
         known = self._known.get(key)
@@ -167,6 +187,10 @@ def keypair_name(name: str) -> str:
 def _rows(told: object) -> list[dict[str, Json]]:
     """Return the objects in a list."""
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
+def _is_private(told: Mapping[str, Json]) -> bool:
+    return told.get("os-volume-type-access:is_public", told.get("is_public")) is False
 
 
 def _flavor_body(flavor: Flavor) -> dict[str, Json]:

@@ -17,9 +17,10 @@ from innkeeper.clients.pods import PodAnswer, PodSilent
 from innkeeper.domain.door import MARK, SERVER, Json
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.pushing import keypair_name
-from innkeeper.engine.pods.tenants import decoded
+from innkeeper.engine.pods.tenants import decoded, is_gone
 
 DEPTH_MAX = 32
+RETRY_CHARS_MAX = 8
 PROJECTS = ("tenant_id", "project_id")
 ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
@@ -93,6 +94,12 @@ class DoorView:
         return {"rel": rel, "href": f"{self.address}{version}{path}"}
 
 
+def _retry_after(answer: PodAnswer) -> str:
+    """Return the seconds after which a client may ask again; an empty text if there are none."""
+    told = answer.headers.get("retry-after", "")
+    return told if told.isascii() and told.isdigit() and len(told) < RETRY_CHARS_MAX else ""
+
+
 def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes, dict[str, str]]:
     """Return the status, body and headers that the client gets.
 
@@ -102,7 +109,8 @@ def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes,
     is_fine = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
     if not (is_error or is_fine) or answer.status == HTTPStatus.UNAUTHORIZED:
         raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
-    headers: dict[str, str] = {}
+    is_gone(answer)
+    headers = {"retry-after": after} if (after := _retry_after(answer)) else {}
     location = answer.headers.get("location")
     if location is not None:
         moved = HREF.fullmatch(location)

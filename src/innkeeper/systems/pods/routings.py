@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.door import SERVER, DoorAmounts, DoorLimits
-from innkeeper.domain.errors import (
-    AlreadyExists,
-    Conflict,
-    NotFound,
-    QuotaExceeded,
-    VolumeQuotaExceeded,
-)
+from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded, VolumeQuotaExceeded
 from innkeeper.domain.pods import PodRouting
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
@@ -67,8 +61,7 @@ def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
     Raises :class:`QuotaExceeded`.
     """
     number = wanted.number or 0
-    one = DoorAmounts(wanted.vcpus or 0, wanted.memory_mb or 0, wanted.size_gb or 0)
-    demand_room(tx, wanted, number, one, limits)
+    demand_room(tx, wanted, number, amounts_of(wanted), limits)
     return create(tx, wanted)
 
 
@@ -104,23 +97,23 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
         )
 
 
-def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> bool:
-    """Replace the routing of a create by those of what the pod has made.
+def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
+    """Replace the routing of a create by those of what the pod has made. Return their ids.
 
-    Return whether it was open: a second call does nothing. Raises :class:`Conflict` if another pod
-    has a resource with one of the ids.
+    A second call adds nothing. An id that another pod has is left out: it cannot be told apart.
     """
-    if routings.by_id(tx, begun.id) is None:
-        return False
+    is_open = routings.by_id(tx, begun.id) is not None
     routings.remove(tx, begun.id)
+    settled = []
     for bottom_id in bottom_ids:
         known = routings.of_resource(tx, bottom_id, begun.resource_type)
-        if any(each.pod_id != begun.pod_id for each in known):
-            raise Conflict(f"Two pods have a {begun.resource_type} with the id {bottom_id}.")
+        if any(each.pod_id != begun.pod_id for each in known) or not (is_open or known):
+            continue
         if not known:
             made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
             routings.add(tx, made)
-    return True
+        settled.append(bottom_id)
+    return settled
 
 
 def forget(tx: Tx, row_id: int) -> None:
@@ -128,15 +121,43 @@ def forget(tx: Tx, row_id: int) -> None:
     routings.remove(tx, row_id)
 
 
-def recount(tx: Tx, row_id: int, amounts: DoorAmounts, now: datetime) -> None:
-    """Record that a resource counts with other amounts."""
-    fields = {
-        "vcpus": amounts.vcpus,
-        "memory_mb": amounts.memory_mb,
-        "size_gb": amounts.size_gb,
-        "updated_at": now,
-    }
-    routings.change(tx, row_id, fields)
+def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: datetime) -> PodRouting:
+    """Record, before a pod is asked to change a resource, the larger ones of the amounts.
+
+    Raises :class:`NotFound` and :class:`QuotaExceeded`.
+    """
+    routing = get(tx, row_id)
+    has = amounts_of(routing)
+    both = DoorAmounts(
+        max(has.vcpus, wanted.vcpus),
+        max(has.memory_mb, wanted.memory_mb),
+        max(has.size_gb, wanted.size_gb),
+        max(has.disk_gb, wanted.disk_gb),
+    )
+    more = DoorAmounts(
+        both.vcpus - has.vcpus, both.memory_mb - has.memory_mb, both.size_gb - has.size_gb
+    )
+    demand_room(tx, routing, 0, more, limits)
+    routings.change(tx, row_id, {**asdict(both), "changing_at": now, "updated_at": now})
+    return get(tx, row_id)
+
+
+def recount(tx: Tx, seen: PodRouting, amounts: DoorAmounts | None, now: datetime) -> None:
+    """Record with which amounts a resource counts: ``None`` keeps them. It does not change now.
+
+    Nothing is recorded if the pod was asked for another change since the routing was read.
+    """
+    found = routings.by_id(tx, seen.id)
+    if found is not None and found.changing_at == seen.changing_at:
+        fields = {} if amounts is None else asdict(amounts)
+        routings.change(tx, seen.id, {**fields, "changing_at": None, "updated_at": now})
+
+
+def amounts_of(routing: PodRouting) -> DoorAmounts:
+    """Return the amounts with which each of a routing's resources counts."""
+    return DoorAmounts(
+        routing.vcpus or 0, routing.memory_mb or 0, routing.size_gb or 0, routing.disk_gb or 0
+    )
 
 
 def begin_delete(tx: Tx, row_id: int, now: datetime) -> None:

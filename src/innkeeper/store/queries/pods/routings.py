@@ -64,17 +64,21 @@ def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[P
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
-def open_ones(tx: Tx, limit: int) -> Sequence[PodRouting]:
-    """Return routings that a pod has not confirmed, or whose resource it is deleting."""
-    is_open = _C.bottom_id.is_(None) | _C.deleted_at.is_not(None)
-    query = _ROWS.where(is_open).order_by(_C.updated_at, _C.id).limit(limit)
+def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
+    """Return routings that a pod has not confirmed, or whose resource it deletes or changes.
+
+    They are of these pods. Those that were looked at last come last.
+    """
+    is_open = _C.bottom_id.is_(None) | _C.deleted_at.is_not(None) | _C.changing_at.is_not(None)
+    query = _ROWS.where(is_open, _C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
-def unchecked(tx: Tx, before: datetime, limit: int) -> Sequence[PodRouting]:
-    """Return routings of existing resources that were last written before a moment."""
+def unchecked(tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int) -> Sequence[PodRouting]:
+    """Return routings of these pods' resources that were last written before a moment."""
     query = _ROWS.where(_C.bottom_id.is_not(None), _C.deleted_at.is_(None), _C.updated_at < before)
-    query = query.where(_C.number.is_not(None)).order_by(_C.updated_at, _C.id).limit(limit)
+    query = query.where(_C.number.is_not(None), _C.changing_at.is_(None), _C.pod_id.in_(pod_ids))
+    query = query.order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
