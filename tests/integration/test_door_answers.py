@@ -178,7 +178,8 @@ def test_too_many_requests_are_passed_on_and_nothing_is_made(lying: tuple[Door, 
 def test_a_list_of_nonsense_costs_only_the_rows_of_its_pod(lying: tuple[Door, Relay]) -> None:
     at, relay = lying
     booted(at)
-    for rows in (None, {}, [1], [{"id": 1}], [{"name": "no id"}], [{"id": "x", "a": [[]] * 2}]):
+    nonsense: tuple[Any, ...] = (None, {}, [1], [{"id": 1}], [{"name": "no id"}], [{"id": "x"}])
+    for rows in nonsense:
         relay.answer("GET", SERVERS, raw(200, {"servers": rows}))
         told = at.ask("GET", SERVERS)
         assert told["servers"] == []

@@ -10,11 +10,11 @@ import pytest
 
 from innkeeper.domain.door import SERVER, VOLUME, DoorAmounts, DoorLimits
 from innkeeper.domain.errors import NotFound, QuotaExceeded, VolumeQuotaExceeded
-from innkeeper.domain.pods import PodRequest, PodRouting
+from innkeeper.domain.pods import VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.store.transactions import Store
 from innkeeper.systems.pods import audit, bindings, routings
 from tests.support.clouds import Numbers
-from tests.support.pod_rows import POLICY, add_pod
+from tests.support.pod_rows import POLICY, add_pod, measure
 from tests.support.stores import NOW
 
 IDS = Numbers()
@@ -99,6 +99,32 @@ def test_a_resource_that_changes_counts_with_the_larger_amounts_until_it_is_look
         routings.recount(tx, second, DoorAmounts(2, 64), later)
         assert routings.used(tx, "a", SERVER) == (1, 2, 64, 0)
         assert routings.open_ones(tx, [pod.id], 10) == []
+
+
+def test_what_was_placed_since_the_measurement_counts_as_used(store: Store) -> None:
+    limits, second = DoorLimits(-1), timedelta(seconds=1)
+    asked = PodRequest("a", amounts={VCPUS: 10})
+    with store.write() as tx:
+        first, other = add_pod(tx, 1), add_pod(tx, 2)
+        old = replace(begun(first.id, vcpus=1000), created_at=NOW - second)
+        routings.begin(tx, old, limits)
+        # A pod that was never measured has room, whatever was placed there.
+        assert bindings.choose(tx, POLICY, asked).pod == first
+        for pod in (first, other):
+            measure(tx, pod, vcpus=60.0, disk_gb=0.0, volume_gb=0.0)
+        assert bindings.choose(tx, POLICY, asked).pod == first
+        lately = replace(begun(first.id, ONE, number=2, vcpus=5), created_at=NOW + second)
+        made = routings.begin(tx, lately, limits)
+        assert bindings.table_of(tx).used[VCPUS].tolist() == [70.0, 60.0]
+        assert bindings.choose(tx, POLICY, asked).pod == first
+        routings.settle(tx, made, [ONE, TWO], NOW + second)
+        assert bindings.table_of(tx).used[VCPUS].tolist() == [70.0, 60.0]
+        more = replace(begun(first.id, MARK, VOLUME, vcpus=0, size_gb=9), created_at=NOW + second)
+        routings.begin(tx, more, limits)
+        assert bindings.table_of(tx).used[VOLUME_GB].tolist() == [9.0, 0.0]
+        assert bindings.choose(tx, POLICY, replace(asked, amounts={VCPUS: 11})).pod == other
+        measure(tx, first, NOW + second, vcpus=60.0)
+        assert bindings.table_of(tx).used[VCPUS].tolist() == [60.0, 60.0]
 
 
 def test_a_binding_follows_the_pod_that_accepted(store: Store) -> None:

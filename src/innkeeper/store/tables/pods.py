@@ -103,4 +103,5 @@ pod_routings = numbered_table(
     sa.Column("server_group_uuid", Uuid),
     sa.Column("changing_at", Moment),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
+    sa.Index(None, "pod_id", "created_at"),
 )

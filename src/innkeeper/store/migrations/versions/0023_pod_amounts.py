@@ -17,6 +17,7 @@ compatible_since = "0015"
 """Older programs do not read these columns."""
 
 ROUTINGS = "pod_routings"
+INDEX = "ix_pod_routings_pod_id_created_at"
 COLUMNS: tuple[tuple[str, sa.types.TypeEngine[Any]], ...] = (
     ("group_name", LONG_TEXT),
     ("az_name", sa.String(255)),
@@ -28,12 +29,14 @@ COLUMNS: tuple[tuple[str, sa.types.TypeEngine[Any]], ...] = (
 
 
 def upgrade() -> None:
-    """Add the columns."""
+    """Add the columns, and an index of what was placed in a pod lately."""
     for name, kind in COLUMNS:
         op.add_column(ROUTINGS, sa.Column(name, kind))
+    op.create_index(op.f(INDEX), ROUTINGS, ["pod_id", "created_at"], unique=False)
 
 
 def downgrade() -> None:
-    """Drop the columns."""
+    """Drop the columns and the index."""
+    op.drop_index(op.f(INDEX), ROUTINGS)
     for name, _ in COLUMNS:
         op.drop_column(ROUTINGS, name)

@@ -24,7 +24,7 @@ _LAST = (
     .correlate(pods)
     .scalar_subquery()
 )
-_NEWEST = sa.select(_LAST.label("id")).select_from(pods).subquery()
+NEWEST = sa.select(_LAST.label("id")).select_from(pods).subquery()
 
 
 def add(tx: Tx, measurement: PodMeasurement) -> None:
@@ -34,7 +34,7 @@ def add(tx: Tx, measurement: PodMeasurement) -> None:
 
 def newest(tx: Tx) -> Mapping[int, PodMeasurement]:
     """Return the newest measurement of each pod that has one, by the pod's row id."""
-    query = _ROWS.join(_NEWEST, _NEWEST.c.id == _C.id)
+    query = _ROWS.join(NEWEST, NEWEST.c.id == _C.id)
     found = [PodMeasurement(*row) for row in tx.execute(query)]
     return {each.pod_id: each for each in found}
 

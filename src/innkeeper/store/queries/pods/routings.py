@@ -8,12 +8,27 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.pods import PodRouting
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRouting
 from innkeeper.store import records
-from innkeeper.store.tables.pods import pod_routings
+from innkeeper.store.queries.pods.measurements import NEWEST
+from innkeeper.store.tables.pods import pod_measurements, pod_routings
 from innkeeper.store.transactions import Tx
 
 _C = pod_routings.c
+_KINDS = {VCPUS: _C.vcpus, MEMORY_MB: _C.memory_mb, DISK_GB: _C.disk_gb, VOLUME_GB: _C.size_gb}
+# SELECT pod_routings.pod_id, SUM(number * vcpus), ... FROM (the newest measurement of each pod)
+# JOIN pod_measurements ... JOIN pod_routings ON the same pod_id AND created_at > measured_at
+# GROUP BY pod_routings.pod_id
+_PLACED = (
+    sa.select(_C.pod_id, *(sa.func.sum(_C.number * each) for each in _KINDS.values()))
+    .select_from(NEWEST)
+    .join(pod_measurements, pod_measurements.c.id == NEWEST.c.id)
+    .join(
+        pod_routings,
+        (_C.pod_id == pod_measurements.c.pod_id) & (_C.created_at > pod_measurements.c.measured_at),
+    )
+    .group_by(_C.pod_id)
+)
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 
 
@@ -85,6 +100,17 @@ def unchecked(tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int) -> S
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
     """Change columns of a routing."""
     tx.execute(pod_routings.update().where(_C.id == row_id), dict(values))
+
+
+def placed(tx: Tx) -> Mapping[int, Mapping[str, float]]:
+    """Return the amounts of what was begun in each pod since its newest measurement, by kind.
+
+    It is by the pod's row id. Pods that were never measured, or have nothing new, are left out.
+    """
+    found = {}
+    for pod_id, *sums in tx.execute(_PLACED):
+        found[pod_id] = {kind: float(each or 0) for kind, each in zip(_KINDS, sums, strict=True)}
+    return found
 
 
 def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, int]:
