@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
 """A value that was decoded from JSON, or a part of one."""
-SERVER, VOLUME = "server", "volume"
+SERVER, VOLUME, GROUP = "server", "volume", "server_group"
 MARK = "innkeeper-door"
 """The key of the metadata with which the door finds what it has begun to make."""
 
@@ -37,6 +37,7 @@ class DoorLimits:
     vcpus: int = -1
     memory_mb: int = -1
     size_gb: int = -1
+    group_members: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,15 @@ from datetime import timedelta
 import structlog
 
 from innkeeper.clients.pods import PodSilent
+from innkeeper.domain.door import GROUP
 from innkeeper.domain.pods import Pod, PodRouting
-from innkeeper.engine.pods.checking import Checking
+from innkeeper.engine.pods.checking import WITHIN, Checking
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import Creating
+from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import pods, routings
+from innkeeper.systems.pods import pods, routings, server_groups
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
@@ -35,6 +37,7 @@ class Completing:
         self._tenants = tenants
         self._creating = creating
         self._checking = Checking(clouds, tenants)
+        self._groups = GroupPushing(clouds, tenants)
 
     async def settle(self) -> int:
         """Look for what pods have made and deleted. Return how many routings were settled."""
@@ -52,6 +55,7 @@ class Completing:
                 if each.deleted_at is not None
                 or now - (each.changing_at or each.created_at) > timeout * 2
             ]
+            found += server_groups.unused(tx, list(by_id), now - WITHIN, AT_ONCE)
             found += routings.unchecked(tx, list(by_id), now - recheck, AT_ONCE)
             return [(each, by_id[each.pod_id]) for each in found]
 
@@ -78,6 +82,8 @@ class Completing:
         await self._clouds.engine.write(lambda tx: routings.touch(tx, routing.id, now))
 
     async def _one(self, routing: PodRouting, pod: Pod) -> bool:
+        if routing.resource_type == GROUP:
+            return await self._groups.remove(routing, pod)
         if routing.bottom_id is None:
             return await self._create(routing, pod)
         return await self._checking.check(routing, pod)

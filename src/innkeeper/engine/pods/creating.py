@@ -22,6 +22,7 @@ from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
@@ -78,6 +79,7 @@ class Creating:
         self._settings = settings
         self._tenants = tenants
         self._pushing = pushing
+        self._groups = GroupPushing(clouds, tenants)
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -166,7 +168,12 @@ class Creating:
         fields.pop("availability_zone", None)
         if pod.pod_az_name:
             fields["availability_zone"] = pod.pod_az_name
-        return {**plan.request.body, plan.key: fields}
+        whole = {**plan.request.body, plan.key: fields}
+        if plan.server_group is not None:
+            group_id = await self._groups.group(pod, login, plan.server_group)
+            key = plans.hints_key(whole) or plans.HINT_KEYS[0]
+            whole[key] = {**whole[key], "group": group_id}
+        return whole
 
     async def _begin(self, plan: Plan, pod: Pod) -> PodRouting:
         now, caller = self._clouds.clock(), plan.request.caller
@@ -189,6 +196,7 @@ class Creating:
             # What must be beside a volume does not move the project.
             group_name=plan.asked.group if plan.must is None else None,
             az_name=plan.asked.az_name,
+            server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
             type_uuid=None if plan.kind is None else plan.kind.uuid,
         )
         return await self._clouds.engine.write(lambda tx: routings.begin(tx, wanted, plan.limits))

@@ -19,6 +19,7 @@ from innkeeper.domain.door import (
     Json,
 )
 from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest
@@ -28,11 +29,13 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.flavors import flavors
-from innkeeper.systems.pods import bindings, pods, routings
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.pods import bindings, pods, routings, server_groups
 from innkeeper.systems.volumes import quotas as volume_quotas
 from innkeeper.systems.volumes import types
 
 SERVERS_MAX = 100
+HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 ELSEWHERE = "The volumes are not all in the same pod."
 
 
@@ -40,7 +43,7 @@ ELSEWHERE = "The volumes are not all in the same pod."
 class Plan:
     """A create that was checked. ``asked`` is for the choice of a pod.
 
-    ``must`` is the id of the only pod that will do, because volumes are there.
+    ``must`` is the id of the only pod that will do, because its volumes or its group are there.
     """
 
     request: DoorRequest
@@ -54,6 +57,7 @@ class Plan:
     image_name: str | None = None
     image_id: str | None = None
     must: int | None = None
+    server_group: ServerGroup | None = None
 
     @property
     def key(self) -> str:
@@ -90,6 +94,13 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         DISK_GB: float(flavor.all_disk_gb * number),
     }
     asked = _pod_request(tx, settings, request, flavor.extra_specs, amounts)
+    group = _group(tx, request)
+    must = _pod_of_volumes(tx, caller, devices)
+    if group is not None:
+        beside = server_groups.pod_of(tx, group.uuid)
+        if None not in (must, beside) and must != beside:
+            raise Invalid(server_groups.APART)
+        must = must if beside is None else beside
     return Plan(
         request,
         asked,
@@ -100,8 +111,22 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         keypair=keypair_of(tx, caller, name) if name else None,
         image_id=image_id,
         image_name=image_name,
-        must=_pod_of_volumes(tx, caller, devices),
+        must=must,
+        server_group=group,
     )
+
+
+def hints_key(body: Mapping[str, Json]) -> str | None:
+    """Return the key of the scheduler hints in a body; ``None`` if it has none."""
+    return next((key for key in HINT_KEYS if isinstance(body.get(key), Mapping)), None)
+
+
+def _group(tx: Tx, request: DoorRequest) -> ServerGroup | None:
+    key = hints_key(request.body)
+    wanted = None if key is None else request.body[key].get("group")
+    if wanted is None:
+        return None
+    return groups.of_project(tx, str(wanted), request.caller.project_id)
 
 
 def _number(fields: Mapping[str, Json]) -> int:
@@ -155,7 +180,8 @@ def _pod_request(
 def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
     """Return the quotas of a project for servers."""
     found = quotas.limits(tx, project_id, quotas.defaults(settings.computing))
-    return DoorLimits(found.servers, found.vcpus, found.memory_mb)
+    members_max = found.server_group_members
+    return DoorLimits(found.servers, found.vcpus, found.memory_mb, group_members=members_max)
 
 
 def volume_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:

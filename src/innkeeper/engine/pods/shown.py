@@ -37,6 +37,7 @@ class DoorView:
     project_id: str
     user_id: str | None
     image_id: str | None
+    group_uuid: str | None
     address: str
     is_admin: bool
 
@@ -44,7 +45,13 @@ class DoorView:
     def of(pod: Pod, routing: PodRouting, address: str, *, is_admin: bool) -> DoorView:
         """Return the view of a resource with a routing."""
         return DoorView(
-            pod, routing.project_id, routing.user_id, routing.image_id, address, is_admin
+            pod,
+            routing.project_id,
+            routing.user_id,
+            routing.image_id,
+            routing.server_group_uuid,
+            address,
+            is_admin,
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
@@ -68,6 +75,8 @@ class DoorView:
             return self._text(key, value)
         if key == "links" and isinstance(value, list):
             return [moved for each in value if (moved := self._link(each)) is not None]
+        if key == "server_groups" and isinstance(value, list):
+            return [] if self.group_uuid is None else [self.group_uuid]
         if key == "image" and isinstance(value, dict) and self.image_id is not None:
             value = {**value, "id": self.image_id}
         return self.change(value, depth + 1)

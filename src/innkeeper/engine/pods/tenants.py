@@ -24,7 +24,14 @@ ROLES = ("member", "_member_")
 COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
 SERVICES = {SERVER: COMPUTE, VOLUME: BLOCK_STORAGE}
 """The type of service for each kind of resource."""
-UNLIMITED = {COMPUTE: ("instances", "cores", "ram"), BLOCK_STORAGE: ("volumes", "gigabytes")}
+UNLIMITED = {
+    COMPUTE: (
+        *("instances", "cores", "ram", "server_groups", "server_group_members"),
+        # All key pairs belong to the door's user, and the mark is one more item of metadata.
+        *("key_pairs", "metadata_items"),
+    ),
+    BLOCK_STORAGE: ("volumes", "gigabytes"),
+}
 """The quotas of a pod's project that the door counts instead, by type of service."""
 
 

@@ -100,7 +100,7 @@ pod_routings = numbered_table(
     sa.Column("az_name", Name),
     sa.Column("disk_gb", BigId),
     sa.Column("type_uuid", Uuid),
-    sa.Column("server_group_uuid", Uuid),
+    sa.Column("server_group_uuid", Uuid, index=True),
     sa.Column("changing_at", Moment),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),

@@ -17,7 +17,7 @@ compatible_since = "0015"
 """Older programs do not read these columns."""
 
 ROUTINGS = "pod_routings"
-INDEX = "ix_pod_routings_pod_id_created_at"
+INDEXES = (["pod_id", "created_at"], ["server_group_uuid"])
 COLUMNS: tuple[tuple[str, sa.types.TypeEngine[Any]], ...] = (
     ("group_name", LONG_TEXT),
     ("az_name", sa.String(255)),
@@ -29,14 +29,20 @@ COLUMNS: tuple[tuple[str, sa.types.TypeEngine[Any]], ...] = (
 
 
 def upgrade() -> None:
-    """Add the columns, and an index of what was placed in a pod lately."""
+    """Add the columns, and indexes of what was placed in a pod lately and of groups."""
     for name, kind in COLUMNS:
         op.add_column(ROUTINGS, sa.Column(name, kind))
-    op.create_index(op.f(INDEX), ROUTINGS, ["pod_id", "created_at"], unique=False)
+    for columns in INDEXES:
+        op.create_index(_index(columns), ROUTINGS, columns, unique=False)
+
+
+def _index(columns: list[str]) -> str:
+    return op.f("_".join(["ix", ROUTINGS, *columns]))
 
 
 def downgrade() -> None:
-    """Drop the columns and the index."""
-    op.drop_index(op.f(INDEX), ROUTINGS)
+    """Drop the columns and the indexes."""
+    for columns in INDEXES:
+        op.drop_index(_index(columns), ROUTINGS)
     for name, _ in COLUMNS:
         op.drop_column(ROUTINGS, name)

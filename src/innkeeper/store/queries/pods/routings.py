@@ -8,9 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.door import GROUP
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRouting
 from innkeeper.store import records
 from innkeeper.store.queries.pods.measurements import NEWEST
+from innkeeper.store.tables.compute import server_groups
 from innkeeper.store.tables.pods import pod_measurements, pod_routings
 from innkeeper.store.transactions import Tx
 
@@ -84,8 +86,44 @@ def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting
 
     They are of these pods. Those that were looked at last come last.
     """
-    is_open = _C.bottom_id.is_(None) | _C.deleted_at.is_not(None) | _C.changing_at.is_not(None)
+    is_begun = _C.bottom_id.is_(None) & _C.number.is_not(None)
+    is_open = is_begun | _C.deleted_at.is_not(None) | _C.changing_at.is_not(None)
     query = _ROWS.where(is_open, _C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def of_group(tx: Tx, group_uuid: str) -> Sequence[PodRouting]:
+    """Return the routings of the servers of a server group."""
+    query = _ROWS.where(_C.server_group_uuid == group_uuid)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return the ids of the servers of server groups that pods have confirmed, by group."""
+    query = sa.select(_C.server_group_uuid, _C.top_id).where(
+        _C.server_group_uuid.in_(group_uuids), _C.bottom_id.is_not(None)
+    )
+    found: dict[str, list[str]] = {}
+    for group_uuid, top_id in tx.execute(query.order_by(_C.id)):
+        found.setdefault(group_uuid, []).append(top_id)
+    return found
+
+
+def unused_groups(
+    tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int
+) -> Sequence[PodRouting]:
+    """Return the routings in these pods of server groups that were deleted.
+
+    Those of groups that have no servers there, and were not used since a moment, are returned too.
+    """
+    server = pod_routings.alias()
+    has_servers = sa.exists().where(
+        server.c.server_group_uuid == _C.top_id, server.c.pod_id == _C.pod_id
+    )
+    is_unused = (_C.updated_at < before) & ~has_servers
+    query = _ROWS.outerjoin(server_groups, server_groups.c.uuid == _C.top_id)
+    query = query.where(_C.resource_type == GROUP, server_groups.c.id.is_(None) | is_unused)
+    query = query.where(_C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
