@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 Json: TypeAlias = Any
 """A value that was decoded from JSON, or a part of one."""
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
+TAKES = "accept:"
+"""The begin of the mark of a volume that another project takes over. Its id follows."""
 MARK = "innkeeper-door"
 """The key of the metadata with which the door finds what it has begun to make."""
 

@@ -15,7 +15,7 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, DoorRequest, Json
+from innkeeper.domain.door import MARK, SERVER, TAKES, VOLUME, DoorRequest, Json
 from innkeeper.domain.errors import Conflict, Unavailable
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
@@ -26,7 +26,7 @@ from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
-from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded
+from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import bindings, routings
@@ -35,6 +35,7 @@ from innkeeper.systems.pods.bindings import NoPod
 LOG = structlog.get_logger("innkeeper.pods")
 RETRY_AFTER_S = 5
 PAGES_MAX = 50
+OWNER = "os-vol-tenant-attr:tenant_id"
 PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
@@ -276,6 +277,8 @@ class Creating:
 
     async def marked(self, login: PodLogin, begun: PodRouting) -> list[str]:
         """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
+        if begun.top_id.startswith(TAKES):
+            return await self._taken(login, begun)
         service, kind = SERVICES[begun.resource_type], f"{begun.resource_type}s"
         found: list[str] = []
         marker = ""
@@ -294,6 +297,21 @@ class Creating:
                 return found
             marker = f"&marker={last[0]}"
         raise PodSilent("the project has too many resources to look for one")
+
+    async def _taken(self, login: PodLogin, begun: PodRouting) -> list[str]:
+        """Return the id of a volume that another project takes over, if it has it already."""
+        uuid = begun.top_id.removeprefix(TAKES)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        call = PodCall(SERVICES[VOLUME], "GET", f"/volumes/{uuid}", timeout_s)
+        answer = await self._clouds.client.send(login, call)
+        if is_gone(answer):
+            return []
+        told = decoded(answer).get("volume")
+        if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        # A login that may see more than its project must not take what is not the project's.
+        return [uuid] if told.get(OWNER) == session.project_id else []
 
 
 def _ids(rows: Sequence[Json], mark: str | None = None) -> list[str]:

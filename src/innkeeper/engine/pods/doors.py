@@ -13,6 +13,7 @@ from innkeeper.engine.pods.forwarding import Forwarding
 from innkeeper.engine.pods.lists import Lists
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.engine.pods.volume_parts import VolumeParts
 from innkeeper.store import periodic
 
 
@@ -26,6 +27,7 @@ class Door:
     forwarding: Forwarding
     lists: Lists
     completing: Completing
+    volume_parts: VolumeParts
 
 
 def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
@@ -47,6 +49,7 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
         Forwarding(clouds, settings, tenants, pushing),
         Lists(clouds, tenants),
         Completing(clouds, tenants, creating),
+        VolumeParts(clouds, settings, tenants, creating),
     )
 
 

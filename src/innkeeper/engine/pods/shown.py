@@ -21,7 +21,7 @@ from innkeeper.engine.pods.tenants import decoded, is_gone
 
 DEPTH_MAX = 32
 RETRY_CHARS_MAX = 8
-PROJECTS = ("tenant_id", "project_id")
+PROJECTS = ("tenant_id", "project_id", "source_project_id")
 ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
 OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
@@ -75,6 +75,8 @@ class DoorView:
             return self._text(key, value)
         if key == "links" and isinstance(value, list):
             return [moved for each in value if (moved := self._link(each)) is not None]
+        if key == "destination_project_id":
+            return None
         if key == "server_groups" and isinstance(value, list):
             return [] if self.group_uuid is None else [self.group_uuid]
         if key == "image" and isinstance(value, dict) and self.image_id is not None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.door import SERVER, DoorAmounts, DoorLimits
+from innkeeper.domain.door import SERVER, TAKES, DoorAmounts, DoorLimits
 from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded, VolumeQuotaExceeded
 from innkeeper.domain.pods import PodRouting
 from innkeeper.store.queries.pods import routings
@@ -111,7 +111,10 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
         known = routings.of_resource(tx, bottom_id, begun.resource_type)
         if any(each.pod_id != begun.pod_id for each in known) or not (is_open or known):
             continue
-        if not known:
+        if known and is_open and begun.top_id.startswith(TAKES):
+            owner = {"project_id": begun.project_id, "user_id": begun.user_id, "updated_at": now}
+            routings.change(tx, known[0].id, owner)
+        elif not known:
             made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
             routings.add(tx, made)
         settled.append(bottom_id)
