@@ -11,6 +11,7 @@ from innkeeper.engine.pods.completing import Completing
 from innkeeper.engine.pods.creating import Creating
 from innkeeper.engine.pods.forwarding import Forwarding
 from innkeeper.engine.pods.lists import Lists
+from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.engine.pods.volume_parts import VolumeParts
@@ -28,6 +29,7 @@ class Door:
     lists: Lists
     completing: Completing
     volume_parts: VolumeParts
+    looking: Looking
 
 
 def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
@@ -50,6 +52,7 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
         Lists(clouds, tenants),
         Completing(clouds, tenants, creating),
         VolumeParts(clouds, settings, tenants, creating),
+        Looking(clouds, tenants),
     )
 
 

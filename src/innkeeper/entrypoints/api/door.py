@@ -18,7 +18,7 @@ from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
-from innkeeper.entrypoints.api import door_volumes
+from innkeeper.entrypoints.api import door_places, door_volumes
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.validation import decode_json
@@ -33,6 +33,7 @@ OWN_PARAMETERS = frozenset(
 TRUE_WORDS = ("", "1", "true", "yes", "on", "t", "y")
 ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: "volume:get_all"}
 NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
+PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 BRIEF = ("id", "name", "links")
 
@@ -43,6 +44,8 @@ def kind_of(path: str) -> str | None:
         return SERVER
     if path == VOLUMES or path.startswith(f"{VOLUMES}/") or door_volumes.part_of(path):
         return VOLUME
+    if door_places.is_place(path):
+        return PLACE
     return None
 
 
@@ -54,6 +57,8 @@ async def answered(call: Call, kind: str) -> Answer:
     if path.endswith(NOT_SERVED):
         raise Invalid("The door does not serve this.")
     request = _request(call, kind)
+    if kind == PLACE:
+        return await door_places.answered(call, door, request)
     part = door_volumes.part_of(path)
     if part is not None:
         return await door_volumes.answered(call, door, request, part)

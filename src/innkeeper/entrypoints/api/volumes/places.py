@@ -6,12 +6,14 @@ from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.volumes import VolumeUsage
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
 from innkeeper.entrypoints.api.volumes.calling import moment
 from innkeeper.scheduling.volumes import PoolFacts
 from innkeeper.systems.compute import making_volumes
 from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.pods import pods
 from innkeeper.systems.volumes import types
 
 VOLUME_BINARY, SCHEDULER_BINARY = "cinder-volume", "cinder-scheduler"
@@ -115,7 +117,12 @@ async def change_service(call: Call) -> Answer:
 async def zones(call: Call) -> Answer:
     """List availability zones."""
     down_s = call.site.settings.computing.service_down_time_s
-    found = await call.read(lambda tx: hosts.usable_zones(tx, down_s, now=call.now))
+
+    def read(tx: Tx) -> dict[str, bool]:
+        behind = {} if call.site.door is None else pods.zones(tx)
+        return {**hosts.usable_zones(tx, down_s, now=call.now), **behind}
+
+    found = await call.read(read)
     shown = [
         {"zoneName": name, "zoneState": {"available": is_usable}}
         for name, is_usable in found.items()
