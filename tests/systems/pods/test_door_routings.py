@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from innkeeper.domain.door import SERVER, VOLUME, DoorAmounts, DoorLimits
-from innkeeper.domain.errors import NotFound, QuotaExceeded, VolumeQuotaExceeded
+from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorAmounts, DoorLimits
+from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, VolumeQuotaExceeded
+from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.pods import VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.store.transactions import Store
-from innkeeper.systems.pods import audit, bindings, routings
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.pods import audit, bindings, routings, server_groups
 from tests.support.clouds import Numbers
 from tests.support.pod_rows import POLICY, add_pod, measure
 from tests.support.stores import NOW
@@ -143,3 +145,71 @@ def test_a_binding_follows_the_pod_that_accepted(store: Store) -> None:
         # An older request, which ends only now, does not move the binding back.
         assert bindings.follow(tx, request, first, NOW, ids=IDS, now=later) is None
         assert list(audit.findings(tx)) == []
+
+
+def test_a_group_is_made_once_in_a_pod_and_keeps_its_servers_together(store: Store) -> None:
+    limits, later = DoorLimits(-1, group_members=2), NOW + timedelta(seconds=60)
+    with store.write() as tx:
+        first, second = add_pod(tx, 1), add_pod(tx, 2)
+        times = {"now": NOW, "stale": NOW - timedelta(seconds=30)}
+        made, is_ours = server_groups.begin(tx, TWO, "a", first.id, **times)
+        assert is_ours and made.bottom_id is None
+        assert server_groups.begin(tx, TWO, "a", first.id, **times) == (made, False)
+        times = {"now": later, "stale": NOW + timedelta(seconds=30)}
+        taken, is_ours = server_groups.begin(tx, TWO, "a", first.id, **times)
+        assert is_ours and taken.updated_at != taken.created_at
+        server_groups.confirm(tx, made.id, "there", later)
+        assert server_groups.begin(tx, TWO, "a", first.id, **times)[0].bottom_id == "there"
+        assert server_groups.pod_of(tx, TWO) is None
+        # A group is no create in doubt.
+        assert routings.open_ones(tx, [first.id], 10) == []
+        wanted = replace(begun(first.id), server_group_uuid=TWO)
+        one = routings.begin(tx, wanted, limits)
+        assert server_groups.pod_of(tx, TWO) == first.id
+        assert server_groups.members(tx, [TWO]) == {}
+        routings.settle(tx, one, [ONE], NOW)
+        assert server_groups.members(tx, [TWO]) == {TWO: [ONE]}
+        with pytest.raises(Conflict, match="must be in one pod"):
+            routings.begin(tx, replace(wanted, pod_id=second.id, top_id="x"), limits)
+        with pytest.raises(QuotaExceeded, match="too many servers in group"):
+            routings.begin(tx, replace(wanted, number=2, top_id="x"), limits)
+
+
+def test_groups_that_nobody_needs_are_found(store: Store) -> None:
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        kept = ServerGroup(ONE, "g", "a", "u", "affinity", None, NOW)
+        idle = replace(kept, uuid=TWO)
+        for group in (kept, idle):
+            groups.create(tx, group, -1)
+        times = {"now": NOW, "stale": NOW}
+        for uuid in (ONE, TWO, MARK):
+            server_groups.begin(tx, uuid, "a", pod.id, **times)
+        wanted = replace(begun(pod.id, "m"), server_group_uuid=ONE)
+        routings.settle(tx, routings.begin(tx, wanted, DoorLimits(-1)), ["s"], NOW)
+
+        def unused(before: datetime) -> list[str]:
+            return [each.top_id for each in server_groups.unused(tx, [pod.id], before, 10)]
+
+        assert unused(NOW) == [MARK]
+        assert unused(NOW + timedelta(seconds=1)) == [TWO, MARK]
+
+
+def test_a_volume_that_another_project_takes_over_counts_there(store: Store) -> None:
+    limits = DoorLimits(1)
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        made = routings.begin(tx, begun(pod.id, kind=VOLUME, size_gb=3), limits)
+        routings.settle(tx, made, [ONE], NOW)
+        wanted = replace(begun(pod.id, TAKES + ONE, VOLUME, size_gb=3), project_id="b", user_id="v")
+        taking = routings.begin(tx, wanted, limits)
+        assert routings.used(tx, "b", VOLUME) == (1, 2, 512, 3)
+        with pytest.raises(VolumeQuotaExceeded):
+            routings.begin(tx, replace(wanted, top_id="other"), limits)
+        assert routings.settle(tx, taking, [ONE], NOW) == [ONE]
+        assert (routings.used(tx, "a", VOLUME)[0], routings.used(tx, "b", VOLUME)[0]) == (0, 1)
+        assert routings.place_of(tx, ONE, VOLUME).user_id == "v"
+        # An id of another project's resource is not taken over by a create.
+        again = routings.begin(tx, begun(pod.id, kind=VOLUME), DoorLimits(-1))
+        routings.settle(tx, again, [ONE], NOW)
+        assert routings.place_of(tx, ONE, VOLUME).project_id == "b"
