@@ -208,6 +208,16 @@ class PoolFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceImage:
+    """The image that a new volume is a copy of."""
+
+    id: str
+    min_disk_gb: int
+    size_gb: int
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeRequest:
     """A request for one volume, whose names have not been looked up yet.
 

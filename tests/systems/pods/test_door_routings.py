@@ -14,7 +14,7 @@ from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.pods import VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.grouping import groups
-from innkeeper.systems.pods import audit, bindings, routings, server_groups
+from innkeeper.systems.pods import audit, bindings, pod_groups, routings
 from tests.support.clouds import Numbers
 from tests.support.pod_rows import POLICY, add_pod, measure
 from tests.support.stores import NOW
@@ -152,23 +152,23 @@ def test_a_group_is_made_once_in_a_pod_and_keeps_its_servers_together(store: Sto
     with store.write() as tx:
         first, second = add_pod(tx, 1), add_pod(tx, 2)
         times = {"now": NOW, "stale": NOW - timedelta(seconds=30)}
-        made, is_ours = server_groups.begin(tx, TWO, "a", first.id, **times)
+        made, is_ours = pod_groups.begin(tx, TWO, "a", first.id, **times)
         assert is_ours and made.bottom_id is None
-        assert server_groups.begin(tx, TWO, "a", first.id, **times) == (made, False)
+        assert pod_groups.begin(tx, TWO, "a", first.id, **times) == (made, False)
         times = {"now": later, "stale": NOW + timedelta(seconds=30)}
-        taken, is_ours = server_groups.begin(tx, TWO, "a", first.id, **times)
+        taken, is_ours = pod_groups.begin(tx, TWO, "a", first.id, **times)
         assert is_ours and taken.updated_at != taken.created_at
-        server_groups.confirm(tx, made.id, "there", later)
-        assert server_groups.begin(tx, TWO, "a", first.id, **times)[0].bottom_id == "there"
-        assert server_groups.pod_of(tx, TWO) is None
+        pod_groups.confirm(tx, made.id, "there", later)
+        assert pod_groups.begin(tx, TWO, "a", first.id, **times)[0].bottom_id == "there"
+        assert pod_groups.pod_of(tx, TWO) is None
         # A group is no create in doubt.
         assert routings.open_ones(tx, [first.id], 10) == []
         wanted = replace(begun(first.id), server_group_uuid=TWO)
         one = routings.begin(tx, wanted, limits)
-        assert server_groups.pod_of(tx, TWO) == first.id
-        assert server_groups.members(tx, [TWO]) == {}
+        assert pod_groups.pod_of(tx, TWO) == first.id
+        assert pod_groups.members(tx, [TWO]) == {}
         routings.settle(tx, one, [ONE], NOW)
-        assert server_groups.members(tx, [TWO]) == {TWO: [ONE]}
+        assert pod_groups.members(tx, [TWO]) == {TWO: [ONE]}
         with pytest.raises(Conflict, match="must be in one pod"):
             routings.begin(tx, replace(wanted, pod_id=second.id, top_id="x"), limits)
         with pytest.raises(QuotaExceeded, match="too many servers in group"):
@@ -184,12 +184,12 @@ def test_groups_that_nobody_needs_are_found(store: Store) -> None:
             groups.create(tx, group, -1)
         times = {"now": NOW, "stale": NOW}
         for uuid in (ONE, TWO, MARK):
-            server_groups.begin(tx, uuid, "a", pod.id, **times)
+            pod_groups.begin(tx, uuid, "a", pod.id, **times)
         wanted = replace(begun(pod.id, "m"), server_group_uuid=ONE)
         routings.settle(tx, routings.begin(tx, wanted, DoorLimits(-1)), ["s"], NOW)
 
         def unused(before: datetime) -> list[str]:
-            return [each.top_id for each in server_groups.unused(tx, [pod.id], before, 10)]
+            return [each.top_id for each in pod_groups.unused(tx, [pod.id], before, 10)]
 
         assert unused(NOW) == [MARK]
         assert unused(NOW + timedelta(seconds=1)) == [TWO, MARK]

@@ -21,7 +21,7 @@ from innkeeper.engine.pods.creating import Creating
 from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import pods, routings, server_groups
+from innkeeper.systems.pods import pod_groups, pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
@@ -55,7 +55,7 @@ class Completing:
                 if each.deleted_at is not None
                 or now - (each.changing_at or each.created_at) > timeout * 2
             ]
-            found += server_groups.unused(tx, list(by_id), now - WITHIN, AT_ONCE)
+            found += pod_groups.unused(tx, list(by_id), now - WITHIN, AT_ONCE)
             found += routings.unchecked(tx, list(by_id), now - recheck, AT_ONCE)
             return [(each, by_id[each.pod_id]) for each in found]
 

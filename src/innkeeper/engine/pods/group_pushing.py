@@ -23,7 +23,7 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import COMPUTE, Tenants, decoded, is_gone
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import routings, server_groups
+from innkeeper.systems.pods import pod_groups, routings
 
 VERSION = {"openstack-api-version": "compute 2.64"}
 """Groups have one policy with rules since this version."""
@@ -46,14 +46,12 @@ class GroupPushing:
         timeout_s = self._clouds.podding.pod_request_timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                while True:
-                    routing, is_ours = await self._begin(pod, group)
-                    if routing.bottom_id is not None:
-                        return routing.bottom_id
-                    if is_ours:
-                        return await self._make(routing, login, group)
+                routing, is_ours = await self._begin(pod, group)
+                while routing.bottom_id is None and not is_ours:
                     # Another request is making it.
                     await asyncio.sleep(PAUSE_S)
+                    routing, is_ours = await self._begin(pod, group)
+                return routing.bottom_id or await self._make(routing, login, group)
         except TimeoutError as error:
             raise PodSilent("the server group was not made in time") from error
 
@@ -62,9 +60,7 @@ class GroupPushing:
         stale = now - timedelta(seconds=2 * self._clouds.podding.pod_request_timeout_s)
 
         def work(tx: Tx) -> tuple[PodRouting, bool]:
-            return server_groups.begin(
-                tx, group.uuid, group.project_id, pod.id, now=now, stale=stale
-            )
+            return pod_groups.begin(tx, group.uuid, group.project_id, pod.id, now=now, stale=stale)
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
@@ -86,9 +82,7 @@ class GroupPushing:
         if uuid is None:
             raise PodSilent("its server group has no usable id", may_have_arrived=True)
         found, now = uuid, self._clouds.clock()
-        await self._clouds.engine.write(
-            lambda tx: server_groups.confirm(tx, routing.id, found, now)
-        )
+        await self._clouds.engine.write(lambda tx: pod_groups.confirm(tx, routing.id, found, now))
         return found
 
     async def _named(self, login: PodLogin, name: str) -> str | None:

@@ -30,7 +30,7 @@ from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.grouping import groups
-from innkeeper.systems.pods import bindings, pods, routings, server_groups
+from innkeeper.systems.pods import bindings, pod_groups, pods, routings
 from innkeeper.systems.volumes import quotas as volume_quotas
 from innkeeper.systems.volumes import types
 
@@ -97,9 +97,9 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     group = _group(tx, request)
     must = _pod_of_volumes(tx, caller, devices)
     if group is not None:
-        beside = server_groups.pod_of(tx, group.uuid)
+        beside = pod_groups.pod_of(tx, group.uuid)
         if None not in (must, beside) and must != beside:
-            raise Invalid(server_groups.APART)
+            raise Invalid(pod_groups.APART)
         must = must if beside is None else beside
     return Plan(
         request,

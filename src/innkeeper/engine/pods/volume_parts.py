@@ -39,7 +39,7 @@ Check = Callable[[PodRouting], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class VolumePart:
     """A kind of part: its key and the key of its list in bodies, and the field with its volume."""
 
     key: str
@@ -47,8 +47,8 @@ class Part:
     volume_field: str
 
 
-ATTACHMENT = Part("attachment", "attachments", "volume_uuid")
-TRANSFER = Part("transfer", "transfers", "volume_id")
+ATTACHMENT = VolumePart("attachment", "attachments", "volume_uuid")
+TRANSFER = VolumePart("transfer", "transfers", "volume_id")
 
 
 class VolumeParts:
@@ -63,7 +63,7 @@ class VolumeParts:
         self._creating = creating
         self._looking = Looking(clouds, tenants)
 
-    async def create(self, request: DoorRequest, part: Part, check: Check) -> DoorAnswer:
+    async def create(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
         """Make a part of a volume, in the volume's pod."""
         fields = request.body[part.key]
         uuid, server = str(fields[part.volume_field]), fields.get("instance_uuid")
@@ -84,7 +84,7 @@ class VolumeParts:
         pod = next(each for each in await self._looking.every_pod() if each.id == routing.pod_id)
         return await self._send(request, routing, pod)
 
-    async def forward(self, request: DoorRequest, part: Part, check: Check) -> DoorAnswer:
+    async def forward(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
         """Send a request for a part to the pod that has it."""
         caller = request.caller
         known = await self._looking.volumes(None if caller.is_admin else caller.project_id)
@@ -93,7 +93,7 @@ class VolumeParts:
         return await self._send(request, routing, pod)
 
     async def _find(
-        self, request: DoorRequest, part: Part, known: Mapping[str, tuple[PodRouting, Pod]]
+        self, request: DoorRequest, part: VolumePart, known: Mapping[str, tuple[PodRouting, Pod]]
     ) -> tuple[PodRouting, Pod]:
         homes = {pod.id: pod for _, pod in known.values()}
 
@@ -108,7 +108,11 @@ class VolumeParts:
         return known[_volume_of(told.get(part.key))]
 
     async def rows(
-        self, request: DoorRequest, part: Part, project_id: str | None, query: Mapping[str, str]
+        self,
+        request: DoorRequest,
+        part: VolumePart,
+        project_id: str | None,
+        query: Mapping[str, str],
     ) -> tuple[list[dict[str, Json]], list[str]]:
         """Return all parts with details, newest ids first, and the names of pods without answer."""
         known = await self._looking.volumes(project_id)

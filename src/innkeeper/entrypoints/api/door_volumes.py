@@ -9,7 +9,7 @@ from innkeeper.domain.door import DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.doors import Door
-from innkeeper.engine.pods.volume_parts import ATTACHMENT, TRANSFER, Part
+from innkeeper.engine.pods.volume_parts import ATTACHMENT, TRANSFER, VolumePart
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 
@@ -23,14 +23,14 @@ BRIEF = {
 }
 
 
-def part_of(path: str) -> Part | None:
+def part_of(path: str) -> VolumePart | None:
     """Return the part of volumes that a path is about, if any."""
     if path.startswith(ATTACHMENTS):
         return ATTACHMENT
     return TRANSFER if path.startswith(TRANSFERS) else None
 
 
-async def answered(call: Call, door: Door, request: DoorRequest, part: Part) -> Answer:
+async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:
     """Return the answer of the pod that the request is for, or of several."""
 
     def check(routing: PodRouting) -> None:
@@ -50,7 +50,7 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: Part) -> 
     return Answer(found.status, found.body or None, dict(found.headers))
 
 
-async def _listed(call: Call, door: Door, request: DoorRequest, part: Part) -> Answer:
+async def _listed(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:
     context, limit = call.context, limit_of(call)
     is_for_all = context.is_admin and (call.last("all_tenants") or "0").lower() in ("1", "true")
     project_id = call.last("project_id") if is_for_all else context.project_id

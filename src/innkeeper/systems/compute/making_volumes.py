@@ -15,14 +15,13 @@ from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.images import Image
 from innkeeper.domain.slices import Volumes
-from innkeeper.domain.volumes import Volume, VolumeRequest, VolumeStatus
+from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest, VolumeStatus
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images, volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import choosing, volumes
 from innkeeper.systems.volumes import types as volume_types
-from innkeeper.systems.volumes.volumes import SourceImage
 
 GIB = 1024**3
 

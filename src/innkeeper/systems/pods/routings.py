@@ -12,7 +12,7 @@ from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded, Volu
 from innkeeper.domain.pods import PodRouting
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import server_groups
+from innkeeper.systems.pods import pod_groups
 
 # Queries that are re-exported unchanged.
 page = routings.page
@@ -63,7 +63,7 @@ def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
     """
     number = wanted.number or 0
     demand_room(tx, wanted, number, amounts_of(wanted), limits)
-    server_groups.demand_room(tx, wanted, limits.group_members)
+    pod_groups.demand_room(tx, wanted, limits.group_members)
     return create(tx, wanted)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import (
     CONSUMER_TYPE,
+    SourceImage,
     Volume,
     VolumeBusy,
     VolumeRequest,
@@ -66,16 +66,6 @@ sums_by_pool = volumes.sums_by_pool
 decision = volumes.decision
 count = volumes.count
 are_on = volumes.are_on
-
-
-@dataclass(frozen=True, slots=True)
-class SourceImage:
-    """The image that a new volume is a copy of."""
-
-    id: str
-    min_disk_gb: int
-    size_gb: int
-    metadata: Mapping[str, Any]
 
 
 def get(tx: Tx, uuid: str, project_id: str | None = None) -> Volume:

@@ -21,7 +21,7 @@ from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.grouping import groups
-from innkeeper.systems.pods import server_groups as pod_groups
+from innkeeper.systems.pods import pod_groups
 
 RULE = "os_compute_api:os-server-groups"
 MAX_PER_HOST = "max_server_per_host"
