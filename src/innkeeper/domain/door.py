@@ -33,13 +33,20 @@ class DoorAmounts:
 
 @dataclass(frozen=True, slots=True)
 class DoorLimits:
-    """The quotas of a project for one kind of resource. -1 means unlimited."""
+    """The quotas of a project for one kind of resource. -1 means unlimited.
+
+    Those of volumes include the ones of the volume's type.
+    """
 
     number: int
     vcpus: int = -1
     memory_mb: int = -1
     size_gb: int = -1
     group_members: int = -1
+    per_volume_gb: int = -1
+    type_name: str = ""
+    type_number: int = -1
+    type_size_gb: int = -1
 
 
 @dataclass(frozen=True, slots=True)

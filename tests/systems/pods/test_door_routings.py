@@ -12,6 +12,7 @@ from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorAmounts, DoorLimits
 from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, VolumeQuotaExceeded
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.pods import VCPUS, VOLUME_GB, PodRequest, PodRouting
+from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.pods import audit, bindings, pod_groups, routings
@@ -66,6 +67,19 @@ def test_volumes_have_quotas_of_their_own(store: Store) -> None:
         with pytest.raises(VolumeQuotaExceeded, match="Maximum number of volumes"):
             routings.begin(tx, begun(pod.id, "third", VOLUME), limits)
         assert routings.used(tx, "a", VOLUME)[0] == 2
+        large = DoorLimits(-1, per_volume_gb=5)
+        with pytest.raises(VolumeQuotaExceeded, match="larger than maximum allowed limit 5G"):
+            routings.begin(tx, begun(pod.id, "large", VOLUME, size_gb=6), large)
+        fast = replace(begun(pod.id, "fast", VOLUME, size_gb=4), type_uuid=TWO)
+        limits = DoorLimits(-1, type_name="fast", type_number=1, type_size_gb=5)
+        made = routings.begin(tx, fast, limits)
+        with pytest.raises(VolumeQuotaExceeded, match="quota 'volumes_fast'"):
+            routings.begin(tx, replace(fast, top_id="next"), limits)
+        with pytest.raises(VolumeQuotaExceeded, match="allowed gigabytes_fast quota"):
+            routings.grow(tx, made.id, DoorAmounts(size_gb=6), limits, NOW)
+        with pytest.raises(VolumeQuotaExceeded, match="size 6G is larger"):
+            routings.grow(tx, made.id, DoorAmounts(size_gb=6), large, NOW)
+        assert routings.used_by_type(tx, "a") == {"": VolumeUsage(2, 10), TWO: VolumeUsage(1, 4)}
 
 
 def test_an_id_of_another_pod_is_refused(store: Store) -> None:

@@ -6,7 +6,7 @@ Always true: what the caller may not use at the door is refused before any pod i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.door import (
@@ -22,7 +22,7 @@ from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.keypairs import Keypair
-from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.domain.volumes import VolumeType
 from innkeeper.store.transactions import Tx
@@ -155,7 +155,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         asked,
         1,
         DoorAmounts(size_gb=size_gb),
-        volume_limits(tx, settings, caller.project_id),
+        volume_limits(tx, settings, caller.project_id, kind),
         kind=kind,
         image_id=image_id,
         image_name=image_name,
@@ -184,10 +184,30 @@ def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
     return DoorLimits(found.servers, found.vcpus, found.memory_mb, group_members=members_max)
 
 
-def volume_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
-    """Return the quotas of a project for volumes."""
+def volume_limits(
+    tx: Tx, settings: Settings, project_id: str, kind: VolumeType | None
+) -> DoorLimits:
+    """Return the quotas of a project for volumes, and for those of a type."""
     found = volume_quotas.limits(tx, project_id, volume_quotas.defaults(settings.volumes))
-    return DoorLimits(found.volumes, size_gb=found.gigabytes)
+    limits = DoorLimits(
+        found.volumes, size_gb=found.gigabytes, per_volume_gb=found.per_volume_gigabytes
+    )
+    if kind is None:
+        return limits
+    return replace(
+        limits,
+        type_name=kind.name,
+        type_number=found.of_type("volumes", kind.uuid),
+        type_size_gb=found.of_type("gigabytes", kind.uuid),
+    )
+
+
+def limits_of_volume(
+    tx: Tx, settings: Settings, routing: PodRouting, project_id: str
+) -> DoorLimits:
+    """Return the quotas of a project for a volume that exists, with those of its type."""
+    kind = None if routing.type_uuid is None else types.found(tx, routing.type_uuid)
+    return volume_limits(tx, settings, project_id, kind)
 
 
 def type_of(tx: Tx, caller: DoorCaller, name: str) -> VolumeType:

@@ -113,7 +113,7 @@ class Translating:
         size_gb = int(action.arguments.get("new_size") or 0)
         routing = action.routing
         limits = await self._clouds.engine.read(
-            lambda tx: plans.volume_limits(tx, self._settings, routing.project_id)
+            lambda tx: plans.limits_of_volume(tx, self._settings, routing, routing.project_id)
         )
         changing = await self._grow(routing, DoorAmounts(size_gb=size_gb), limits)
         return Translated(action.request.body, changing)

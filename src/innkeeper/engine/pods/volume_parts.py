@@ -179,7 +179,7 @@ class VolumeParts:
         )
 
         def work(tx: Tx) -> PodRouting:
-            limits = plans.volume_limits(tx, settings, caller.project_id)
+            limits = plans.limits_of_volume(tx, settings, routing, caller.project_id)
             return routings.begin(tx, wanted, limits)
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)

@@ -8,17 +8,20 @@ from datetime import datetime
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.door import SERVER, TAKES, DoorAmounts, DoorLimits
-from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded, VolumeQuotaExceeded
+from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded
 from innkeeper.domain.pods import PodRouting
+from innkeeper.domain.volumes import VolumeLimits
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pod_groups
+from innkeeper.systems.volumes import quotas as volume_quotas
 
 # Queries that are re-exported unchanged.
 page = routings.page
 of_project = routings.of_project
 open_ones = routings.open_ones
 used = routings.used
+used_by_type = routings.used_by_type
 unchecked = routings.unchecked
 
 
@@ -71,24 +74,31 @@ def demand_room(
     tx: Tx, routing: PodRouting, number: int, more: DoorAmounts, limits: DoorLimits
 ) -> None:
     """Raise :class:`QuotaExceeded` if this number with these amounts would exceed a quota."""
-    used = routings.used(tx, routing.project_id, routing.resource_type)
-    times = max(number, 1)
-    if routing.resource_type == SERVER:
-        _demand("instances", number, used[0], limits.number)
-        _demand("cores", more.vcpus * times, used[1], limits.vcpus)
-        _demand("ram", more.memory_mb * times, used[2], limits.memory_mb)
+    if routing.resource_type != SERVER:
+        _demand_volumes(tx, routing, number, more.size_gb, limits)
         return
-    if limits.number != UNLIMITED and number and used[0] + number > limits.number:
-        raise VolumeQuotaExceeded(
-            f"VolumeLimitExceeded: Maximum number of volumes allowed ({limits.number}) exceeded "
-            "for quota 'volumes'."
-        )
-    if limits.size_gb != UNLIMITED and used[3] + more.size_gb * times > limits.size_gb:
-        raise VolumeQuotaExceeded(
-            "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed "
-            f"gigabytes quota. Requested {more.size_gb}G, quota is {limits.size_gb}G and "
-            f"{used[3]}G has been consumed."
-        )
+    used, times = routings.used(tx, routing.project_id, SERVER), max(number, 1)
+    _demand("instances", number, used[0], limits.number)
+    _demand("cores", more.vcpus * times, used[1], limits.vcpus)
+    _demand("ram", more.memory_mb * times, used[2], limits.memory_mb)
+
+
+def _demand_volumes(
+    tx: Tx, routing: PodRouting, number: int, more_gb: int, limits: DoorLimits
+) -> None:
+    type_uuid = routing.type_uuid or ""
+    of_type = {
+        ("volumes", type_uuid): limits.type_number,
+        ("gigabytes", type_uuid): limits.type_size_gb,
+    }
+    volume_quotas.demand(
+        VolumeLimits(limits.number, limits.size_gb, limits.per_volume_gb, of_type),
+        routings.used_by_type(tx, routing.project_id),
+        (type_uuid, limits.type_name),
+        size_gb=more_gb + (0 if number else routing.size_gb or 0),
+        more_volumes=number,
+        more_gb=more_gb * max(number, 1),
+    )
 
 
 def _demand(name: str, requested: int, used: int, limit: int) -> None:

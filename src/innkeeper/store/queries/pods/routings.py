@@ -8,8 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.door import GROUP
+from innkeeper.domain.door import GROUP, VOLUME
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRouting
+from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
 from innkeeper.store.queries.pods.measurements import NEWEST
 from innkeeper.store.tables.compute import server_groups
@@ -149,6 +150,18 @@ def placed(tx: Tx) -> Mapping[int, Mapping[str, float]]:
     for pod_id, *sums in tx.execute(_PLACED):
         found[pod_id] = {kind: float(each or 0) for kind, each in zip(_KINDS, sums, strict=True)}
     return found
+
+
+def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
+    """Return the usage of a project's volumes by the uuid of the type; without one, by ``""``."""
+    number = sa.func.coalesce(_C.number, 0)
+    size = sa.func.sum(number * sa.func.coalesce(_C.size_gb, 0))
+    query = sa.select(_C.type_uuid, sa.func.sum(number), size).group_by(_C.type_uuid)
+    query = query.where(_C.project_id == project_id, _C.resource_type == VOLUME)
+    return {
+        type_uuid or "": VolumeUsage(int(count or 0), int(size_gb or 0))
+        for type_uuid, count, size_gb in tx.execute(query)
+    }
 
 
 def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, int]:
