@@ -1,6 +1,8 @@
 """Make in a pod what a server or a volume needs there: flavors, key pairs and volume types.
 
-Always true: what exists in the pod is not changed. Images are only looked up, by their names.
+Always true: what exists in the pod is not changed. Images are only looked up, by their names. The
+tags of a group are not among the extra specs in its pods, where they would ask hosts and volume
+pools for such a capability.
 """
 
 from __future__ import annotations
@@ -63,9 +65,9 @@ class Pushing:
             if found.status == HTTPStatus.CONFLICT:
                 # Another request has just made it, or another flavor has its name.
                 found = await self._ask(own, COMPUTE, "GET", path)
-            elif flavor.extra_specs:
-                specs = {"extra_specs": dict(flavor.extra_specs)}
-                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", specs)
+            elif specs := _without_tags(flavor.extra_specs, pod):
+                body = {"extra_specs": specs}
+                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", body)
                 if put.status != HTTPStatus.OK:
                     raise PodSilent(f"the extra specs cannot be made: {put.status}")
         told = decoded(found).get("flavor")
@@ -127,7 +129,7 @@ class Pushing:
         answer = await self._ask(own, BLOCK_STORAGE, "GET", "/types?is_public=None")
         rows = _rows(decoded(answer).get("volume_types"))
         if kind.name not in [each.get("name") for each in rows]:
-            wanted = {"name": kind.name, "extra_specs": dict(kind.extra_specs)}
+            wanted = {"name": kind.name, "extra_specs": _without_tags(kind.extra_specs, pod)}
             made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
             if made.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
                 raise PodSilent(f"the volume type cannot be made: {made.status}")
@@ -167,6 +169,11 @@ def keypair_name(name: str) -> str:
 def _rows(told: object) -> list[dict[str, Json]]:
     """Return the objects in a list."""
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
+def _without_tags(specs: Mapping[str, str], pod: Pod) -> dict[str, str]:
+    """Return extra specs without those by which the pod was chosen."""
+    return {key: value for key, value in specs.items() if key not in pod.tags}
 
 
 def _flavor_body(flavor: Flavor) -> dict[str, Json]:
