@@ -164,7 +164,8 @@ class PodRouting:
     """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
 
     ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
-    the image at the door. ``deleted_at`` is when the pod accepted to delete the resource.
+    the image at the door. ``deleted_at`` is when the pod accepted to delete the resource; without a
+    ``bottom_id``, when it answered that it has nothing of a create that is in doubt.
     """
 
     id: int
