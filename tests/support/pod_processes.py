@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ GATEWAY = {
     "quota_ram": "-1",
 }
 """Settings of a door that forwards servers and volumes."""
+WITHOUT_USERS = ("--auth", "none")
 CAD: Mapping[str, str] = {"resource": "CAD"}
 
 
@@ -39,8 +40,9 @@ class Door:
     """A service that administers pods. Its processes share a database."""
 
     folder: Path
-    processes: Sequence[Started]
+    processes: list[Started]
     pods: ZoneTree
+    settings: Mapping[str, str]
     ids: dict[str, str] = field(default_factory=dict)
 
     def call(
@@ -134,16 +136,25 @@ class Door:
         """Wait until a pod is in a state."""
         wait_for(f"{name} is {state}", lambda: self.pod(name)["state"] == state)
 
+    def kill(self, process: int = 0) -> None:
+        """Kill one process."""
+        self.processes[process].process.kill()
+        self.processes[process].process.wait(several.STOP_WITHIN_S)
+
+    def restart(self, process: int = 0) -> None:
+        """Start a process again that was killed, at the same address."""
+        before = self.processes[process]
+        before.http.close()
+        self.processes[process] = several.started(
+            self.folder, self.settings, *WITHOUT_USERS, port=before.port
+        )
+        several.wait_until_ready(self.processes[process])
+
     def start_pod(self, name: str, hosts: int = 1) -> RunningZone:
         """Start a real zone that can be a pod."""
         zone = self.pods.start(name, hosts, {"build_plan_encryption_key": ""})
         zone.add_flavor()
         return zone
-
-
-def _end(pods: ZoneTree) -> None:
-    for each in pods.zones.values():
-        several.end(each.service)
 
 
 @contextmanager
@@ -153,14 +164,14 @@ def door(
     """Run a door with this number of processes, and the pods that a test starts."""
     chosen = {"apis": APIS, "region_name": "Top", **FAST, **(settings or {})}
     with ExitStack() as stack:
-        words = ("--auth", "none")
-        processes = stack.enter_context(several.several(folder / "door", count, chosen, *words))
+        work = several.several(folder / "door", count, chosen, *WITHOUT_USERS)
+        processes = list(stack.enter_context(work))
         pods = ZoneTree(folder)
         try:
-            yield Door(folder / "door", processes, pods)
+            yield Door(folder / "door", processes, pods, chosen)
         finally:
-            for each in pods.zones.values():
-                several.end(each.service)
+            for each in (*processes, *(pod.service for pod in pods.zones.values())):
+                several.end(each)
 
 
 def password_of(folder: Path) -> str:
