@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,8 +31,8 @@ GATEWAY = {
     "quota_ram": "-1",
 }
 """Settings of a door that forwards servers and volumes."""
-WITHOUT_USERS = ("--auth", "none")
 CAD: Mapping[str, str] = {"resource": "CAD"}
+WORDS = ("--auth", "none")
 
 
 @dataclass(slots=True)
@@ -40,10 +40,10 @@ class Door:
     """A service that administers pods. Its processes share a database."""
 
     folder: Path
-    processes: list[Started]
+    processes: Sequence[Started]
     pods: ZoneTree
-    settings: Mapping[str, str]
     ids: dict[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def call(
         self, method: str, path: str, body: Any = None, *, process: int = 0, token: str = "admin"
@@ -127,6 +127,19 @@ class Door:
         names = {each: name for name, each in self.ids.items()}
         return [names[each["pod_id"]] for each in found]
 
+    def kill(self, process: int = 0) -> None:
+        """Kill a process."""
+        self.processes[process].process.kill()
+        self.processes[process].process.wait(several.STOP_WITHIN_S)
+
+    def restart(self, process: int = 0) -> None:
+        """Start a process again that was killed, at the same address."""
+        old = self.processes[process]
+        old.http.close()
+        new = several.started(self.folder, self.settings, *WORDS, port=old.port)
+        old.process, old.http = new.process, new.http
+        several.wait_until_ready(old)
+
     def measured(self, name: str) -> None:
         """Measure a pod now."""
         answer = self.call("POST", f"/usage/{self.ids[name]}")
@@ -136,25 +149,16 @@ class Door:
         """Wait until a pod is in a state."""
         wait_for(f"{name} is {state}", lambda: self.pod(name)["state"] == state)
 
-    def kill(self, process: int = 0) -> None:
-        """Kill one process."""
-        self.processes[process].process.kill()
-        self.processes[process].process.wait(several.STOP_WITHIN_S)
-
-    def restart(self, process: int = 0) -> None:
-        """Start a process again that was killed, at the same address."""
-        before = self.processes[process]
-        before.http.close()
-        self.processes[process] = several.started(
-            self.folder, self.settings, *WITHOUT_USERS, port=before.port
-        )
-        several.wait_until_ready(self.processes[process])
-
     def start_pod(self, name: str, hosts: int = 1) -> RunningZone:
         """Start a real zone that can be a pod."""
         zone = self.pods.start(name, hosts, {"build_plan_encryption_key": ""})
         zone.add_flavor()
         return zone
+
+
+def _end(pods: ZoneTree) -> None:
+    for each in pods.zones.values():
+        several.end(each.service)
 
 
 @contextmanager
@@ -164,14 +168,13 @@ def door(
     """Run a door with this number of processes, and the pods that a test starts."""
     chosen = {"apis": APIS, "region_name": "Top", **FAST, **(settings or {})}
     with ExitStack() as stack:
-        work = several.several(folder / "door", count, chosen, *WITHOUT_USERS)
-        processes = list(stack.enter_context(work))
+        processes = stack.enter_context(several.several(folder / "door", count, chosen, *WORDS))
         pods = ZoneTree(folder)
         try:
-            yield Door(folder / "door", processes, pods, chosen)
+            yield Door(folder / "door", processes, pods, settings=chosen)
         finally:
-            for each in (*processes, *(pod.service for pod in pods.zones.values())):
-                several.end(each)
+            for each in pods.zones.values():
+                several.end(each.service)
 
 
 def password_of(folder: Path) -> str:

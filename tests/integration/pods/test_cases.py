@@ -20,7 +20,8 @@ The cases:
 - 17: ``tests/integration/test_door.py`` and ``test_door_races.py``: quotas over pods, also of
   requests at the same moment.
 - 18: here.
-- 19: here; by a seed, at every step: ``tests/simulation/pod_doors``.
+- 19: here; at the moment of the create: ``tests/integration/test_door_kills.py``; by a seed, at
+  every step: ``tests/simulation/pod_doors``.
 - 20: here; a dry run: ``tests/scenarios/pods/pods.yaml``,
   ``tests/properties/test_pod_bindings.py``.
 """

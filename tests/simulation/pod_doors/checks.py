@@ -163,9 +163,12 @@ async def shown_faults(
             listed = await _listed(door, f"{place}/detail", f"{kind}s", project)
             if listed != expected:
                 wrong.append(f"{project}: the list of {kind}s has {listed}, not {expected}")
-        used, real = await _used(door, project), _sums(own)
+        used, limits = await _quotas(door, project)
+        real = _sums(own)
         if used != real:
             wrong.append(f"{project}: the quota counts {used}, but there are {real}")
+        if any(0 <= most < number for number, most in zip(real, limits, strict=True)):
+            wrong.append(f"{project}: {real} are more than the quota {limits}")
     alive = {row["uuid"] for row in found.alive}
     for wish in wishes:
         place = f"{COMPUTE}/servers" if wish.kind == SERVER else f"{VOLUME}/volumes"
@@ -191,16 +194,20 @@ async def _listed(door: SimulatedDoor, path: str, key: str, project: str) -> Cou
     return counted
 
 
-async def _used(door: SimulatedDoor, project: str) -> Sequence[int]:
-    """Return what the quotas of the door count."""
-    found: list[int] = []
+async def _quotas(door: SimulatedDoor, project: str) -> tuple[Sequence[int], Sequence[int]]:
+    """Return what the quotas of the door count, and the limits."""
+    used: list[int] = []
+    limits: list[int] = []
     for place, names in (
-        (COMPUTE, ("totalInstancesUsed", "totalCoresUsed", "totalRAMUsed")),
-        (VOLUME, ("totalVolumesUsed", "totalGigabytesUsed")),
+        (COMPUTE, ("Instances", "Cores", "RAM")),
+        (VOLUME, ("Volumes", "Gigabytes")),
     ):
         _, told = await door.ask("GET", f"{place}/limits", None, f"user:{project}")
-        found += [told["limits"]["absolute"][name] for name in names]
-    return found
+        absolute = told["limits"]["absolute"]
+        used += [absolute[f"total{name}Used"] for name in names]
+        kinds = {"RAM": "RAMSize", "Gigabytes": "VolumeGigabytes"}
+        limits += [absolute[f"maxTotal{kinds.get(name, name)}"] for name in names]
+    return used, limits
 
 
 def _sums(rows: Sequence[Row]) -> Sequence[int]:
