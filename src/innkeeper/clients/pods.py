@@ -79,6 +79,8 @@ class PodAnswer:
 Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
 """The session of the last login at each pod and project, with the login."""
 SESSIONS_MAX = 4096
+PoolOf = Callable[[int], httpcore.AsyncConnectionPool]
+"""Makes the connections to one pod, of which at most this number is open."""
 IMAGE, IDENTITY = "image", "identity"
 """Types of services. The address of the second one is that of the login."""
 
@@ -111,13 +113,29 @@ class PodClient:
         trusted: ssl.SSLContext | None = None,
         observe: Observe | None = None,
         sessions: Sessions | None = None,
+        pool_of: PoolOf | None = None,
     ) -> None:
         self._clock = clock
         self._requests_max = requests_max
         self._trusted = trusted or trust_of(None, None, None)
+        self._pool_of = pool_of
         self._observe = observe
         self.sessions: Sessions = {} if sessions is None else sessions
         self._known: dict[str, _Known] = {}
+
+    def beside(self, sessions: Sessions | None = None) -> PodClient:
+        """Return a client for another event loop. It shares the sessions, unless it gets its own.
+
+        It shares the trusted certificates too, which take many milliseconds to read.
+        """
+        return PodClient(
+            self._clock,
+            self._requests_max,
+            self._trusted,
+            self._observe,
+            self.sessions if sessions is None else sessions,
+            self._pool_of,
+        )
 
     async def send(self, login: PodLogin, call: PodCall) -> PodAnswer:
         """Send a request, and return the whole answer. Raises :class:`PodSilent`."""
@@ -170,15 +188,18 @@ class PodClient:
     def _of(self, login: PodLogin) -> _Known:
         known = self._known.get(login.uuid)
         if known is None:
-            pool = httpcore.AsyncConnectionPool(
-                ssl_context=self._trusted,
-                max_connections=self._requests_max,
-                max_keepalive_connections=self._requests_max,
-                keepalive_expiry=KEPT_OPEN_S,
-            )
+            pool = (self._pool_of or self._pool)(self._requests_max)
             turns = asyncio.Semaphore(self._requests_max)
             known = self._known[login.uuid] = _Known(pool, turns, asyncio.Lock())
         return known
+
+    def _pool(self, requests_max: int) -> httpcore.AsyncConnectionPool:
+        return httpcore.AsyncConnectionPool(
+            ssl_context=self._trusted,
+            max_connections=requests_max,
+            max_keepalive_connections=requests_max,
+            keepalive_expiry=KEPT_OPEN_S,
+        )
 
     async def _with_token(self, login: PodLogin, call: PodCall, progress: _Progress) -> PodAnswer:
         known = self._of(login)

@@ -165,8 +165,9 @@ class PodRouting:
 
     ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
     the image at the door, ``type_uuid`` the volume type there, and ``server_group_uuid`` the server
-    group. ``deleted_at`` is when the pod accepted to delete the resource, and ``changing_at`` when
-    it was last asked to change its amounts. ``group_name`` and ``az_name`` are what the create was
+    group. ``deleted_at`` is when the pod accepted to delete the resource; without a ``bottom_id``,
+    when it answered that it has nothing of a create that is in doubt. ``changing_at`` is when it
+    was last asked to change its amounts. ``group_name`` and ``az_name`` are what the create was
     for: its project is bound to the pod when the pod confirms. Without a group, it is not.
     """
 

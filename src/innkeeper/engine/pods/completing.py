@@ -1,7 +1,8 @@
 """Settle creates and deletes whose outcome was not known, and look whether resources still exist.
 
-Always true: a create is forgotten only if its pod answered, after a while, that it has nothing with
-the mark. A resource is forgotten only if its pod answers that it does not exist.
+Always true: a create is forgotten only if its pod answered twice, after a while, that it has
+nothing with the mark. A pod that was paused may answer once before it carries out the create that
+came meanwhile. A resource is forgotten only if its pod answers that it does not exist.
 """
 
 from __future__ import annotations
@@ -96,6 +97,9 @@ class Completing:
         is_late = now - routing.created_at > timedelta(seconds=wait_s)
         if not is_late and len(found) < (routing.number or 1):
             await self._touch(routing)
+            return False
+        if routing.deleted_at is None and len(found) < (routing.number or 1):
+            await self._clouds.engine.write(lambda tx: routings.miss(tx, routing.id, now))
             return False
         await self._creating.settle(routing, found, pod)
         LOG.info("pod_create_settled", pod=pod.pod_name, found=len(found))

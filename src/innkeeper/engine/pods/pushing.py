@@ -1,6 +1,8 @@
 """Make in a pod what a server or a volume needs there: flavors, key pairs and volume types.
 
-Always true: what exists in the pod is not changed. Images are only looked up, by their names.
+Always true: what exists in the pod is not changed. Images are only looked up, by their names. The
+tags of a group are not among the extra specs in its pods, where they would ask hosts and volume
+pools for such a capability.
 """
 
 from __future__ import annotations
@@ -63,9 +65,9 @@ class Pushing:
             if found.status == HTTPStatus.CONFLICT:
                 # Another request has just made it, or another flavor has its name.
                 found = await self._ask(own, COMPUTE, "GET", path)
-            elif flavor.extra_specs:
-                specs = {"extra_specs": dict(flavor.extra_specs)}
-                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", specs)
+            elif specs := _without_tags(flavor.extra_specs, pod):
+                body = {"extra_specs": specs}
+                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", body)
                 if put.status != HTTPStatus.OK:
                     raise PodSilent(f"the extra specs cannot be made: {put.status}")
         told = decoded(found).get("flavor")
@@ -130,7 +132,7 @@ class Pushing:
         if found is None:
             wanted = {
                 "name": kind.name,
-                "extra_specs": dict(kind.extra_specs),
+                "extra_specs": _without_tags(kind.extra_specs, pod),
                 "os-volume-type-access:is_public": kind.is_public,
             }
             made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
@@ -191,6 +193,11 @@ def _rows(told: object) -> list[dict[str, Json]]:
 
 def _is_private(told: Mapping[str, Json]) -> bool:
     return told.get("os-volume-type-access:is_public", told.get("is_public")) is False
+
+
+def _without_tags(specs: Mapping[str, str], pod: Pod) -> dict[str, str]:
+    """Return extra specs without those by which the pod was chosen."""
+    return {key: value for key, value in specs.items() if key not in pod.tags}
 
 
 def _flavor_body(flavor: Flavor) -> dict[str, Json]:

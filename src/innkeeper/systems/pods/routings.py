@@ -126,7 +126,7 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
             routings.change(tx, known[0].id, owner)
         elif not known:
             made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
-            routings.add(tx, made)
+            routings.add(tx, replace(made, deleted_at=None))
         settled.append(bottom_id)
     return settled
 
@@ -183,6 +183,11 @@ def begin_delete(tx: Tx, row_id: int, now: datetime) -> None:
 def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
     """Record that a pod still has a resource that it accepted to delete long ago."""
     routings.change(tx, row_id, {"deleted_at": None, "updated_at": now})
+
+
+def miss(tx: Tx, row_id: int, now: datetime) -> None:
+    """Record that a pod answered that it has nothing of a create that is in doubt."""
+    routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def touch(tx: Tx, row_id: int, now: datetime) -> None:
