@@ -93,7 +93,8 @@ class HttpWire:
     """Carries requests over HTTP. The caller limits the number of requests at once."""
 
     def __init__(self, trusted: ssl.SSLContext | None = None) -> None:
-        self._trusted = trusted or trust_of(None, None, None)
+        # The authorities are read at the first use, because most wires never carry a request.
+        self._trusted = trusted
         self._idle: dict[str, list[_Connection]] = {}
 
     async def exchange(self, child: ChildZone, signed: SignedRequest) -> ZoneAnswer:
@@ -130,11 +131,16 @@ class HttpWire:
         port = parts.port or (443 if is_secure else 80)
         try:
             reader, writer = await asyncio.open_connection(
-                parts.hostname, port, limit=READ_BYTES, ssl=self._trusted if is_secure else None
+                parts.hostname, port, limit=READ_BYTES, ssl=self._trust() if is_secure else None
             )
         except (OSError, UnicodeError) as error:
             raise NotSent(_words(error)) from error
         return _Connection(origin, reader, writer)
+
+    def _trust(self) -> ssl.SSLContext:
+        if self._trusted is None:
+            self._trusted = trust_of(None, None, None)
+        return self._trusted
 
     async def forget(self, child: ChildZone) -> None:
         for connection in self._idle.pop(child.uuid, []):
