@@ -194,6 +194,8 @@ class VolumeParts:
             updated_at=now,
             number=1,
             group_name=None,
+            deleted_at=None,
+            changing_at=None,
         )
 
         def work(tx: Tx) -> PodRouting:
