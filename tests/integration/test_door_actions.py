@@ -138,6 +138,32 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
     assert at.history("none") == [] == routings(at, "none")
 
 
+def test_what_only_the_pod_serves_is_forwarded(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    token = "u:parts"
+    path = f"{COMPUTE}/servers/{booted(at, token)}"
+    console = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+    shown = b'{"remote_console": {"protocol": "vnc", "url": "http://console.example"}}'
+    head = f"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len(shown)}\r\n\r\n"
+    relay.answer("POST", f"{path}/remote-consoles", head.encode() + shown)
+    relay.answer("DELETE", f"{path}/os-interface/a", ACCEPTED)
+    made = at.ask("POST", f"{path}/remote-consoles", console, token=token)
+    assert made == msgspec.json.decode(shown)
+    assert at.send("DELETE", f"{path}/os-interface/a", token=token).status_code == 202
+    relay.release()
+    sent = [each for each in relay.requests if each[1].startswith(f"{path}/")]
+    assert [(method, where.removeprefix(path)) for method, where, _ in sent] == [
+        ("POST", "/remote-consoles"),
+        ("DELETE", "/os-interface/a"),
+    ]
+    assert msgspec.json.decode(sent[0][2]) == console
+    strange = at.send("POST", f"{path}/remote-consoles", console, token="u:other")
+    assert strange.status_code == httpx.codes.NOT_FOUND
+    # This pod has no diagnostics, and says so in its own words.
+    missing = at.send("GET", f"{path}/diagnostics", token=token)
+    assert missing.status_code == httpx.codes.NOT_FOUND
+
+
 def test_actions_that_make_images_are_refused(two: tuple[Door, Relay]) -> None:
     at, _ = two
     uuid = booted(at, "u:making")
