@@ -73,11 +73,14 @@ def seen(door: SimulatedDoor, pods: Mapping[str, SimulatedPod]) -> Seen:
     return Seen(alive, routings, bindings)
 
 
-def is_settled(found: Seen) -> bool:
-    """Return whether nothing is left to do."""
-    is_busy = any(row["task"] not in RESTING for row in found.alive)
-    is_open = any(row["bottom_id"] is None or row["deleted_at"] for row in found.routings)
-    return not (is_busy or is_open)
+def unsettled(found: Seen) -> Sequence[Row]:
+    """Return the resources and routings with which something is left to do.
+
+    A deletion that never arrived leaves a resource whose routing says for an hour that it ends.
+    """
+    busy = [row for row in found.alive if row["task"] not in RESTING]
+    alive = {row["uuid"] for row in found.alive}
+    return busy + [row for row in found.routings if row["bottom_id"] not in alive]
 
 
 def faults(
