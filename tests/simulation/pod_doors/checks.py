@@ -38,7 +38,7 @@ VOLUMES = sa.text(
 )
 RESTING = (None, "available", "in-use", "error")
 ROUTINGS = sa.text(
-    "SELECT r.top_id, r.bottom_id, r.resource_type AS kind, r.project_id, r.deleted_at, "
+    "SELECT r.top_id, r.bottom_id, r.resource_type AS kind, r.project_id, r.changing_at, "
     "p.pod_name AS pod FROM pod_routings r LEFT JOIN pods p ON p.id = r.pod_id"
 )
 BINDINGS = sa.text(
@@ -80,7 +80,9 @@ def unsettled(found: Seen) -> Sequence[Row]:
     """
     busy = [row for row in found.alive if row["task"] not in RESTING]
     alive = {row["uuid"] for row in found.alive}
-    return busy + [row for row in found.routings if row["bottom_id"] not in alive]
+    return busy + [
+        row for row in found.routings if row["bottom_id"] not in alive or row["changing_at"]
+    ]
 
 
 def faults(
