@@ -24,6 +24,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.volumes import BlockDevice
 from innkeeper.store.tables import placement, volumes
+from innkeeper.store.tables.volumes import volume_attachments
 from innkeeper.systems.compute.moves import completion, resizing, shelving
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import quotas
@@ -70,7 +71,7 @@ class Story:
 
     def tell(self) -> None:
         """Run the sequence, and check what must hold at every moment."""
-        for host in ("a1", "b1"):
+        for host in ("a2", "b1"):
             self.servers.append(self.machines.boot(host))
             self.it.create(5)
         self.machines.finish()
@@ -91,7 +92,12 @@ class Story:
             self.movers.wait()
             self.movers.sweep()
         self.machines.finish()
+        self.check()
+
+    def check(self) -> None:
+        """Check all that must hold when nothing is in progress."""
         self.judge()
+        assert list(self.machines.loose(self.abandoned)) == []
         failed = {each for each in self.servers if self.movers.server(each).status == Status.ERROR}
         assert list(self.machines.unequal(failed | self.reset)) == []
 
@@ -250,4 +256,38 @@ def _sums(tx: Any, project: str) -> tuple[int, int]:
 def test_attachments_are_on_both_sides_or_on_neither(tmp_path: Path, seed: int) -> None:
     story = Story(tmp_path, seed)
     story.tell()
+    story.movers.close()
+
+
+def _lose_attachment(story: Story, volume: str) -> None:
+    gone = volume_attachments.delete().where(volume_attachments.c.volume_uuid == volume)
+    story.it.cloud.write(lambda tx: tx.execute(gone).rowcount)
+
+
+def _lose_connection(story: Story, volume: str) -> None:
+    for mine in story.machines.connected.values():
+        mine.discard(volume)
+
+
+def _grow_unclaimed(story: Story, volume: str) -> None:
+    grown = volumes.volumes.update().where(volumes.volumes.c.uuid == volume)
+    story.it.cloud.write(lambda tx: tx.execute(grown.values(size_gb=50)).rowcount)
+
+
+@pytest.mark.parametrize("plant", [_lose_attachment, _lose_connection, _grow_unclaimed])
+def test_planted_defects_are_found(tmp_path: Path, plant: Callable[[Story, str], None]) -> None:
+    story = Story(tmp_path, SEED)
+    server = story.machines.boot("a2")
+    # Some orders fail.
+    made = [story.it.create(5).uuid for _ in range(5)]
+    story.machines.finish()
+    for volume in made:
+        with contextlib.suppress(Refusal):
+            story.it.attach(server, volume)
+    story.machines.finish()
+    volume = min(story.machines.connected["a2", server])
+    story.check()
+    plant(story, volume)
+    with pytest.raises(AssertionError):
+        story.check()
     story.movers.close()

@@ -58,13 +58,14 @@ SETTABLE = frozenset(
     }
 )
 """Statuses that an administrator may set."""
+COUNTED_MAX = 100_000
+"""The most volumes that are read to be counted."""
 
 # Queries that are re-exported unchanged.
 by_uuids = volumes.by_uuids
 pool_names = volumes.pool_names
 sums_by_pool = volumes.sums_by_pool
 decision = volumes.decision
-count = volumes.count
 are_on = volumes.are_on
 
 
@@ -89,6 +90,14 @@ def page(tx: Tx, selection: VolumeSelection) -> list[Volume]:
         if marker is None or (projects is not None and marker.project_id not in projects):
             raise Invalid(f"marker [{selection.marker}] not found")
     return volumes.page(tx, selection, marker)
+
+
+def count(tx: Tx, selection: VolumeSelection) -> int:
+    """Return how many volumes a selection has on all its pages."""
+    if selection.accepts is None:
+        return volumes.count(tx, selection)
+    whole = dataclasses.replace(selection, limit=COUNTED_MAX, offset=0)
+    return len(volumes.page(tx, whole, None))
 
 
 def write(tx: Tx, volume: Volume, values: Mapping[str, Any], now: datetime) -> Volume:
