@@ -190,7 +190,8 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to detach a volume. After a failure it is still attached.
 
-    A volume that was to be deleted by force is then not deleted.
+    A volume that was to be deleted by force is then not deleted. If the attachment was never
+    confirmed, it stays ``detaching``, and the sweep orders the agent again.
     """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
@@ -199,6 +200,8 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     if result.is_ok:
         attachments.remove(tx, [attachment], now)
         volume_orders.unattached(tx, [attachment.volume_uuid], now)
+        return
+    if attachment.attached_at is None:
         return
     attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
     volume = volumes.get(tx, attachment.volume_uuid)
