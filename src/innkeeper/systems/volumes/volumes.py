@@ -24,7 +24,6 @@ from innkeeper.domain.volumes import (
     Volume,
     VolumeBusy,
     VolumeRequest,
-    VolumeSelection,
     VolumeStatus,
     VolumeType,
 )
@@ -58,8 +57,6 @@ SETTABLE = frozenset(
     }
 )
 """Statuses that an administrator may set."""
-COUNTED_MAX = 100_000
-"""The most volumes that are read to be counted."""
 
 # Queries that are re-exported unchanged.
 by_uuids = volumes.by_uuids
@@ -79,25 +76,6 @@ def get(tx: Tx, uuid: str, project_id: str | None = None) -> Volume:
     if found is None or (project_id is not None and found.project_id != project_id):
         raise NotFound(f"Volume {uuid} could not be found.")
     return found
-
-
-def page(tx: Tx, selection: VolumeSelection) -> list[Volume]:
-    """Return a page of volumes. Raises :class:`Invalid` for an unknown marker."""
-    marker = None
-    if selection.marker is not None:
-        marker = volumes.by_uuid(tx, selection.marker)
-        projects = selection.exact.get("project_id")
-        if marker is None or (projects is not None and marker.project_id not in projects):
-            raise Invalid(f"marker [{selection.marker}] not found")
-    return volumes.page(tx, selection, marker)
-
-
-def count(tx: Tx, selection: VolumeSelection) -> int:
-    """Return how many volumes a selection has on all its pages."""
-    if selection.accepts is None:
-        return volumes.count(tx, selection)
-    whole = dataclasses.replace(selection, limit=COUNTED_MAX, offset=0)
-    return len(volumes.page(tx, whole, None))
 
 
 def write(tx: Tx, volume: Volume, values: Mapping[str, Any], now: datetime) -> Volume:
