@@ -64,7 +64,7 @@ class _Sent:
 
     plan: Plan
     pod: Pod
-    asked: PodRequest
+    asked: PodRequest | None
     begun: PodRouting
     login: PodLogin
 
@@ -86,11 +86,11 @@ class Creating:
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
         """
-        plan = await self._clouds.engine.read(lambda tx: plans.plan(tx, self._settings, request))
+        plan: Plan | None = None
         refusals: list[tuple[Pod, _Refused]] = []
         for _ in range(PODS_MAX):
             try:
-                pod, asked = await self._choose(plan, [pod for pod, _ in refusals])
+                plan, pod, asked = await self._choose(request, plan, [pod for pod, _ in refusals])
             except NoPod as error:
                 raise_or_return = _outcome(refusals, error, is_admin=request.caller.is_admin)
                 if isinstance(raise_or_return, DoorAnswer):
@@ -104,17 +104,27 @@ class Creating:
                 refusals.append((pod, error))
         raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
 
-    async def _choose(self, plan: Plan, refused: Sequence[Pod]) -> tuple[Pod, PodRequest]:
+    async def _choose(
+        self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
+    ) -> tuple[Plan, Pod, PodRequest | None]:
+        """Return the plan, which is only read once, and a pod for it.
+
+        The last part is the request that the project's binding follows. It is ``None`` if the
+        binding is kept, or does not matter because of a volume.
+        """
         gone = frozenset(each.id for each in refused)
 
-        def look(tx: Tx) -> tuple[Pod, PodRequest]:
+        def look(tx: Tx) -> tuple[Plan, Pod, PodRequest | None]:
+            plan = known or plans.plan(tx, self._settings, request)
             away = gone if plan.must is None else gone | plans.others(tx, plan.must)
             asked = replace(plan.asked, refused=away)
-            return bindings.choose(tx, self._clouds.policy, asked).pod, asked
+            choice = bindings.choose(tx, self._clouds.policy, asked)
+            is_kept = choice.binding is not None or plan.must is not None
+            return plan, choice.pod, None if is_kept else asked
 
         return await self._clouds.engine.read(look)
 
-    async def _in_pod(self, plan: Plan, pod: Pod, asked: PodRequest) -> DoorAnswer:
+    async def _in_pod(self, plan: Plan, pod: Pod, asked: PodRequest | None) -> DoorAnswer:
         kind = plan.request.kind
         try:
             login = await self._tenants.of_project(pod, plan.request.caller.project_id)
@@ -216,7 +226,7 @@ class Creating:
                 found = await self.marked(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.asked if plan.must is None else None, sent.pod)
+        await self.settle(begun, found, sent.asked, sent.pod)
         return DoorAnswer(status, body, headers)
 
     async def _after_silence(self, sent: _Sent, error: PodSilent) -> DoorAnswer:
@@ -233,7 +243,7 @@ class Creating:
         if len(found) < plan.number:
             # The pod may still be at it. The periodic task looks again.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.asked if plan.must is None else None, sent.pod)
+        await self.settle(begun, found, sent.asked, sent.pod)
         version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
         href = f"{plan.request.address}{version}{path}/{found[0]}"
         body = {plan.key: {"id": found[0], "links": [{"rel": "self", "href": href}]}}

@@ -69,7 +69,8 @@ def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
     number = wanted.number or 0
     one = DoorAmounts(wanted.vcpus or 0, wanted.memory_mb or 0, wanted.size_gb or 0)
     demand_room(tx, wanted, number, one, limits)
-    return create(tx, wanted)
+    # No other routing has the mark, so nothing is looked up.
+    return replace(wanted, id=routings.add(tx, wanted))
 
 
 def demand_room(
@@ -105,21 +106,30 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 
 
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> None:
-    """Replace the routing of a create by those of what the pod has made.
+    """Make the routing of a create the one, or the ones, of what the pod has made.
 
     Raises :class:`Conflict` if another pod has a resource with one of the ids. A second call does
     nothing.
     """
-    if routings.by_id(tx, begun.id) is None:
+    new = [each for each in bottom_ids if not _is_known(tx, begun, each)]
+    # The usual case is one resource, and one statement.
+    if len(new) == 1 and routings.confirm(tx, begun.id, new[0], now):
+        return
+    found = routings.by_id(tx, begun.id)
+    if found is None or found.bottom_id is not None:
         return
     routings.remove(tx, begun.id)
-    for bottom_id in bottom_ids:
-        known = routings.of_resource(tx, bottom_id, begun.resource_type)
-        if any(each.pod_id != begun.pod_id for each in known):
-            raise Conflict(f"Two pods have a {begun.resource_type} with the id {bottom_id}.")
-        if not known:
-            made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
-            routings.add(tx, made)
+    for bottom_id in new:
+        made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
+        routings.add(tx, made)
+
+
+def _is_known(tx: Tx, begun: PodRouting, bottom_id: str) -> bool:
+    """Return whether a resource has a routing to the pod of a create."""
+    known = routings.of_resource(tx, bottom_id, begun.resource_type)
+    if any(each.pod_id != begun.pod_id for each in known):
+        raise Conflict(f"Two pods have a {begun.resource_type} with the id {bottom_id}.")
+    return bool(known)
 
 
 def forget(tx: Tx, row_id: int) -> None:

@@ -51,6 +51,12 @@ def by_uuid(tx: Tx, uuid: str) -> Pod | None:
     return None if row is None else _pod(row)
 
 
+def by_id(tx: Tx, row_id: int) -> Pod | None:
+    """Return a pod by its row id."""
+    row = tx.execute(_PODS.where(pods.c.id == row_id)).first()
+    return None if row is None else _pod(row)
+
+
 def by_ids(tx: Tx, ids: Collection[int]) -> Mapping[int, Pod]:
     """Return the pods with these row ids. There are few pods."""
     return {each.id: each for each in every(tx) if each.id in ids}

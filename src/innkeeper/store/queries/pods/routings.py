@@ -17,9 +17,12 @@ _C = pod_routings.c
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 
 
-def add(tx: Tx, routing: PodRouting) -> None:
-    """Insert a routing."""
-    tx.execute(pod_routings.insert(), records.values(routing, but=("id",)))
+def add(tx: Tx, routing: PodRouting) -> int:
+    """Insert a routing. Return its row id."""
+    values = records.values(routing, but=("id",))
+    made = tx.execute(pod_routings.insert().values(values)).inserted_primary_key
+    assert made is not None, "one row was inserted"
+    return int(made[0])
 
 
 def found(tx: Tx, top_id: str, pod_id: int, resource_type: str) -> PodRouting | None:
@@ -76,6 +79,13 @@ def unchecked(tx: Tx, before: datetime, limit: int) -> Sequence[PodRouting]:
     query = _ROWS.where(_C.bottom_id.is_not(None), _C.deleted_at.is_(None), _C.updated_at < before)
     query = query.where(_C.number.is_not(None)).order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
+    """Name the resource of an open routing. Return whether the routing was open."""
+    query = pod_routings.update().where(_C.id == row_id, _C.bottom_id.is_(None))
+    values = {"top_id": bottom_id, "bottom_id": bottom_id, "number": 1, "updated_at": now}
+    return tx.execute(query, values).rowcount > 0
 
 
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
