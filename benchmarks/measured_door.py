@@ -33,7 +33,8 @@ KEPT_OPEN_S = 3.0
 KEY = {
     "name": "measured",
     "type": "ssh",
-    "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk",
+    "public_key": "ssh-ed25519 "
+    "AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk",
 }
 SERVICES = '["identity", "compute", "image", "volume", "pods"]'
 DOOR = {

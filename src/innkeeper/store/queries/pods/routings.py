@@ -10,25 +10,49 @@ import sqlalchemy as sa
 
 from innkeeper.domain.pods import PodRouting
 from innkeeper.store import records
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.pods import pod_routings
 from innkeeper.store.transactions import Tx
 
 _C = pod_routings.c
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
+_IS_OF = sa.and_(
+    _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
+)
+# These are a part of each request for a server or volume.
+_ADD = Prepared(pod_routings.insert())
+_OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
+_IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
+_BY_ID = Prepared(_ROWS.where(_C.id == sa.bindparam("row_id")))
+_CONFIRM = Prepared(
+    pod_routings.update()
+    .where(_C.id == sa.bindparam("row_id"), _C.bottom_id.is_(None))
+    .values({name: sa.bindparam(f"new_{name}") for name in ("top_id", "bottom_id", "updated_at")})
+    .values(number=1)
+)
+# SELECT SUM(number), SUM(vcpus * number), ... over the resources of a project. Sums skip nulls.
+_USED = Prepared(
+    sa.select(
+        sa.func.sum(_C.number),
+        *(sa.func.sum(each * _C.number) for each in (_C.vcpus, _C.memory_mb, _C.size_gb)),
+    ).where(
+        _C.project_id == sa.bindparam("project"), _C.resource_type == sa.bindparam("wanted_type")
+    )
+)
 
 
 def add(tx: Tx, routing: PodRouting) -> int:
     """Insert a routing. Return its row id."""
-    values = records.values(routing, but=("id",))
-    made = tx.execute(pod_routings.insert().values(values)).inserted_primary_key
-    assert made is not None, "one row was inserted"
-    return int(made[0])
+    _ADD.run(tx, [records.values(routing, but=("id",))])
+    made = found(tx, routing.top_id, routing.pod_id, routing.resource_type)
+    assert made is not None, "it was just inserted"
+    return made.id
 
 
 def found(tx: Tx, top_id: str, pod_id: int, resource_type: str) -> PodRouting | None:
     """Return the routing of a resource to a pod."""
-    query = _ROWS.where(_C.top_id == top_id, _C.pod_id == pod_id)
-    return records.first(tx, query.where(_C.resource_type == resource_type), PodRouting)
+    wanted = {"wanted_id": top_id, "wanted_type": resource_type, "wanted_pod": pod_id}
+    return next((PodRouting(*row) for row in _IN_POD.rows(tx, wanted)), None)
 
 
 def remove(tx: Tx, row_id: int) -> None:
@@ -38,7 +62,7 @@ def remove(tx: Tx, row_id: int) -> None:
 
 def by_id(tx: Tx, row_id: int) -> PodRouting | None:
     """Return a routing."""
-    return records.first(tx, _ROWS.where(_C.id == row_id), PodRouting)
+    return next((PodRouting(*row) for row in _BY_ID.rows(tx, {"row_id": row_id})), None)
 
 
 def page(
@@ -55,8 +79,8 @@ def page(
 
 def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]:
     """Return the routings of a resource, in any pod."""
-    query = _ROWS.where(_C.top_id == top_id, _C.resource_type == resource_type)
-    return [PodRouting(*row) for row in tx.execute(query)]
+    wanted = {"wanted_id": top_id, "wanted_type": resource_type}
+    return [PodRouting(*row) for row in _OF_RESOURCE.rows(tx, wanted)]
 
 
 def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[PodRouting]:
@@ -83,9 +107,8 @@ def unchecked(tx: Tx, before: datetime, limit: int) -> Sequence[PodRouting]:
 
 def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
     """Name the resource of an open routing. Return whether the routing was open."""
-    query = pod_routings.update().where(_C.id == row_id, _C.bottom_id.is_(None))
-    values = {"top_id": bottom_id, "bottom_id": bottom_id, "number": 1, "updated_at": now}
-    return tx.execute(query, values).rowcount > 0
+    new = {"new_top_id": bottom_id, "new_bottom_id": bottom_id, "new_updated_at": now}
+    return _CONFIRM.run(tx, [{"row_id": row_id, **new}]) > 0
 
 
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
@@ -98,13 +121,5 @@ def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, in
 
     The amounts are vcpus, memory in MB and size in GB.
     """
-    number = sa.func.sum(sa.func.coalesce(_C.number, 0))
-    amounts = (
-        sa.func.sum(sa.func.coalesce(each, 0) * sa.func.coalesce(_C.number, 0))
-        for each in (_C.vcpus, _C.memory_mb, _C.size_gb)
-    )
-    query = sa.select(number, *amounts).where(
-        _C.project_id == project_id, _C.resource_type == resource_type
-    )
-    row = tx.execute(query).one()
+    (row,) = _USED.rows(tx, {"project": project_id, "wanted_type": resource_type})
     return tuple(int(each or 0) for each in row)  # type: ignore[return-value]
