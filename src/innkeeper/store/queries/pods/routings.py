@@ -24,11 +24,11 @@ _ADD = Prepared(pod_routings.insert())
 _OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
 _IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
 _BY_ID = Prepared(_ROWS.where(_C.id == sa.bindparam("row_id")))
+NAMED = ("top_id", "bottom_id", "number", "updated_at")
 _CONFIRM = Prepared(
     pod_routings.update()
     .where(_C.id == sa.bindparam("row_id"), _C.bottom_id.is_(None))
-    .values({name: sa.bindparam(f"new_{name}") for name in ("top_id", "bottom_id", "updated_at")})
-    .values(number=1)
+    .values({name: sa.bindparam(f"new_{name}") for name in NAMED})
 )
 # SELECT SUM(number), SUM(vcpus * number), ... over the resources of a project. Sums skip nulls.
 _USED = Prepared(
@@ -107,8 +107,9 @@ def unchecked(tx: Tx, before: datetime, limit: int) -> Sequence[PodRouting]:
 
 def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
     """Name the resource of an open routing. Return whether the routing was open."""
-    new = {"new_top_id": bottom_id, "new_bottom_id": bottom_id, "new_updated_at": now}
-    return _CONFIRM.run(tx, [{"row_id": row_id, **new}]) > 0
+    new = dict(zip(NAMED, (bottom_id, bottom_id, 1, now), strict=True))
+    values = {f"new_{name}": each for name, each in new.items()}
+    return _CONFIRM.run(tx, [{"row_id": row_id, **values}]) > 0
 
 
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
