@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from innkeeper.clients.certificates import trust_of
 from innkeeper.clients.kept_connections import (
     KeptConnections,
     NoAnswer,
@@ -106,7 +107,9 @@ class PodClient:
     ) -> None:
         self._clock = clock
         self._requests_max = requests_max
-        self._connections = KeptConnections(trusted)
+        # To read the trusted certificates takes many milliseconds, so other clients share them.
+        self.trusted = trusted or trust_of(None, None, None)
+        self._connections = KeptConnections(self.trusted)
         self._observe = observe
         self.sessions: Sessions = {} if sessions is None else sessions
         self._known: dict[str, _Known] = {}

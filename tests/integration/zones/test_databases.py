@@ -19,7 +19,6 @@ from tests.support.zone_hosts import offers
 from tests.support.zone_processes import (
     COMPUTE,
     FLAVOR,
-    SOON_S,
     USER,
     RunningZone,
     ZoneTree,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import PodClient, PodSilent, Sessions
+from innkeeper.clients.pods import PodClient, PodSilent
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.pod_settings import Podding
@@ -50,7 +50,7 @@ class PodClouds:
 
     def beside(self) -> PodClouds:
         """Return the same pods for another event loop, with connections of its own."""
-        return replace(self, client=client_of(self.podding, self.clock, self.client.sessions))
+        return replace(self, client=client_of(self.podding, self.clock, self.client))
 
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
@@ -58,7 +58,7 @@ class PodClouds:
         ``pod`` may be one that does not exist yet. Raises :class:`PodSilent`.
         """
         trial = replace(login_of(pod, password), uuid="", name="")
-        client = client_of(self.podding, self.clock)
+        client = client_of(self.podding, self.clock, self.client, has_own_sessions=True)
         begun_s = time.perf_counter()
         try:
             await measuring.poll(client, trial, self.podding.pod_request_timeout_s)
@@ -217,10 +217,24 @@ def login_of(pod: Pod, password: str) -> PodLogin:
     )
 
 
-def client_of(podding: Podding, clock: Clock, sessions: Sessions | None = None) -> PodClient:
-    """Return a client of pods whose requests are counted."""
-    most = podding.pod_requests_max
-    return PodClient(clock, most, observe=metrics.asked_pod, sessions=sessions)
+def client_of(
+    podding: Podding,
+    clock: Clock,
+    other: PodClient | None = None,
+    *,
+    has_own_sessions: bool = False,
+) -> PodClient:
+    """Return a client of pods whose requests are counted.
+
+    It shares the trusted certificates and the sessions of the ``other`` one.
+    """
+    return PodClient(
+        clock,
+        podding.pod_requests_max,
+        None if other is None else other.trusted,
+        metrics.asked_pod,
+        None if other is None or has_own_sessions else other.sessions,
+    )
 
 
 def measure_period_s(podding: Podding) -> float:

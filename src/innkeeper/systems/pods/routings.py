@@ -21,7 +21,8 @@ from innkeeper.store.transactions import Tx
 
 # Queries that are re-exported unchanged.
 page = routings.page
-of_project = routings.of_project
+homes = routings.homes
+pods_of = routings.pods_of
 open_ones = routings.open_ones
 used = routings.used
 unchecked = routings.unchecked

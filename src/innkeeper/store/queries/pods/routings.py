@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.pods import PodRouting
+from innkeeper.domain.pods import PodHome, PodRouting
 from innkeeper.store import records
-from innkeeper.store.prepared import Prepared
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.pods import pod_routings
 from innkeeper.store.transactions import Tx
 
 _C = pod_routings.c
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
+_HOMES = PreparedForIds(
+    sa.select(_C.top_id, _C.resource_type, *records.columns(pod_routings, PodHome)).where(
+        _C.top_id.in_(IDS), _C.bottom_id.is_not(None)
+    )
+)
 _IS_OF = sa.and_(
     _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
 )
@@ -83,12 +89,22 @@ def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]
     return [PodRouting(*row) for row in _OF_RESOURCE.rows(tx, wanted)]
 
 
-def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[PodRouting]:
-    """Return the routings of a project's resources; with ``None``, of all projects."""
-    query = _ROWS.where(_C.resource_type == resource_type)
+def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
+    """Return the row ids of the pods with a project's resources; with ``None``, of all projects.
+
+    Routings that no pod has confirmed do not count.
+    """
+    query = sa.select(_C.pod_id).where(_C.resource_type == resource_type)
+    query = query.where(_C.bottom_id.is_not(None)).distinct().order_by(_C.pod_id)
     if project_id is not None:
         query = query.where(_C.project_id == project_id)
-    return [PodRouting(*row) for row in tx.execute(query)]
+    return list(tx.execute(query).scalars())
+
+
+def homes(tx: Tx, resource_type: str, ids: Iterable[str]) -> dict[str, PodHome]:
+    """Return the homes of those of these resources that a pod has confirmed, by their ids."""
+    rows = _HOMES.rows(tx, ids)
+    return {row[0]: PodHome(*row[2:]) for row in rows if row[1] == resource_type}
 
 
 def open_ones(tx: Tx, limit: int) -> Sequence[PodRouting]:
