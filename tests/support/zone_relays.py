@@ -15,7 +15,7 @@ CREATE, UNDO = "/compute/v2.1/servers", "/compute/v2.1/zones/undo"
 
 
 class Relay:
-    """Passes requests to a child. ``address`` is its own address.
+    """Passes requests to a child. ``address`` is its own address, and ``asked`` what came in.
 
     A held request passes to the child before, or does not at all. It is answered when it is
     released, or never.
@@ -27,6 +27,7 @@ class Relay:
         self._answers = False
         self._seen: dict[str, threading.Event] = {}
         self._released = threading.Event()
+        self.asked: list[str] = []
         relay = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -61,6 +62,7 @@ class Relay:
         """Pass one request, or hold it."""
         body = request.rfile.read(int(request.headers.get("content-length", 0)))
         path = request.path.partition("?")[0]
+        self.asked.append(f"{request.command} {path}")
         passes = self._held.get(path) if request.command == "POST" else None
         answer = None if passes is False else self._passed(request, body)
         if passes is not None:

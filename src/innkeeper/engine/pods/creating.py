@@ -37,6 +37,8 @@ PAGES_MAX = 50
 PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
+LACKING = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
+"""Refusals of a pod that may have lost what the create names: a flavor, type, key pair or image."""
 AWAY = "The place of this work does not answer. Try again later."
 UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
 
@@ -135,37 +137,60 @@ class Creating:
         except PodSilent as error:
             LOG.warning("pod_create_failed", pod=pod.pod_name, reason=str(error))
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        begun = await self._begin(plan, pod)
-        sent = _Sent(plan, pod, asked, begun, login)
-        metadata = body[plan.key].get("metadata") or {}
-        body[plan.key]["metadata"] = {**metadata, MARK: begun.top_id}
-        call = PodCall(
-            SERVICES[kind],
-            "POST",
-            plan.request.target,
-            self._clouds.podding.pod_request_timeout_s,
-            msgspec.json.encode(body),
-            plan.request.headers,
-        )
+        sent = _Sent(plan, pod, asked, await self._begin(plan, pod), login)
         try:
-            answer = await self._clouds.client.send(login, call)
+            answer = await self._send(sent, body)
+            if answer.status in LACKING:
+                repaired = await self._repaired(sent)
+                # A refusal made nothing, so this one may be sent again.
+                answer = answer if repaired is None else await self._send(sent, repaired)
         except PodSilent as error:
             return await self._after_silence(sent, error)
         return await self._after_answer(sent, answer)
 
-    async def _body(self, plan: Plan, pod: Pod, login: PodLogin) -> dict[str, Json]:
-        """Return the body for a pod, in which all that it names exists there."""
+    async def _send(self, sent: _Sent, body: dict[str, Json]) -> PodAnswer:
+        plan = sent.plan
+        fields = body[plan.key]
+        marked = {**fields, "metadata": {**(fields.get("metadata") or {}), MARK: sent.begun.top_id}}
+        call = PodCall(
+            SERVICES[plan.request.kind],
+            "POST",
+            plan.request.target,
+            self._clouds.podding.pod_request_timeout_s,
+            msgspec.json.encode({**body, plan.key: marked}),
+            plan.request.headers,
+        )
+        return await self._clouds.client.send(sent.login, call)
+
+    async def _repaired(self, sent: _Sent) -> dict[str, Json] | None:
+        """Return the body again, if its pod had lost something that it names; else ``None``."""
+        made = self._pushing.made
+        try:
+            body = await self._body(sent.plan, sent.pod, sent.login, is_sure=False)
+        except (Conflict, PodSilent):
+            return None
+        return body if self._pushing.made > made else None
+
+    async def _body(
+        self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
+    ) -> dict[str, Json]:
+        """Return the body for a pod, in which all that it names exists there.
+
+        If it ``is_sure``, the pod is not asked again for what it had a moment ago.
+        """
         fields = dict(plan.fields)
         if plan.flavor is not None:
-            await self._pushing.flavor(pod, login, plan.flavor)
+            await self._pushing.flavor(pod, login, plan.flavor, is_sure=is_sure)
             fields["flavorRef"] = plan.flavor.flavor_id
         if plan.kind is not None:
-            await self._pushing.volume_type(pod, plan.kind)
+            await self._pushing.volume_type(pod, plan.kind, is_sure=is_sure)
             fields["volume_type"] = plan.kind.name
         if plan.keypair is not None:
-            fields["key_name"] = await self._pushing.keypair(pod, login, plan.keypair)
+            fields["key_name"] = await self._pushing.keypair(
+                pod, login, plan.keypair, is_sure=is_sure
+            )
         if plan.image_name is not None:
-            image_id = await self._pushing.image(pod, login, plan.image_name)
+            image_id = await self._pushing.image(pod, login, plan.image_name, is_sure=is_sure)
             fields.pop("image_id", None)
             fields["imageRef"] = image_id
             devices = fields.get("block_device_mapping_v2")
