@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import sqlite_url
+from tests.support.databases import DATABASES
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.zone_processes import FLAVOR, USER, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE = "/compute/v2.1"
 PROJECT = USER.partition(":")[2]
-PROCESSES, REQUESTS, INSTANCES = 2, 12, 3
+PROCESSES, REQUESTS, INSTANCES, MEMBERS = 2, 12, 3, 8
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Iterator[Door]:
+@pytest.fixture(params=sorted(DATABASES))
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
     """A door of two processes over two pods."""
-    settings = {"database_url": sqlite_url(tmp_path), "database_is_shared": "true"}
+    url = DATABASES[request.param](tmp_path)
+    settings = {"database_url": url, "database_is_shared": "true"}
     timeout = {"pod_request_timeout_s": "30"}
     with door(tmp_path, {**GATEWAY, **settings, **timeout}, count=PROCESSES) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
@@ -61,3 +62,32 @@ def test_first_requests_at_the_same_moment_share_one_pod_and_one_quota(shared: D
 
     wait_for("the quota is free", lambda: used() == 0)
     assert shared.get("/routings")["routings"] == []
+    _a_crowd_makes_one_group(shared)
+
+
+def _a_crowd_makes_one_group(at: Door) -> None:
+    quota = {"quota_set": {"instances": -1, "server_group_members": MEMBERS}}
+    at.ask("PUT", f"{COMPUTE}/os-quota-sets/{PROJECT}", quota, token="admin")
+    headers = {"openstack-api-version": "compute 2.64"}
+    wanted = {"server_group": {"name": "g", "policy": "soft-affinity"}}
+    made = at.send("POST", f"{COMPUTE}/os-server-groups", wanted, headers=headers).json()
+    uuid = made["server_group"]["id"]
+    server = {"name": "s", "flavorRef": "1", "imageRef": "", "networks": "none"}
+    body = {"server": server, "os:scheduler_hints": {"group": uuid}}
+
+    def boot(number: int) -> int:
+        path, process = f"{COMPUTE}/servers", number % PROCESSES
+        return at.send("POST", path, body, process=process, headers=headers).status_code
+
+    with ThreadPoolExecutor(REQUESTS) as clients:
+        assert Counter(clients.map(boot, range(REQUESTS))) == {
+            202: MEMBERS,
+            403: REQUESTS - MEMBERS,
+        }
+    groups = [
+        each
+        for name in ("p1", "p2")
+        for each in at.pods[name].get("/os-server-groups?all_projects=1")["server_groups"]
+    ]
+    assert [each["name"] for each in groups] == [uuid]
+    assert len(groups[0]["members"]) == MEMBERS

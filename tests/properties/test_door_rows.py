@@ -8,13 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innkeeper.domain.door import MARK, Json
-from innkeeper.engine.pods.shown import HOSTS, OF_USERS, PROJECTS, TEXTS, WHOLE, ZONES, DoorView
+from innkeeper.engine.pods.shown import (
+    HIDDEN,
+    HOSTS,
+    OF_USERS,
+    PROJECTS,
+    TEXTS,
+    WHOLE,
+    ZONES,
+    DoorView,
+)
 from innkeeper.engine.pods.shown_rows import RowView
 from tests.support.pod_rows import pod_of
 
 ID, OTHER_ID = "0b1c", "9d8e"
 NAMES = sorted(
-    {*PROJECTS, *TEXTS, *WHOLE, *ZONES, *OF_USERS, MARK, "a:project_id", "name", "flavor"}
+    {*PROJECTS, *HIDDEN, *TEXTS, *WHOLE, *ZONES, *OF_USERS, MARK, "a:project_id", "name", "flavor"}
     | {f"{each}name" for each in HOSTS}
 )
 HREFS = st.sampled_from(
@@ -46,11 +55,13 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS, st.booleans(), st.sampled_from([None, "top-image"]))
+@given(ROWS, st.booleans(), st.sampled_from([None, "top-image"]), st.sampled_from([None, "g"]))
 def test_a_row_is_changed_as_an_answer_is(
-    rows: list[dict[str, Json]], is_admin: bool, image_id: str | None
+    rows: list[dict[str, Json]], is_admin: bool, image_id: str | None, group: str | None
 ) -> None:
-    view = DoorView(pod_of(1), "acme", "ann", image_id, "http://door/compute", is_admin=is_admin)
+    view = DoorView(
+        pod_of(1), "acme", "ann", image_id, group, "http://door/compute", is_admin=is_admin
+    )
     expected = [view.change(deepcopy(each)) for each in rows]
     changed = RowView(view)
     assert [changed.change(each) for each in rows] == expected

@@ -65,7 +65,19 @@ SERVERS = st.fixed_dictionaries(
         "max_count": NUMBERS,
         "availability_zone": st.one_of(TEXTS, st.none()),
         "key_name": TEXTS,
+        "return_reservation_id": st.sampled_from([True, False, "true", "1", None, 1]),
         "description": TEXTS,
+        "colour": TEXTS,
+    },
+)
+TOLD = st.fixed_dictionaries(
+    {},
+    optional={
+        "definitions": st.one_of(
+            st.dictionaries(TEXTS, st.one_of(TEXTS, st.none()), max_size=9), NUMBERS
+        ),
+        "batch_id": st.sampled_from(["r-1", "r-1\n", "r-" + "a" * 63, "s-1", "", None, 1]),
+        "entries": st.one_of(st.lists(st.dictionaries(TEXTS, TEXTS), max_size=2), NUMBERS),
         "colour": TEXTS,
     },
 )
@@ -125,6 +137,7 @@ BODIES = st.one_of(
         optional={"OS-SCH-HNT:scheduler_hints": st.just({}), "more": st.just(1)},
     ),
     st.builds(lambda good, hints: {"server": good, "os:scheduler_hints": hints}, GOOD, HINTS),
+    st.builds(lambda good, told: {"server": good, "zone": told}, GOOD, st.one_of(TOLD, NUMBERS)),
 )
 
 
@@ -160,6 +173,27 @@ def test_whatever_comes_it_does_not_fail(body: bytes) -> None:
 def test_what_the_stock_client_sends_takes_the_quick_way() -> None:
     assert decode(msgspec.json.encode(PLAIN)) == slowly(msgspec.json.encode(PLAIN))
     assert decode(msgspec.json.encode(PLAIN)) is not None
+
+
+def nested(levels: int) -> Any:
+    return {"a": nested(levels - 1)} if levels else 1
+
+
+TOLD_CASES: list[tuple[Any, bool]] = [
+    ({"definitions": {"image": None}, "batch_id": "r-1", "entries": [{"id": UUID}]}, True),
+    ({"definitions": {"deep": nested(29)}}, True),
+    ({"definitions": {"deep": nested(30)}}, False),
+    ({"definitions": {"nul": "\0"}}, False),
+    ({"definitions": {}, "entries": [1] * 1001}, False),
+    (None, False),
+]
+
+
+@pytest.mark.parametrize(("told", "is_quick"), TOLD_CASES)
+def test_what_zone_parents_say_takes_the_quick_way(told: Any, is_quick: bool) -> None:
+    body = msgspec.json.encode({**PLAIN, "zone": told})
+    assert (decode(body) is not None) == is_quick
+    assert decode(body) == slowly(body)
 
 
 @pytest.mark.parametrize("hint", ["group", "same_host", "different_host", "reservation", "pcloud"])

@@ -32,6 +32,7 @@ GATEWAY = {
 }
 """Settings of a door that forwards servers and volumes."""
 CAD: Mapping[str, str] = {"resource": "CAD"}
+WORDS = ("--auth", "none")
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class Door:
     processes: Sequence[Started]
     pods: ZoneTree
     ids: dict[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def call(
         self, method: str, path: str, body: Any = None, *, process: int = 0, token: str = "admin"
@@ -125,6 +127,19 @@ class Door:
         names = {each: name for name, each in self.ids.items()}
         return [names[each["pod_id"]] for each in found]
 
+    def kill(self, process: int = 0) -> None:
+        """Kill a process."""
+        self.processes[process].process.kill()
+        self.processes[process].process.wait(several.STOP_WITHIN_S)
+
+    def restart(self, process: int = 0) -> None:
+        """Start a process again that was killed, at the same address."""
+        old = self.processes[process]
+        old.http.close()
+        new = several.started(self.folder, self.settings, *WORDS, port=old.port)
+        old.process, old.http = new.process, new.http
+        several.wait_until_ready(old)
+
     def measured(self, name: str) -> None:
         """Measure a pod now."""
         answer = self.call("POST", f"/usage/{self.ids[name]}")
@@ -153,11 +168,10 @@ def door(
     """Run a door with this number of processes, and the pods that a test starts."""
     chosen = {"apis": APIS, "region_name": "Top", **FAST, **(settings or {})}
     with ExitStack() as stack:
-        words = ("--auth", "none")
-        processes = stack.enter_context(several.several(folder / "door", count, chosen, *words))
+        processes = stack.enter_context(several.several(folder / "door", count, chosen, *WORDS))
         pods = ZoneTree(folder)
         try:
-            yield Door(folder / "door", processes, pods)
+            yield Door(folder / "door", processes, pods, settings=chosen)
         finally:
             for each in pods.zones.values():
                 several.end(each.service)

@@ -40,18 +40,19 @@ class VolumeCloud:
 
     cloud: Cloud
     settings: Volumes = field(default=UNLIMITED)
+    now: datetime = NOW
 
     # -- requests ------------------------------------------------------------------------------
 
     def request(self, size_gb: int | None = 1, **more: Any) -> VolumeRequest:
         """Return a request for a volume; ``more`` overrides its fields."""
         ids = self.cloud.ids
-        settled = {"project_id": "project", "user_id": "user", "seed": ids.seed(), "now": NOW}
+        settled = {"project_id": "project", "user_id": "user", "seed": ids.seed(), "now": self.now}
         return VolumeRequest(**{"uuid": ids.uuid(), "size_gb": size_gb, **settled, **more})
 
     def create(self, size_gb: int | None = 1, **more: Any) -> Volume:
         """Create a volume."""
-        made: Volume = self.cloud.decide(self.creating(size_gb, **more), NOW)
+        made: Volume = self.cloud.decide(self.creating(size_gb, **more), self.now)
         return made
 
     def creating(
@@ -82,30 +83,34 @@ class VolumeCloud:
                 self.settings,
                 is_attached_ok=True,
                 request_id=None,
-                now=NOW,
+                now=self.now,
             )
         )
 
     def delete(self, uuid: str, **more: Any) -> None:
         """Begin to delete a volume."""
-        self.cloud.write(lambda tx: making_volumes.delete(tx, uuid, "project", NOW, **more))
+        self.cloud.write(lambda tx: making_volumes.delete(tx, uuid, "project", self.now, **more))
 
     def attach(self, server: str, volume: str, **more: Any) -> None:
         """Begin to attach a volume."""
         crosses = self.settings.cross_az_attach
         wanted = WantedVolume(self.cloud.ids.uuid(), volume, **more)
         self.cloud.write(
-            lambda tx: attaching.attach(tx, server, WHO, wanted, crosses_zones=crosses, now=NOW)
+            lambda tx: attaching.attach(
+                tx, server, WHO, wanted, crosses_zones=crosses, now=self.now
+            )
         )
 
     def detach(self, server: str, volume: str) -> None:
         """Begin to detach a volume."""
-        self.cloud.write(lambda tx: attaching.detach(tx, server, WHO, volume, now=NOW))
+        self.cloud.write(lambda tx: attaching.detach(tx, server, WHO, volume, now=self.now))
 
     def delete_server(self, uuid: str) -> None:
         """Begin to delete a server."""
         self.cloud.write(
-            lambda tx: deletions.delete(tx, uuid, NOW, service_down_time_s=60.0, may_override=True)
+            lambda tx: deletions.delete(
+                tx, uuid, self.now, service_down_time_s=60.0, may_override=True
+            )
         )
 
     def boot(self, *devices: BlockDevice, **more: Any) -> ServerId:
@@ -130,7 +135,7 @@ class VolumeCloud:
                 template,
                 self.cloud.ids,
             ),
-            NOW,
+            self.now,
         )
         return found
 

@@ -11,11 +11,15 @@ import httpx
 
 WITHIN_S = 60.0
 PASSED = ("x-auth-token", "content-type", "openstack-api-version", "accept")
+UNFINISHED = b"..."
+"""The end of an answer after which the connection stays open."""
 CREATE, UNDO = "/compute/v2.1/servers", "/compute/v2.1/zones/undo"
 
 
 class Relay:
-    """Passes requests to a child. ``address`` is its own address, and ``asked`` what came in.
+    """Passes requests to a child. ``address`` is its own address.
+
+    ``requests`` has the methods, paths and bodies of all requests.
 
     A held request passes to the child before, or does not at all. It is answered when it is
     released, or never.
@@ -27,7 +31,8 @@ class Relay:
         self._answers = False
         self._seen: dict[str, threading.Event] = {}
         self._released = threading.Event()
-        self.asked: list[str] = []
+        self._instead: list[tuple[str, str, bytes, bool]] = []
+        self.requests: list[tuple[str, str, bytes]] = []
         relay = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,16 +58,33 @@ class Relay:
         self._released.clear()
         return self._seen[path]
 
+    def answer(self, method: str, path: str, raw: bytes, *, passes: bool = False) -> None:
+        """Answer requests below a path with these bytes. With ``passes``, the child has them too.
+
+        Bytes that end too early are followed by nothing, for a while.
+        """
+        self._instead.append((method, path, raw, passes))
+
     def release(self) -> None:
         """Pass and answer all requests again."""
         self._held.clear()
+        self._instead.clear()
         self._released.set()
 
     def serve(self, request: BaseHTTPRequestHandler) -> None:
         """Pass one request, or hold it."""
         body = request.rfile.read(int(request.headers.get("content-length", 0)))
         path = request.path.partition("?")[0]
-        self.asked.append(f"{request.command} {path}")
+        self.requests.append((request.command, path, body))
+        for method, start, raw, passes_too in self._instead:
+            if method == request.command and path.startswith(start):
+                if passes_too:
+                    self._passed(request, body)
+                request.wfile.write(raw)
+                request.close_connection = True
+                if not raw or raw.endswith(UNFINISHED):
+                    self._released.wait(WITHIN_S)
+                return
         passes = self._held.get(path) if request.command == "POST" else None
         answer = None if passes is False else self._passed(request, body)
         if passes is not None:

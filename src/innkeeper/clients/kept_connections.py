@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httptools
@@ -64,11 +64,28 @@ class TooLarge(NoAnswer):
     """The answer has more bytes than the request allows."""
 
 
+class Wire(Protocol):
+    """Carries requests to services. ``owner`` is the id of the service that is asked."""
+
+    async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
+        """Send a request, and return the whole answer.
+
+        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`TooLarge`.
+        """
+
+    async def forget(self, owner: str) -> None:
+        """Close the connections to one service."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
 class KeptConnections:
     """Carries requests to services. ``owner`` is the id of the service that is asked."""
 
     def __init__(self, trusted: ssl.SSLContext | None = None) -> None:
-        self._trusted = trusted or trust_of(None, None, None)
+        # The authorities are read at the first use, because most wires never carry a request.
+        self._trusted = trusted
         self._idle: dict[str, list[_Connection]] = {}
 
     async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
@@ -109,11 +126,16 @@ class KeptConnections:
         port = parts.port or (443 if is_secure else 80)
         try:
             reader, writer = await asyncio.open_connection(
-                parts.hostname, port, limit=READ_BYTES, ssl=self._trusted if is_secure else None
+                parts.hostname, port, limit=READ_BYTES, ssl=self._trust() if is_secure else None
             )
         except (OSError, UnicodeError) as error:
             raise NotSent(_words(error)) from error
         return _Connection(origin, reader, writer)
+
+    def _trust(self) -> ssl.SSLContext:
+        if self._trusted is None:
+            self._trusted = trust_of(None, None, None)
+        return self._trusted
 
     async def forget(self, owner: str) -> None:
         """Close the connections to one service."""

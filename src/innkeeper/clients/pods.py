@@ -24,6 +24,7 @@ from innkeeper.clients.kept_connections import (
     KeptConnections,
     NoAnswer,
     NotSent,
+    Wire,
     WireAnswer,
     WireRequest,
 )
@@ -73,6 +74,8 @@ PodAnswer = WireAnswer
 Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
 """The session of the last login at each pod and project, with the login."""
 SESSIONS_MAX = 4096
+WireOf = Callable[[], Wire]
+"""Makes the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
 """Types of services. The address of the second one is that of the login."""
 
@@ -104,15 +107,30 @@ class PodClient:
         trusted: ssl.SSLContext | None = None,
         observe: Observe | None = None,
         sessions: Sessions | None = None,
+        wire_of: WireOf | None = None,
     ) -> None:
         self._clock = clock
         self._requests_max = requests_max
-        # To read the trusted certificates takes many milliseconds, so other clients share them.
-        self.trusted = trusted or trust_of(None, None, None)
-        self._connections = KeptConnections(self.trusted)
+        self._trusted = trusted or trust_of(None, None, None)
+        self._wire_of = wire_of
+        self._wire = KeptConnections(self._trusted) if wire_of is None else wire_of()
         self._observe = observe
         self.sessions: Sessions = {} if sessions is None else sessions
         self._known: dict[str, _Known] = {}
+
+    def beside(self, sessions: Sessions | None = None) -> PodClient:
+        """Return a client for another event loop. It shares the sessions, unless it gets its own.
+
+        It shares the trusted certificates too, which take many milliseconds to read.
+        """
+        return PodClient(
+            self._clock,
+            self._requests_max,
+            self._trusted,
+            self._observe,
+            self.sessions if sessions is None else sessions,
+            self._wire_of,
+        )
 
     async def send(self, login: PodLogin, call: PodCall) -> PodAnswer:
         """Send a request, and return the whole answer. Raises :class:`PodSilent`."""
@@ -153,11 +171,11 @@ class PodClient:
         for key in [each for each in self.sessions if each[0] == uuid]:
             del self.sessions[key]
         self._known.pop(uuid, None)
-        await self._connections.forget(uuid)
+        await self._wire.forget(uuid)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._connections.close()
+        await self._wire.close()
         self._known.clear()
 
     def _of(self, login: PodLogin) -> _Known:
@@ -255,7 +273,7 @@ class PodClient:
         try:
             async with self._of(login).turns:
                 progress.has_begun = True
-                return await self._connections.exchange(login.uuid, wanted)
+                return await self._wire.exchange(login.uuid, wanted)
         except NotSent as error:
             progress.has_begun = False
             raise PodSilent(_words(error)) from error

@@ -13,7 +13,7 @@ from innkeeper.domain.hosts import KeptRatio
 from innkeeper.domain.ids import AgentId, ProviderId, ProviderUuid, ServerId
 from innkeeper.domain.images import Image
 from innkeeper.domain.keypairs import Keypair
-from innkeeper.domain.zones import Destination
+from innkeeper.domain.zones import Destination, EntryBoot
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +254,11 @@ class BootRequest:
     means that a request for several servers numbers them.
 
     A request from a zone parent has ``definitions``, which replace what this zone defines.
-    ``entry_id`` is the id of its build plan entry. With ``is_across_zones``, weights count as those
-    of other zones. With ``is_refused_without_hosts``, too few hosts leave no server in ERROR. With
-    ``may_be_elsewhere``, a place that this zone does not know is no error.
-    With ``has_volumes``, volumes are reserved for the servers. If a server ``is_volume_backed``,
-    one of them is its boot disk, and it needs no root disk on its host.
+    ``entry_id`` is the id of its build plan entry; a request with several has ``entries`` instead.
+    With ``is_across_zones``, weights count as those of other zones. With
+    ``is_refused_without_hosts``, too few hosts leave no server in ERROR. With ``may_be_elsewhere``,
+    a place that this zone does not know is no error. With ``has_volumes``, volumes are reserved for
+    the servers. If a server ``is_volume_backed``, one of them is its boot disk.
     """
 
     project_id: str
@@ -292,6 +292,7 @@ class BootRequest:
     is_numbered: bool | None = None
     definitions: Definitions | None = None
     entry_id: str | None = None
+    entries: tuple[EntryBoot, ...] = ()
     is_across_zones: bool = False
     is_refused_without_hosts: bool = False
     may_be_elsewhere: bool = False

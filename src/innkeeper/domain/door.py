@@ -11,28 +11,42 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
 """A value that was decoded from JSON, or a part of one."""
-SERVER, VOLUME = "server", "volume"
+SERVER, VOLUME, GROUP = "server", "volume", "server_group"
+TAKES = "accept:"
+"""The begin of the mark of a volume that another project takes over. Its id follows."""
 MARK = "innkeeper-door"
 """The key of the metadata with which the door finds what it has begun to make."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoorAmounts:
-    """What one resource counts against the quota of its project."""
+    """What one resource counts against the quota of its project.
+
+    Only servers have ``disk_gb``, which no quota limits.
+    """
 
     vcpus: int = 0
     memory_mb: int = 0
     size_gb: int = 0
+    disk_gb: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DoorLimits:
-    """The quotas of a project for one kind of resource. -1 means unlimited."""
+    """The quotas of a project for one kind of resource. -1 means unlimited.
+
+    Those of volumes include the ones of the volume's type.
+    """
 
     number: int
     vcpus: int = -1
     memory_mb: int = -1
     size_gb: int = -1
+    group_members: int = -1
+    per_volume_gb: int = -1
+    type_name: str = ""
+    type_number: int = -1
+    type_size_gb: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,11 @@ class PodRouting:
     """Where a resource lives. ``bottom_id`` is ``None`` until the pod has confirmed it.
 
     ``number`` resources with these amounts count against the quota of the project. ``image_id`` is
-    the image at the door. ``deleted_at`` is when the pod accepted to delete the resource.
+    the image at the door, ``type_uuid`` the volume type there, and ``server_group_uuid`` the server
+    group. ``deleted_at`` is when the pod accepted to delete the resource; without a ``bottom_id``,
+    when it answered that it has nothing of a create that is in doubt. ``changing_at`` is when it
+    was last asked to change its amounts. ``group_name`` and ``az_name`` are what the create was
+    for: its project is bound to the pod when the pod confirms. Without a group, it is not.
     """
 
     id: int
@@ -182,6 +186,12 @@ class PodRouting:
     memory_mb: int | None = None
     size_gb: int | None = None
     deleted_at: datetime | None = None
+    group_name: str | None = None
+    az_name: str | None = None
+    disk_gb: int | None = None
+    type_uuid: str | None = None
+    server_group_uuid: str | None = None
+    changing_at: datetime | None = None
 
 
 class PodHome(NamedTuple):
@@ -194,6 +204,7 @@ class PodHome(NamedTuple):
     project_id: str
     user_id: str | None
     image_id: str | None
+    server_group_uuid: str | None
 
 
 @dataclass(frozen=True, slots=True)

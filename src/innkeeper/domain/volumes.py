@@ -183,6 +183,41 @@ class VolumeUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """The state of one pool, for lists. Amounts are in GiB, and units of ``class_name``.
+
+    ``host`` and ``zone`` are empty if no host that reaches the pool is up.
+    """
+
+    provider_id: ProviderId
+    name: str
+    class_name: str
+    is_shared: bool
+    is_up: bool
+    zone: str
+    host: str
+    total: int
+    used: int
+    traits: tuple[str, ...]
+    volumes: VolumeUsage
+
+    @property
+    def free(self) -> int:
+        """The amount that no consumer holds."""
+        return self.total - self.used
+
+
+@dataclass(frozen=True, slots=True)
+class SourceImage:
+    """The image that a new volume is a copy of."""
+
+    id: str
+    min_disk_gb: int
+    size_gb: int
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeRequest:
     """A request for one volume, whose names have not been looked up yet.
 

@@ -31,6 +31,28 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
+class EntryBoot:
+    """One server of a zone parent's request, and the host in the entry of the build plan.
+
+    ``entry_id`` is the id of the entry, which is used once, and until ``expires_at``.
+    """
+
+    server_id: ServerId
+    name: str
+    hostname: str | None
+    launch_index: int
+    host: str
+    provider_uuid: str
+    entry_id: str
+    expires_at: datetime
+
+    @property
+    def destination(self) -> Destination:
+        """The server and its host."""
+        return Destination(self.server_id, self.host, self.provider_uuid)
+
+
+@dataclass(frozen=True, slots=True)
 class EntryScope:
     """The project and the request that an entry is valid for.
 

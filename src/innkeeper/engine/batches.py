@@ -24,7 +24,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -33,9 +33,11 @@ import structlog
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Busy, Doubtful, Refusal, Unavailable, Unreachable
+from innkeeper.domain.ids import ServerId
 from innkeeper.engine import metrics
 from innkeeper.engine.commands import (
     Boot,
+    BootEntries,
     Command,
     Decide,
     Deciding,
@@ -63,6 +65,9 @@ class Executor(Protocol):
 
     def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
         """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
+
+    def boot_entries(self, tx: Tx, request: BootRequest) -> Mapping[ServerId, Booted | Refusal]:
+        """Boot the servers of a zone parent's entries, with an outcome for each of them."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """Return a request's outcome if an earlier commit has written it, or else ``None``."""
@@ -150,6 +155,9 @@ def _one_by_one(
 ) -> list[object]:
     """Execute the commands of a batch that raised ``error``, each in a commit of its own."""
     if len(batch) == 1:
+        command = batch[0].command
+        if isinstance(command, BootEntries) and len(command.request.entries) > 1:
+            return [_entry_by_entry(store, executor, batch[0], command)]
         if isinstance(error, Unavailable) or not isinstance(error, Refusal):
             LOG.error("batch_failed", steps=1, exc_info=error)
         return [error]
@@ -163,6 +171,30 @@ def _one_by_one(
             # Each of the others would wait just as long, and get the same error.
             return answers + [answer] * (len(batch) - len(answers))
     return answers
+
+
+def _entry_by_entry(
+    store: Store, executor: Executor, each: PendingCommand, command: BootEntries
+) -> object:
+    """Boot entries that failed together, each in a commit of its own."""
+    request, is_repeat = command.request, each.look_ups > 0
+    admit = PendingCommand(Write(lambda tx: command.admit(tx, is_repeat)))
+    (closed,) = carry_out(store, executor, [admit])
+    if not isinstance(closed, Collection):
+        return closed
+    found: dict[ServerId, object] = {}
+    for entry in request.entries:
+        if entry.server_id in closed:
+            continue
+        part = BootEntries(replace(request, entries=(entry,)), lambda _, __: ())
+        (answer,) = carry_out(store, executor, [PendingCommand(part, look_ups=each.look_ups)])
+        if isinstance(answer, Mapping):
+            found |= answer
+        elif isinstance(answer, Unavailable) or not isinstance(answer, Refusal):
+            return answer
+        else:
+            found[entry.server_id] = answer
+    return found
 
 
 def _after_doubt(
@@ -180,7 +212,7 @@ def _retried(each: PendingCommand) -> PendingCommand | None:
     """Return the command to retry after a doubtful commit, or ``None`` if a retry is not safe."""
     if isinstance(each.command, Explain):
         return each
-    if isinstance(each.command, Boot) and each.look_ups < LOOK_UPS_MAX:
+    if isinstance(each.command, Boot | BootEntries) and each.look_ups < LOOK_UPS_MAX:
         return replace(each, look_ups=each.look_ups + 1)
     return None
 
@@ -196,6 +228,9 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
             for each, outcome in zip(batch, outcomes, strict=True)
             if isinstance(each.command, Boot)
         ]
+        for each, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(each.command, BootEntries) and isinstance(outcome, Mapping):
+                boots += outcome.values()
         for kind, count in Counter(map(_kind_of, boots)).items():
             metrics.BOOTS.labels(kind).inc(count)
         refusing = (each.refused_by for each in boots if isinstance(each, Booted))
@@ -223,9 +258,10 @@ def _commit(
         # Boots come first: they are decided on the host table as of the last commit, and the
         # other commands of the batch change the store.
         _boot(tx, executor, batch, outcomes)
+        _boot_entries(tx, executor, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
-            if not isinstance(each.command, Boot | WriteTogether):
+            if not isinstance(each.command, Boot | BootEntries | WriteTogether):
                 outcomes[i] = _alone(tx, executor, each.command)
         executor.follow(tx)
     metrics.FOLLOWED.set_to_current_time()
@@ -248,6 +284,26 @@ def _boot(
         answers = executor.boot(tx, requests)
         for i, answer in zip(boots, answers, strict=True):
             outcomes[i] = answer
+
+
+def _boot_entries(
+    tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
+) -> None:
+    for i, each in enumerate(batch):
+        command = each.command
+        if not isinstance(command, BootEntries):
+            continue
+        try:
+            with step(tx):
+                closed = command.admit(tx, each.look_ups > 0)
+        except Refusal as refusal:
+            outcomes[i] = refusal
+            continue
+        request = command.request
+        if closed:
+            open_ = tuple(e for e in request.entries if e.server_id not in closed)
+            request = replace(request, entries=open_)
+        outcomes[i] = executor.boot_entries(tx, request) if request.entries else {}
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:

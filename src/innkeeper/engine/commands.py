@@ -1,18 +1,19 @@
 """Commands for the writer thread, each with the type of its answer.
 
 Always true: commands are immutable. ``Boot`` and ``Explain`` are plain data, so another process
-could execute them. The other three contain a function.
+could execute them. The others contain a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Refusal
+from innkeeper.domain.ids import ServerId
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
@@ -26,6 +27,8 @@ rolled back and retried."""
 Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
 """Writes many items in one transaction; returns a refusal or ``None`` for each item. For a refused
 item, it must write nothing. If it raises, the transaction is rolled back."""
+Admit = Callable[[Tx, bool], Collection[str]]
+"""Work before the boots of entries; see :class:`BootEntries`."""
 Deciding = Callable[[Tx, DecisionContext], T]
 """Work that chooses a host. It must leave the host table unchanged, and write its own claims."""
 
@@ -68,6 +71,24 @@ class Boot(Command[Booted]):
     def lines(self) -> int:
         """The maximum number of servers, because a boot writes about one row for each server."""
         return self.request.count_max
+
+
+@dataclass(frozen=True, slots=True)
+class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
+    """Boot the servers of a zone parent's entries. The answer has the outcome of each of them.
+
+    ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
+    built, which get no outcome. If it raises a refusal, nothing is written. Its second argument
+    says whether the command may have been committed before. Then used entries show that.
+    """
+
+    request: BootRequest
+    admit: Admit
+
+    @property
+    def lines(self) -> int:
+        """The number of servers."""
+        return len(self.request.entries)
 
 
 @dataclass(frozen=True, slots=True)

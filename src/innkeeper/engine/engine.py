@@ -6,16 +6,19 @@ engine does not know its callers or their APIs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
 from innkeeper.domain.candidates import CandidateQuery, FoundCandidates
 from innkeeper.domain.compute import Booted, BootRequest
-from innkeeper.domain.ids import IdSource
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.ids import IdSource, ServerId
 from innkeeper.engine import lease_webhook
 from innkeeper.engine.commands import (
+    Admit,
     Boot,
+    BootEntries,
     Decide,
     Deciding,
     Explain,
@@ -111,9 +114,15 @@ class Engine:
         """Choose hosts for a boot request and claim them, in one batch with other boots."""
         return await self.writer.submit(Boot(request))
 
-    async def boot_each(self, requests: Sequence[BootRequest]) -> list[Booted | BaseException]:
-        """Boot many requests like :meth:`boot`. Each answer may be an exception."""
-        return await self.writer.submit_all([Boot(each) for each in requests])
+    async def boot_entries(
+        self, request: BootRequest, admit: Admit
+    ) -> Mapping[ServerId, Booted | Refusal]:
+        """Boot the servers of a zone parent's entries, in one batch with other boots.
+
+        ``admit`` is run first, in the same transaction; see :class:`BootEntries`. Raises the
+        refusal of ``admit``.
+        """
+        return await self.writer.submit(BootEntries(request, admit))
 
     async def decide(self, work: Deciding[T], now: datetime) -> T:
         """Run ``work`` like :meth:`write`, but also pass a decision context to it.

@@ -130,16 +130,6 @@ class Writer:
         # A batch mixes commands with answers of different types; this one's is a T.
         return cast("T", await self._enter(command))
 
-    async def submit_all(self, commands: Sequence[Command[T]]) -> list[T | BaseException]:
-        """Submit commands at once, and return their answers, which may be exceptions.
-
-        Unlike with :meth:`submit`, no task is needed for each of them. Raises :class:`Unavailable`
-        as :meth:`submit` does.
-        """
-        futures = [self._enter(each) for each in commands]
-        answers = await asyncio.gather(*futures, return_exceptions=True)
-        return cast("list[T | BaseException]", answers)
-
     def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")

@@ -39,15 +39,19 @@ from innkeeper.snapshot.columns import HostTable
 class Field:
     """The weights of hosts for one request, updated after each pick."""
 
-    def __init__(self, memories: Memories, hosts: HostTable, spec: RequestSpec) -> None:
+    def __init__(
+        self, memories: Memories, hosts: HostTable, spec: RequestSpec, rows: Rows = ALL_ROWS
+    ) -> None:
         pipeline = memories.pipeline
         self._hosts = hosts
         self._memory = memories.recall(hosts, spec)
         self.spec = spec
-        self.rows: Rows = ALL_ROWS
+        self.rows: Rows = rows
         """The rows of the table that :attr:`weights` contains."""
         self.taken: Taken = self._memory.taken()
         self.candidates = self._memory.left
+        self.steady, self.steady_left = list(self.taken), self.candidates
+        """What the filters removed that do not depend on the single request, and what they left."""
         self._allowed: Mask | None = None
         """The combined mask of the per-request filters whose results do not change after a pick."""
         self._moving: list[Filter] = []

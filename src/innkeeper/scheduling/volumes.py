@@ -51,6 +51,11 @@ class VolumeSpec:
     same_pools: frozenset[ProviderId] | None = None
     different_pools: frozenset[ProviderId] = frozenset()
 
+    @property
+    def demands_names(self) -> bool:
+        """Whether the names of pools decide."""
+        return any(each.name == POOL_NAME for each in self.comparisons)
+
 
 class PoolTally(NamedTuple):
     """How many pools a filter removed."""
@@ -63,6 +68,7 @@ class PoolTally(NamedTuple):
 class PoolRefusal(NamedTuple):
     """A pool, and the filter that removed it first."""
 
+    provider_id: ProviderId
     pool: str
     filter_name: str
     reason: str
@@ -113,9 +119,11 @@ class _Pools:
         """Return the hosts that a shared pool serves and whose agents can work."""
         return self.hosts.served_by([row]) & _up(self.hosts, self.spec)
 
-    def by_row(self, judge: Callable[[int], bool]) -> Mask:
-        """Return a mask for the few shared pools."""
-        return np.array([judge(row) for row in range(self.table.row_count)], dtype=np.bool_)
+    def reached_by(self, chosen: Mask) -> Mask:
+        """Return the shared pools that serve one of these hosts."""
+        codes: Mask = np.zeros(self.hosts.pools.code_count, dtype=np.bool_)
+        codes[self.hosts.membership_codes[chosen]] = True
+        return self.hosts.pools.lending(self.spec.class_name, codes)
 
     def name(self, row: int) -> str:
         """Return the name of a pool's provider."""
@@ -135,9 +143,8 @@ def _all(pools: _Pools) -> Mask:
 
 
 def _are_up(pools: _Pools) -> Mask:
-    if pools.are_shared:
-        return pools.by_row(lambda row: bool(pools.served(row).any()))
-    return _up(pools.hosts, pools.spec)
+    up = _up(pools.hosts, pools.spec)
+    return pools.reached_by(up) if pools.are_shared else up
 
 
 def _are_general(pools: _Pools) -> Mask:
@@ -152,9 +159,7 @@ def _are_in_zone(pools: _Pools) -> Mask:
     if zone is None:
         return _all(pools)
     there: Mask = hosts.zone_codes == hosts.zones.get(zone, -1)
-    if pools.are_shared:
-        return pools.by_row(lambda row: bool((pools.served(row) & there).any()))
-    return there
+    return pools.reached_by(there & _up(hosts, pools.spec)) if pools.are_shared else there
 
 
 def _have_traits(pools: _Pools) -> Mask:
@@ -171,8 +176,8 @@ def _have_capabilities(pools: _Pools) -> Mask:
     found = _all(pools)
     for each in pools.spec.comparisons:
         if each.name == POOL_NAME:
-            named = [comparisons.meets(pools.name(row), each) for row in range(len(found))]
-            found &= np.array(named, dtype=np.bool_)
+            for row in np.flatnonzero(found & pools.alive).tolist():
+                found[row] = comparisons.meets(pools.name(row), each)
         elif pools.are_shared:
             found &= False
         else:
@@ -224,8 +229,9 @@ def choose(
 ) -> VolumeDecision:
     """Choose the pool with the largest free amount.
 
-    ``names`` has the names of all shared pools. ``refusals_max`` limits the refused pools that are
-    returned.
+    ``names`` has the names of all shared pools if the spec :attr:`~VolumeSpec.demands_names`.
+    Names of shared pools that are not in it are empty in the decision, see :func:`with_names`.
+    ``refusals_max`` limits the refused pools that are returned.
     """
     both = [_Pools(hosts, spec, names, are_shared=shared) for shared in (False, True)]
     tallies = []
@@ -255,7 +261,8 @@ def refused(both: list[_Pools], most: int) -> list[PoolRefusal]:
         rows = np.flatnonzero(pools.removed_by != NONE_REMOVED)[: max(0, most - len(found))]
         for row in rows.tolist():
             name, reason, _ = FILTERS[int(pools.removed_by[row])]
-            found.append(PoolRefusal(pools.name(row), name, reason))
+            provider_id = ProviderId(int(pools.table.provider_ids[row]))
+            found.append(PoolRefusal(provider_id, pools.name(row), name, reason))
     return found
 
 
@@ -325,52 +332,21 @@ def _zone_of(
     return default if default in zones else zones[0]
 
 
-class PoolFacts(NamedTuple):
-    """The state of one pool, for lists. Amounts are in GiB. ``host`` is empty if none is up."""
-
-    provider_id: ProviderId
-    name: str
-    is_shared: bool
-    is_up: bool
-    zone: str
-    host: str
-    total: int
-    free: int
-    traits: tuple[str, ...]
+def nameless(decision: VolumeDecision) -> list[ProviderId]:
+    """Return the pools in a decision whose names are empty."""
+    placed = [] if decision.placed is None else [decision.placed]
+    return [
+        *(each.provider_id for each in placed if not each.name),
+        *(each.provider_id for each in decision.refusals if not each.pool),
+    ]
 
 
-def facts(hosts: HostTable, spec: VolumeSpec, names: PoolNames, most: int) -> list[PoolFacts]:
-    """Return at most ``most`` pools with inventory of the spec's class, shared pools first.
-
-    The zone of the spec does not matter.
-    """
-    spec = replace(spec, zone=None)
-    found: list[PoolFacts] = []
-    for shared in (True, False):
-        pools = _Pools(hosts, spec, names, are_shared=shared)
-        if not pools.is_candidate.any():
-            continue
-        up = _are_up(pools)
-        for row in np.flatnonzero(pools.is_candidate)[: most - len(found)].tolist():
-            found.append(_facts_of(pools, row, is_up=bool(up[row])))
-    return found
-
-
-def _facts_of(pools: _Pools, row: int, *, is_up: bool) -> PoolFacts:
-    table, name = pools.table, pools.spec.class_name
-    free = int(table.free[name][row])
-    zone = host = ""
-    if is_up:
-        placed = _placed(pools, row, free)
-        zone, host = placed.zone, placed.host
-    return PoolFacts(
-        ProviderId(int(table.provider_ids[row])),
-        pools.name(row),
-        pools.are_shared,
-        is_up,
-        zone,
-        host,
-        free + int(table.used[name][row]),
-        free,
-        tuple(sorted(trait for trait, there in table.traits.items() if there[row])),
+def with_names(decision: VolumeDecision, names: PoolNames) -> VolumeDecision:
+    """Return a decision with these names of pools."""
+    placed = decision.placed
+    if placed is not None:
+        placed = replace(placed, name=names.get(placed.provider_id, placed.name))
+    refusals = (
+        each._replace(pool=names.get(each.provider_id, each.pool)) for each in decision.refusals
     )
+    return replace(decision, placed=placed, refusals=tuple(refusals))

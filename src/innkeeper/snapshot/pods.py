@@ -3,7 +3,8 @@
 Always true: every column has ``row_count`` rows, and row *i* is the same pod in all of them. A
 limit is ``inf`` where a pod was never measured, or does not tell its total.
 
-May be false: that a pod still has the free amounts in its row. They are as old as its measurement.
+May be false: that a pod still has the free amounts in its row. What others than this service did
+in the pod is known only from its last measurement.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ Texts = npt.NDArray[np.object_]
 class PodTable:
     """The columns of all pods.
 
-    - ``limits`` and ``capacities`` are amounts by kind; ``used`` are those in use.
+    - ``limits`` and ``capacities`` are amounts by kind; ``used`` are those in use, with those that
+      were ``placed`` in the pod since its measurement.
     - ``is_down`` is true for pods that did not answer the last polls.
     - ``ages`` count the pods that were added at the same time or later.
     """
 
-    def __init__(self, pods: Sequence[Pod], usages: Mapping[int, Usage]) -> None:
+    def __init__(
+        self,
+        pods: Sequence[Pod],
+        usages: Mapping[int, Usage],
+        placed: Mapping[int, Mapping[str, float]] | None = None,
+    ) -> None:
         self.pods = tuple(pods)
         self.row_count = len(self.pods)
         self.ids = np.array([each.id for each in pods], dtype=np.int64)
@@ -46,9 +53,10 @@ class PodTable:
         self.used: dict[str, Amount] = {}
         for kind in KINDS:
             rows = [_amounts(each, kind, usages.get(each.id, {})) for each in pods]
+            more = [(placed or {}).get(each.id, {}).get(kind, 0.0) for each in pods]
             self.capacities[kind] = self._numbers([row[0] for row in rows])
             self.limits[kind] = self._numbers([row[1] for row in rows])
-            self.used[kind] = self._numbers([row[2] for row in rows])
+            self.used[kind] = self._numbers([row[2] for row in rows]) + self._numbers(more)
 
     @property
     def host_count(self) -> int:

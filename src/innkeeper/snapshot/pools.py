@@ -210,6 +210,17 @@ class PoolTable(AmountTable):
         most: Amount = by_group[lenders.of]
         return most
 
+    def lending(self, name: str, codes: Mask) -> Mask:
+        """Return, by row, whether a pool lends a class to hosts with one of these codes."""
+        found: Mask = np.zeros(self.row_count, dtype=np.bool_)
+        lenders = self.lenders(name)
+        if lenders is not None:
+            by_group: Mask = np.zeros(len(lenders.groups), dtype=np.bool_)
+            by_group[lenders.of[codes]] = True
+            sizes = np.diff(lenders.starts, append=lenders.rows.shape[0])
+            found[lenders.rows[np.repeat(by_group[1:], sizes)]] = True
+        return found
+
     def best(self, name: str, amount: int, code: int) -> Sequence[HostIndex]:
         """Return the pools that can best lend ``amount`` to hosts with this code.
 

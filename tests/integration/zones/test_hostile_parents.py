@@ -58,6 +58,20 @@ def test_a_token_is_for_one_request(world: World) -> None:
     assert world.up.present(foreign, "POST", path, body).status_code == MISSING
 
 
+def test_a_request_to_build_is_accepted_once(world: World) -> None:
+    first, second = (each["blob"] for each in world.up.offers(2))
+    for sealed, word in ((first, "built"), (second[:-8] + "AAAAAAAA", "stale")):
+        uuid = str(uuid4())
+        rows = [{"id": uuid, "blob": sealed, "name": "s", "launch_index": 0}]
+        body = {"server": wanted(), "zone": told(batch_id="r-once", entries=rows)}
+        token = world.up.token("POST", "/servers", body)
+        answer = world.up.present(token, "POST", "/servers", body)
+        assert answer.json()["zone"]["outcomes"] == {uuid: word}
+        if word == "built":
+            assert world.up.ask("DELETE", f"/servers/{uuid}").status_code == httpx.codes.NO_CONTENT
+        assert world.up.present(token, "POST", "/servers", body).status_code == REFUSED
+
+
 def test_any_other_byte_of_a_token_is_refused(world: World) -> None:
     token = world.up.token("GET", "/servers")
     head, _, text = token.partition(".")

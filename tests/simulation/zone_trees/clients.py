@@ -9,8 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.clients.zone_wire import NoAnswer, NotSent
-from tests.simulation.zone_trees.network import Dice
+from tests.simulation.stepping.services import Dice
 from tests.simulation.zone_trees.processes import SimulatedZone
 
 FLAVOR: Mapping[str, Any] = {"id": "1", "name": "eight", "vcpus": 8, "ram": 8192, "disk": 10}
@@ -147,8 +146,8 @@ class Clients:
         """Send a request; returns ``None`` without an answer."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return await self.zones[zone].ask(method, path, body, token)
-        except (NotSent, NoAnswer, TimeoutError):
+                return await self.zones[zone].compute(method, path, body, token)
+        except (ConnectionError, TimeoutError):
             return None
 
 

@@ -7,27 +7,23 @@ if the sender gave up or died, and ends if the zone dies.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urlsplit
 
+import httpx
+
 from innkeeper.clients.zone_wire import NoAnswer, NotSent, SignedRequest, ZoneAnswer
 from innkeeper.domain.zone_tree import ChildZone
+from tests.simulation.stepping.services import Dice
 
-Dice = random.Random
 TRAVEL_S = 0.02
 """The mean time of a request, or an answer, on the wire."""
 LATE_S = 110.0
 """The longest time after which a late or repeated request arrives: longer than a hop token lives.
 """
-
-
-def dice_of(seed: object) -> Dice:
-    """Return a source of choices that are to be repeated, not to be secret."""
-    return random.Random(str(seed))  # noqa: S311
 
 
 class Fate:
@@ -64,8 +60,8 @@ WRITES = ("/v2.1/servers", "/zones/undo")
 class Process(Protocol):
     """The process of a zone, as the network sees it."""
 
-    def serve(self, signed: SignedRequest) -> asyncio.Task[ZoneAnswer]:
-        """Begin to serve a request. Raises :class:`NotSent` if the zone is down."""
+    def serve(self, request: httpx.Request) -> asyncio.Task[httpx.Response]:
+        """Begin to serve a request. Raises ``ConnectionRefusedError`` if the zone is down."""
 
     def die(self) -> None:
         """End at once, in the middle of everything."""
@@ -114,8 +110,8 @@ class Network:
     async def _deliver_later(self, name: str, signed: SignedRequest) -> None:
         await asyncio.sleep(self.dice.random() ** 3 * LATE_S)
         try:
-            serving = self.processes[name].serve(signed)
-        except NotSent:
+            serving = self.processes[name].serve(request_of(signed))
+        except ConnectionRefusedError:
             return
         await asyncio.wait([serving])
 
@@ -140,7 +136,10 @@ class SimulatedWire:
         if fate in (Fate.LOST, Fate.LATE):
             await _forever()
         receiver = network.processes[name]
-        serving = receiver.serve(signed)
+        try:
+            serving = receiver.serve(request_of(signed))
+        except ConnectionRefusedError as error:
+            raise NotSent("refused") from error
         if fate in (Fate.SENDER_DIES, Fate.RECEIVER_DIES):
             # The request is served up to some step.
             await network.travel()
@@ -149,7 +148,7 @@ class SimulatedWire:
         await asyncio.wait([serving])
         if serving.cancelled():
             raise NoAnswer("the connection was reset")
-        answer = serving.result()
+        answer = answer_of(serving.result())
         await network.travel()
         if fate == Fate.ANSWER_LOST:
             await _forever()
@@ -162,6 +161,19 @@ class SimulatedWire:
 
     async def close(self) -> None:
         """There are no connections."""
+
+
+def request_of(signed: SignedRequest) -> httpx.Request:
+    """Return a signed request as a zone receives it."""
+    return httpx.Request(
+        signed.method, signed.url, headers=list(signed.headers), content=signed.body
+    )
+
+
+def answer_of(response: httpx.Response) -> ZoneAnswer:
+    """Return the answer of a zone as its zone parent receives it."""
+    shown = {name.lower(): text for name, text in response.headers.items()}
+    return ZoneAnswer(response.status_code, shown, response.content)
 
 
 async def _forever() -> None:

@@ -13,19 +13,17 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from innkeeper import wiring
-from innkeeper.settings import load
 from innkeeper.store.guards import Guards
+from tests.simulation.stepping.services import dice_of, template
+from tests.simulation.stepping.virtual_time import VirtualLoop
 from tests.simulation.zone_trees import checks
 from tests.simulation.zone_trees.clients import ACCEPTED, FLAVOR, Clients
-from tests.simulation.zone_trees.network import FATES, Network, dice_of
+from tests.simulation.zone_trees.network import FATES, Network
 from tests.simulation.zone_trees.processes import POLL_S, SimulatedZone, address_of
-from tests.simulation.zone_trees.virtual_time import VirtualLoop
-from tests.support.servers.leaving import LEAVING
 
 SHAPES: Sequence[Mapping[str, str]] = (
     {"east": "root", "west": "root"},
@@ -99,10 +97,17 @@ class _Tree:
         for name in (ROOT, *self._parents):
             place = self._folder / name
             place.mkdir()
-            shutil.copy(_template() / wiring.DATABASE_FILE, place)
+            shutil.copy(template() / wiring.DATABASE_FILE, place)
             dice = dice_of(f"{self._seed} {name}")
             self._zones[name] = SimulatedZone(
-                name, place, self._network, self._loop, dice, settings, guards
+                name,
+                place,
+                self._loop,
+                dice,
+                guards,
+                settings,
+                self._network.accidents,
+                network=self._network,
             )
 
     async def run(self) -> Outcome:
@@ -182,15 +187,6 @@ class _Tree:
 
     @staticmethod
     async def _made(zone: SimulatedZone, method: str, path: str, body: Any) -> Any:
-        status, answer = await zone.ask(method, path, body)
+        status, answer = await zone.compute(method, path, body)
         assert status < 300, (path, answer)
         return answer
-
-
-@cache
-def _template() -> Path:
-    """Return a folder with an empty database, from which each zone gets a copy."""
-    folder = LEAVING.folder("innkeeper-tree-")
-    environ = {"INNKEEPER_DATA_DIR": str(folder), "INNKEEPER_AUTH": "none"}
-    wiring.open_store(load(None, environ)).dispose()
-    return folder

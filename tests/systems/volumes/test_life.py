@@ -213,3 +213,50 @@ def test_a_host_with_volumes_is_not_removed(it: VolumeCloud) -> None:
 def test_an_unknown_volume_is_not_found(it: VolumeCloud) -> None:
     with pytest.raises(NotFound):
         it.cloud.read(lambda tx: volumes.get(tx, "nonsense"))
+
+
+def test_a_reset_status_ends_an_offer(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    ids, given = it.cloud.ids, it.settings
+
+    def offer() -> str:
+        uuid, now_offered = ids.uuid(), it.volume(volume.uuid)
+        it.cloud.write(lambda tx: transfers.create(tx, now_offered, uuid, None, "key", "salt", NOW))
+        return uuid
+
+    def accept(uuid: str) -> None:
+        it.cloud.write(lambda tx: transfers.accept(tx, uuid, "key", "other", "user", given, NOW))
+
+    first = offer()
+    offered = it.volume(volume.uuid)
+    it.cloud.write(lambda tx: volumes.write(tx, offered, {"status": "available"}, NOW))
+    with pytest.raises(VolumeBusy):
+        accept(first)
+    second = offer()
+    with pytest.raises(NotFound):
+        accept(first)
+    accept(second)
+    assert it.volume(volume.uuid).project_id == "other"
+
+
+def test_a_reset_status_does_not_start_a_second_extension(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    it.extend(volume.uuid, 5)
+    growing = it.volume(volume.uuid)
+    it.cloud.write(lambda tx: volumes.write(tx, growing, {"status": "available"}, NOW))
+    with pytest.raises(VolumeBusy, match="still being extended to 5"):
+        it.extend(volume.uuid, 3)
+    it.settle_all()
+    assert (it.volume(volume.uuid).size_gb, it.held(volume.uuid)) == (5, 5)
+
+
+def test_a_reset_status_does_not_hide_that_the_data_is_gone(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    it.delete(volume.uuid)
+    going = it.volume(volume.uuid)
+    it.cloud.write(lambda tx: volumes.write(tx, going, {"status": "available"}, NOW))
+    it.settle_all()
+    assert it.volume(volume.uuid).status == VolumeStatus.ERROR
+    it.delete(volume.uuid)
+    it.settle_all()
+    assert it.status(volume.uuid) is None

@@ -23,7 +23,8 @@ from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute import booting_volumes
 from innkeeper.systems.compute.moves import resizing
-from innkeeper.systems.volumes import attachments, types
+from innkeeper.systems.compute.servers import force_detaching
+from innkeeper.systems.volumes import attachments, transfers, types, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.pools import RACK, add_pool, join
@@ -346,3 +347,96 @@ def test_an_attachment_whose_order_was_withdrawn_is_swept_away(it: VolumeCloud) 
     it.cloud.write(lambda tx: orders.withdraw(tx, server, found.host, NOW))
     it.sweep()
     assert (it.status(volume.uuid), it.attachments(server)) == (VolumeStatus.AVAILABLE, [])
+
+
+def test_a_volume_that_is_deleted_by_force_is_detached_first(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    it.delete(volume.uuid, is_forced=True)
+    assert it.status(volume.uuid) == VolumeStatus.DELETING
+    (order,) = it.orders()
+    assert (order.kind, order.server_uuid) == (OrderKind.DETACH_VOLUME, server)
+    it.settle(order)
+    (order,) = it.orders()
+    assert (order.kind, order.server_uuid) == (OrderKind.DROP_VOLUME, volume.uuid)
+    it.settle(order)
+    assert (it.status(volume.uuid), it.held(volume.uuid)) == (None, 0)
+
+
+def test_a_volume_that_cannot_be_detached_is_not_deleted(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    it.delete(volume.uuid, is_forced=True)
+    (order,) = it.orders()
+    it.settle(order, is_ok=False)
+    assert it.status(volume.uuid) == VolumeStatus.ERROR_DELETING
+    assert (it.orders(), len(it.attachments(server))) == ([], 1)
+    it.delete(volume.uuid, is_forced=True)
+    it.settle_all()
+    assert it.status(volume.uuid) is None
+
+
+def test_a_volume_that_is_deleted_by_force_does_not_survive_its_server(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+    it.delete(volume.uuid, is_forced=True)
+    it.delete_server(server)
+    destroy = next(each for each in it.orders() if each.kind == OrderKind.DESTROY)
+    it.settle(destroy)
+    assert OrderKind.DROP_VOLUME in it.kinds()
+    it.settle_all()
+    assert it.status(volume.uuid) is None
+
+
+def test_the_disk_that_a_server_boots_from_is_not_deleted_by_force(it: VolumeCloud) -> None:
+    root = it.made(1)
+    it.cloud.write(lambda tx: volumes.write(tx, root, {"is_bootable": True}, NOW))
+    server = it.boot(BlockDevice("volume", root.uuid, boot_index=0))
+    with pytest.raises(VolumeBusy, match="Retry later"):
+        it.delete(root.uuid, is_forced=True)
+    it.settle_all()
+    with pytest.raises(Invalid, match="Delete the server first"):
+        it.delete(root.uuid, is_forced=True)
+    assert (it.status(root.uuid), it.orders()) == (VolumeStatus.IN_USE, [])
+    it.delete_server(server)
+
+
+def test_an_administrator_detaches_by_force(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.settle_all()
+
+    def force(attachment: str | None = None) -> None:
+        force_detaching_of(it, volume.uuid, attachment)
+
+    with pytest.raises(NotFound):
+        force("70000000-0000-4000-8000-000000000000")
+    force()
+    force()
+    assert it.kinds() == [OrderKind.DETACH_VOLUME]
+    it.settle_all()
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
+
+
+def force_detaching_of(it: VolumeCloud, volume: str, attachment: str | None) -> None:
+    """Detach a volume by force."""
+    it.cloud.write(lambda tx: force_detaching.force_detach(tx, volume, None, attachment, NOW))
+
+
+def test_a_reset_status_does_not_give_an_attached_volume_away(it: VolumeCloud) -> None:
+    first, second, volume = active(it), active(it), it.made(1)
+    it.attach(first, volume.uuid)
+    it.settle_all()
+    used = it.volume(volume.uuid)
+    it.cloud.write(lambda tx: volumes.write(tx, used, {"status": VolumeStatus.AVAILABLE}, NOW))
+    with pytest.raises(VolumeBusy):
+        it.attach(second, volume.uuid)
+    reset = it.volume(volume.uuid)
+    ids = it.cloud.ids
+    with pytest.raises(VolumeBusy):
+        it.cloud.write(lambda tx: transfers.create(tx, reset, ids.uuid(), None, "key", "salt", NOW))
+    it.detach(first, volume.uuid)
+    it.settle_all()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from innkeeper.domain import key_rings
 from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Doubtful, Invalid, QuotaExceeded
 from innkeeper.domain.slices import Computing
@@ -225,11 +226,12 @@ def test_an_entry_is_bound_to_its_request(cloud: Cloud) -> None:
 
 def test_every_offer_is_sealed_with_its_own_item(cloud: Cloud) -> None:
     plan = planned(cloud, 4)
-    scope, nonces = EntryScope("project", "d"), iter(range(1, 5))
+    scope = EntryScope("project", "d")
     placed = sealing.planned_offers(plan, SEALER, "tree")
-    made = sealing.sealed_offers(
-        placed, scope, SEALER, lambda: bytes(11) + bytes([next(nonces)]), NOW
-    )
+    # The nonces go on at 0 after the last number.
+    made = sealing.sealed_offers(placed, scope, SEALER, b"\xff" * 12, NOW)
+    nonces = [key_rings.unpadded_bytes_of(each.sealed)[9:21] for each in made]
+    assert nonces == [b"\xff" * 12, *(bytes(11) + bytes([number]) for number in range(3))]
     told = [SEALER.open(each.sealed, scope) for each in made]
     assert [each.place for each in told] == [each.destination for each in plan]
     assert len({each.sealed for each in made}) == len({each.item for each in made}) == 4

@@ -11,7 +11,7 @@ from innkeeper.engine.pods.shown import DoorView, answer_of
 from tests.support.pod_rows import pod_of
 
 DOOR = "http://door.example/compute"
-USER = DoorView(pod_of(1), "acme", "ann", "top-image", DOOR, is_admin=False)
+USER = DoorView(pod_of(1), "acme", "ann", "top-image", "top-group", DOOR, is_admin=False)
 SHOWN = {
     "server": {
         "id": "s",
@@ -20,6 +20,7 @@ SHOWN = {
         "key_name": "mine-0123456789abcdef",
         "metadata": {MARK: "m", "tenant_id": "kept"},
         "image": {"id": "there", "links": []},
+        "server_groups": ["there"],
         "OS-EXT-AZ:availability_zone": "nova",
         "OS-EXT-SRV-ATTR:host": "h1",
         "OS-EXT-SRV-ATTR:hostname": "web",
@@ -48,6 +49,7 @@ def test_nothing_of_the_pod_is_shown() -> None:
             "key_name": "mine",
             "metadata": {"tenant_id": "kept"},
             "image": {"id": "top-image", "links": []},
+            "server_groups": ["top-group"],
             "OS-EXT-AZ:availability_zone": "az1",
             "OS-EXT-SRV-ATTR:hostname": "web",
             "links": [

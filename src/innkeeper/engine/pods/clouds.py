@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import PodClient, PodSilent
+from innkeeper.clients.pods import PodClient, PodSilent, WireOf
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.pod_settings import Podding
@@ -50,7 +50,7 @@ class PodClouds:
 
     def beside(self) -> PodClouds:
         """Return the same pods for another event loop, with connections of its own."""
-        return replace(self, client=client_of(self.podding, self.clock, self.client))
+        return replace(self, client=self.client.beside())
 
     async def contact(self, pod: Pod, password: str) -> float:
         """Log in to a pod, and ask its Compute API. Return the time in milliseconds.
@@ -58,7 +58,7 @@ class PodClouds:
         ``pod`` may be one that does not exist yet. Raises :class:`PodSilent`.
         """
         trial = replace(login_of(pod, password), uuid="", name="")
-        client = client_of(self.podding, self.clock, self.client, has_own_sessions=True)
+        client = self.client.beside({})
         begun_s = time.perf_counter()
         try:
             await measuring.poll(client, trial, self.podding.pod_request_timeout_s)
@@ -188,7 +188,12 @@ class PodClouds:
 
 
 def clouds_of(
-    settings: Settings, engine: Engine, box: SecretBox | None, clock: Clock, ids: IdSource
+    settings: Settings,
+    engine: Engine,
+    box: SecretBox | None,
+    clock: Clock,
+    ids: IdSource,
+    wire_of: WireOf | None = None,
 ) -> PodClouds | None:
     """Return the clouds behind this service; ``None`` if it administers none.
 
@@ -198,7 +203,9 @@ def clouds_of(
     policy = policy_of(podding)
     if box is None or not settings.has_pods:
         return None
-    return PodClouds(engine, client_of(podding, clock), box, podding, policy, clock, ids)
+    most = podding.pod_requests_max
+    client = PodClient(clock, most, observe=metrics.asked_pod, wire_of=wire_of)
+    return PodClouds(engine, client, box, podding, policy, clock, ids)
 
 
 def login_of(pod: Pod, password: str) -> PodLogin:
@@ -214,26 +221,6 @@ def login_of(pod: Pod, password: str) -> PodLogin:
         pod.project_domain,
         pod.region_name,
         pod.endpoints,
-    )
-
-
-def client_of(
-    podding: Podding,
-    clock: Clock,
-    other: PodClient | None = None,
-    *,
-    has_own_sessions: bool = False,
-) -> PodClient:
-    """Return a client of pods whose requests are counted.
-
-    It shares the trusted certificates and the sessions of the ``other`` one.
-    """
-    return PodClient(
-        clock,
-        podding.pod_requests_max,
-        None if other is None else other.trusted,
-        metrics.asked_pod,
-        None if other is None or has_own_sessions else other.sessions,
     )
 
 

@@ -1,29 +1,33 @@
 """Settle creates and deletes whose outcome was not known, and look whether resources still exist.
 
-Always true: a create is forgotten only if its pod answered, after a while, that it has nothing with
-the mark. A resource is forgotten only if its pod answers that it does not exist.
+Always true: a create is forgotten only if its pod answered twice, after a while, that it has
+nothing with the mark. A pod that was paused may answer once before it carries out the create that
+came meanwhile. A resource is forgotten only if its pod answers that it does not exist.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
-from http import HTTPStatus
 
 import structlog
 
-from innkeeper.clients.pods import PodCall, PodSilent
+from innkeeper.clients.pods import PodSilent
+from innkeeper.domain.door import GROUP
 from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.engine.pods.checking import WITHIN, Checking
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.creating import SERVICES, Creating
+from innkeeper.engine.pods.creating import Creating
+from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import pods, routings
+from innkeeper.systems.pods import pod_groups, pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 AT_ONCE = 100
 DOUBT = 4
 """A create is in doubt for so many times the timeout of a request."""
-DELETES_WITHIN = timedelta(hours=1)
 
 
 class Completing:
@@ -33,6 +37,8 @@ class Completing:
         self._clouds = clouds
         self._tenants = tenants
         self._creating = creating
+        self._checking = Checking(clouds, tenants)
+        self._groups = GroupPushing(clouds, tenants)
 
     async def settle(self) -> int:
         """Look for what pods have made and deleted. Return how many routings were settled."""
@@ -41,30 +47,47 @@ class Completing:
         timeout = timedelta(seconds=self._clouds.podding.pod_request_timeout_s)
 
         def look(tx: Tx) -> list[tuple[PodRouting, Pod]]:
-            by_id = {each.id: each for each in pods.every(tx)}
+            # A pod that is down must not keep the others waiting.
+            by_id = {each.id: each for each in pods.every(tx) if each.health.is_up is not False}
             found = [
                 each
-                for each in routings.open_ones(tx, AT_ONCE)
+                for each in routings.open_ones(tx, list(by_id), AT_ONCE)
                 # A request that is in progress settles its routing itself.
-                if each.deleted_at is not None or now - each.created_at > timeout * 2
+                if each.deleted_at is not None
+                or now - (each.changing_at or each.created_at) > timeout * 2
             ]
-            found += routings.unchecked(tx, now - recheck, AT_ONCE)
+            found += pod_groups.unused(tx, list(by_id), now - WITHIN, AT_ONCE)
+            found += routings.unchecked(tx, list(by_id), now - recheck, AT_ONCE)
             return [(each, by_id[each.pod_id]) for each in found]
 
-        count = 0
+        of_pods: dict[str, list[tuple[PodRouting, Pod]]] = {}
         for routing, pod in await self._clouds.engine.read(look):
-            if pod.health.is_up is False:
-                continue
+            of_pods.setdefault(pod.uuid, []).append((routing, pod))
+        return sum(await asyncio.gather(*map(self._in_pod, of_pods.values())))
+
+    async def _in_pod(self, found: Sequence[tuple[PodRouting, Pod]]) -> int:
+        """Settle routings of one pod, until it does not answer. Others do not wait for it."""
+        count = 0
+        for routing, pod in found:
             try:
                 count += await self._one(routing, pod)
             except PodSilent as error:
                 LOG.warning("pod_not_settled", pod=pod.pod_name, reason=str(error))
+                await self._touch(routing)
+                break
         return count
 
+    async def _touch(self, routing: PodRouting) -> None:
+        """Look at other routings first the next time."""
+        now = self._clouds.clock()
+        await self._clouds.engine.write(lambda tx: routings.touch(tx, routing.id, now))
+
     async def _one(self, routing: PodRouting, pod: Pod) -> bool:
+        if routing.resource_type == GROUP:
+            return await self._groups.remove(routing, pod)
         if routing.bottom_id is None:
             return await self._create(routing, pod)
-        return await self._check(routing, pod)
+        return await self._checking.check(routing, pod)
 
     async def _create(self, routing: PodRouting, pod: Pod) -> bool:
         login = await self._tenants.of_project(pod, routing.project_id)
@@ -73,22 +96,11 @@ class Completing:
         wait_s = self._clouds.podding.pod_request_timeout_s * DOUBT
         is_late = now - routing.created_at > timedelta(seconds=wait_s)
         if not is_late and len(found) < (routing.number or 1):
-            await self._clouds.engine.write(lambda tx: routings.touch(tx, routing.id, now))
+            await self._touch(routing)
             return False
-        await self._creating.settle(routing, found, None, pod)
+        if routing.deleted_at is None and len(found) < (routing.number or 1):
+            await self._clouds.engine.write(lambda tx: routings.miss(tx, routing.id, now))
+            return False
+        await self._creating.settle(routing, found, pod)
         LOG.info("pod_create_settled", pod=pod.pod_name, found=len(found))
         return True
-
-    async def _check(self, routing: PodRouting, pod: Pod) -> bool:
-        login = await self._tenants.own(pod)
-        kind, now = routing.resource_type, self._clouds.clock()
-        timeout_s = self._clouds.podding.pod_request_timeout_s
-        call = PodCall(SERVICES[kind], "GET", f"/{kind}s/{routing.bottom_id}", timeout_s)
-        answer = await self._clouds.client.send(login, call)
-        if answer.status == HTTPStatus.NOT_FOUND:
-            await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
-            return True
-        is_late = routing.deleted_at is not None and now - routing.deleted_at > DELETES_WITHIN
-        work = routings.end_delete if is_late else routings.touch
-        await self._clouds.engine.write(lambda tx: work(tx, routing.id, now))
-        return False

@@ -15,25 +15,27 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, DoorRequest, Json
+from innkeeper.domain.door import MARK, SERVER, TAKES, VOLUME, DoorRequest, Json
 from innkeeper.domain.errors import Conflict, Unavailable
+from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
-from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
+from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import bindings, routings
 from innkeeper.systems.pods.bindings import NoPod
 
 LOG = structlog.get_logger("innkeeper.pods")
-SERVICES = {SERVER: COMPUTE, "volume": BLOCK_STORAGE}
 RETRY_AFTER_S = 5
 PAGES_MAX = 50
+OWNER = "os-vol-tenant-attr:tenant_id"
 PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
@@ -66,7 +68,6 @@ class _Sent:
 
     plan: Plan
     pod: Pod
-    asked: PodRequest | None
     begun: PodRouting
     login: PodLogin
 
@@ -81,6 +82,7 @@ class Creating:
         self._settings = settings
         self._tenants = tenants
         self._pushing = pushing
+        self._groups = GroupPushing(clouds, tenants)
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -92,14 +94,14 @@ class Creating:
         refusals: list[tuple[Pod, _Refused]] = []
         for _ in range(PODS_MAX):
             try:
-                plan, pod, asked = await self._choose(request, plan, [pod for pod, _ in refusals])
+                plan, pod, moves = await self._choose(request, plan, [pod for pod, _ in refusals])
             except NoPod as error:
                 raise_or_return = _outcome(refusals, error, is_admin=request.caller.is_admin)
                 if isinstance(raise_or_return, DoorAnswer):
                     return raise_or_return
                 raise raise_or_return from error
             try:
-                return await self._in_pod(plan, pod, asked)
+                return await self._in_pod(plan, pod, moves=moves)
             except _Refused as error:
                 LOG.warning("pod_refused_create", pod=pod.pod_name, reason=str(error))
                 self._pushing.forget(pod)
@@ -108,25 +110,23 @@ class Creating:
 
     async def _choose(
         self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
-    ) -> tuple[Plan, Pod, PodRequest | None]:
-        """Return the plan, which is only read once, and a pod for it.
+    ) -> tuple[Plan, Pod, bool]:
+        """Return the plan, which is only read once, a pod, and whether the project moves there.
 
-        The last part is the request that the project's binding follows. It is ``None`` if the
-        binding is kept, or does not matter because of a volume.
+        It does not move if its binding is kept, or does not matter because of a volume.
         """
         gone = frozenset(each.id for each in refused)
 
-        def look(tx: Tx) -> tuple[Plan, Pod, PodRequest | None]:
+        def look(tx: Tx) -> tuple[Plan, Pod, bool]:
             plan = known or plans.plan(tx, self._settings, request)
             away = gone if plan.must is None else gone | plans.others(tx, plan.must)
             asked = replace(plan.asked, refused=away)
             choice = bindings.choose(tx, self._clouds.policy, asked)
-            is_kept = choice.binding is not None or plan.must is not None
-            return plan, choice.pod, None if is_kept else asked
+            return plan, choice.pod, choice.binding is None and plan.must is None
 
         return await self._clouds.engine.read(look)
 
-    async def _in_pod(self, plan: Plan, pod: Pod, asked: PodRequest | None) -> DoorAnswer:
+    async def _in_pod(self, plan: Plan, pod: Pod, *, moves: bool) -> DoorAnswer:
         kind = plan.request.kind
         try:
             login = await self._tenants.of_project(pod, plan.request.caller.project_id)
@@ -137,7 +137,7 @@ class Creating:
         except PodSilent as error:
             LOG.warning("pod_create_failed", pod=pod.pod_name, reason=str(error))
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        sent = _Sent(plan, pod, asked, await self._begin(plan, pod), login)
+        sent = _Sent(plan, pod, await self._begin(plan, pod, moves=moves), login)
         try:
             answer = await self._send(sent, body)
             if answer.status in LACKING:
@@ -183,7 +183,7 @@ class Creating:
             await self._pushing.flavor(pod, login, plan.flavor, is_sure=is_sure)
             fields["flavorRef"] = plan.flavor.flavor_id
         if plan.kind is not None:
-            await self._pushing.volume_type(pod, plan.kind, is_sure=is_sure)
+            await self._pushing.volume_type(pod, login, plan.kind, is_sure=is_sure)
             fields["volume_type"] = plan.kind.name
         if plan.keypair is not None:
             fields["key_name"] = await self._pushing.keypair(
@@ -202,9 +202,14 @@ class Creating:
         fields.pop("availability_zone", None)
         if pod.pod_az_name:
             fields["availability_zone"] = pod.pod_az_name
-        return {**plan.request.body, plan.key: fields}
+        whole = {**plan.request.body, plan.key: fields}
+        if plan.server_group is not None:
+            group_id = await self._groups.group(pod, login, plan.server_group)
+            key = plans.hints_key(whole) or plans.HINT_KEYS[0]
+            whole[key] = {**whole[key], "group": group_id}
+        return whole
 
-    async def _begin(self, plan: Plan, pod: Pod) -> PodRouting:
+    async def _begin(self, plan: Plan, pod: Pod, *, moves: bool) -> PodRouting:
         now, caller = self._clouds.clock(), plan.request.caller
         wanted = PodRouting(
             0,
@@ -221,6 +226,12 @@ class Creating:
             vcpus=plan.one.vcpus,
             memory_mb=plan.one.memory_mb,
             size_gb=plan.one.size_gb,
+            disk_gb=plan.one.disk_gb,
+            # What must be beside a volume does not move the project.
+            group_name=plan.asked.group if moves else None,
+            az_name=plan.asked.az_name,
+            server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
+            type_uuid=None if plan.kind is None else plan.kind.uuid,
         )
         return await self._clouds.engine.write(lambda tx: routings.begin(tx, wanted, plan.limits))
 
@@ -244,15 +255,23 @@ class Creating:
                 raise _Refused(f"it answers with the status {status}", refusal)
             return refusal
         made = told.get(plan.key)
-        uuid = made.get("id") if isinstance(made, Mapping) else None
-        found = [uuid] if isinstance(uuid, str) and plan.number == 1 else None
-        if found is None:
+        found = _ids([made]) if plan.number == 1 else []
+        if not found:
             try:
                 found = await self.marked(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.asked, sent.pod)
+        if not found or (plan.number == 1 and not _ids([made])):
+            # The pod accepts, but does not say what it makes.
+            silent = PodSilent("its answer has no usable id", may_have_arrived=True)
+            return await self._after_silence(sent, silent)
+        await self._settled(sent, found)
         return DoorAnswer(status, body, headers)
+
+    async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
+        if not await self.settle(sent.begun, found, sent.pod):
+            LOG.error("pod_ids_not_unique", pod=sent.pod.pod_name, ids=list(found))
+            raise Conflict(f"Two pods have a {sent.plan.key} with the id {found[0]}.")
 
     async def _after_silence(self, sent: _Sent, error: PodSilent) -> DoorAnswer:
         """Look for what a pod may have made. Nothing is sent again."""
@@ -268,29 +287,31 @@ class Creating:
         if len(found) < plan.number:
             # The pod may still be at it. The periodic task looks again.
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        await self.settle(begun, found, sent.asked, sent.pod)
+        await self._settled(sent, found)
         version, path = ("/v2.1", "/servers") if plan.key == SERVER else ("/v3", "/volumes")
         href = f"{plan.request.address}{version}{path}/{found[0]}"
         body = {plan.key: {"id": found[0], "links": [{"rel": "self", "href": href}]}}
         headers = {"location": href, "content-type": "application/json"}
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
-    async def settle(
-        self, begun: PodRouting, found: Sequence[str], asked: PodRequest | None, pod: Pod
-    ) -> None:
-        """Record what a pod has made, and bind the project to it."""
+    async def settle(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> list[str]:
+        """Record what a pod has made, and bind the project to it. Return the ids recorded now."""
         now = self._clouds.clock()
 
-        def work(tx: Tx) -> None:
-            routings.settle(tx, begun, found, now)
-            if asked is not None:
+        def work(tx: Tx) -> list[str]:
+            settled = routings.settle(tx, begun, found, now)
+            if settled and begun.group_name is not None:
+                asked = PodRequest(begun.project_id, begun.group_name, begun.az_name)
                 ids = self._clouds.ids
                 bindings.follow(tx, asked, pod, begun.created_at, ids=ids, now=now)
+            return settled
 
-        await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+        return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
     async def marked(self, login: PodLogin, begun: PodRouting) -> list[str]:
         """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
+        if begun.top_id.startswith(TAKES):
+            return await self._taken(login, begun)
         service, kind = SERVICES[begun.resource_type], f"{begun.resource_type}s"
         found: list[str] = []
         marker = ""
@@ -303,16 +324,40 @@ class Creating:
             rows = decoded(answer).get(kind)
             if answer.status != HTTPStatus.OK or not isinstance(rows, list):
                 raise PodSilent(f"it answers with the status {answer.status}")
-            found += [
-                str(each["id"])
-                for each in rows
-                if isinstance(each.get("metadata"), dict)
-                and each["metadata"].get(MARK) == begun.top_id
-            ]
-            if not rows or f"{kind}_links" not in decoded(answer):
+            found += _ids(rows, begun.top_id)
+            last = _ids(rows[-1:])
+            if not last or f"{kind}_links" not in decoded(answer):
                 return found
-            marker = f"&marker={rows[-1]['id']}"
+            marker = f"&marker={last[0]}"
         raise PodSilent("the project has too many resources to look for one")
+
+    async def _taken(self, login: PodLogin, begun: PodRouting) -> list[str]:
+        """Return the id of a volume that another project takes over, if it has it already."""
+        uuid = begun.top_id.removeprefix(TAKES)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        call = PodCall(SERVICES[VOLUME], "GET", f"/volumes/{uuid}", timeout_s)
+        answer = await self._clouds.client.send(login, call)
+        if is_gone(answer):
+            return []
+        told = decoded(answer).get("volume")
+        if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        # A login that may see more than its project must not take what is not the project's.
+        return [uuid] if told.get(OWNER) == session.project_id else []
+
+
+def _ids(rows: Sequence[Json], mark: str | None = None) -> list[str]:
+    """Return the ids of resources; with a mark, of those that have it."""
+    found = []
+    for each in rows:
+        uuid = each.get("id") if isinstance(each, Mapping) else None
+        if not isinstance(uuid, str) or canonical_uuid(uuid) is None:
+            continue
+        metadata = each.get("metadata")
+        if mark is None or (isinstance(metadata, Mapping) and metadata.get(MARK) == mark):
+            found.append(uuid)
+    return found
 
 
 def _outcome(

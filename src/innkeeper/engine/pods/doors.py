@@ -11,8 +11,10 @@ from innkeeper.engine.pods.completing import Completing
 from innkeeper.engine.pods.creating import Creating
 from innkeeper.engine.pods.forwarding import Forwarding
 from innkeeper.engine.pods.lists import Lists
+from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.engine.pods.volume_parts import VolumeParts
 from innkeeper.store import periodic
 
 
@@ -26,6 +28,8 @@ class Door:
     forwarding: Forwarding
     lists: Lists
     completing: Completing
+    volume_parts: VolumeParts
+    looking: Looking
 
 
 def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
@@ -47,6 +51,8 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
         Forwarding(clouds, settings, tenants, pushing),
         Lists(clouds, tenants),
         Completing(clouds, tenants, creating),
+        VolumeParts(clouds, settings, tenants, creating),
+        Looking(clouds, tenants),
     )
 
 

@@ -21,10 +21,10 @@ from innkeeper.domain.door import SERVER, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, SERVICES
+from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.shown_rows import RowView
-from innkeeper.engine.pods.tenants import Tenants, decoded
+from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
 
@@ -219,7 +219,7 @@ class Lists:
         request = question.request
         call = PodCall(SERVICES[request.kind], "GET", target, timeout_s, b"", request.headers)
         answer = await self._clouds.client.send(login, call)
-        if answer.status == HTTPStatus.NOT_FOUND:
+        if is_gone(answer):
             return {}
         if answer.status == HTTPStatus.BAD_REQUEST:
             raise Invalid(_words(decoded(answer)))

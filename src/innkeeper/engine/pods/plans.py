@@ -6,7 +6,7 @@ Always true: what the caller may not use at the door is refused before any pod i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.door import (
@@ -19,20 +19,23 @@ from innkeeper.domain.door import (
     Json,
 )
 from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.keypairs import Keypair
-from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.domain.volumes import VolumeType
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.flavors import flavors
-from innkeeper.systems.pods import bindings, pods, routings
+from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.pods import bindings, pod_groups, pods, routings
 from innkeeper.systems.volumes import quotas as volume_quotas
 from innkeeper.systems.volumes import types
 
 SERVERS_MAX = 100
+HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 ELSEWHERE = "The volumes are not all in the same pod."
 
 
@@ -40,7 +43,7 @@ ELSEWHERE = "The volumes are not all in the same pod."
 class Plan:
     """A create that was checked. ``asked`` is for the choice of a pod.
 
-    ``must`` is the id of the only pod that will do, because volumes are there.
+    ``must`` is the id of the only pod that will do, because its volumes or its group are there.
     """
 
     request: DoorRequest
@@ -54,6 +57,7 @@ class Plan:
     image_name: str | None = None
     image_id: str | None = None
     must: int | None = None
+    server_group: ServerGroup | None = None
 
     @property
     def key(self) -> str:
@@ -83,7 +87,6 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     name = fields.get("key_name")
     number = _number(fields)
     devices = fields.get("block_device_mapping_v2") or []
-    limits = quotas.limits(tx, caller.project_id, quotas.defaults(settings.computing))
     image_id, image_name = image_of(tx, fields.get("imageRef"), caller)
     amounts = {
         VCPUS: float(flavor.vcpus * number),
@@ -91,18 +94,39 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         DISK_GB: float(flavor.all_disk_gb * number),
     }
     asked = _pod_request(tx, settings, request, flavor.extra_specs, amounts)
+    group = _group(tx, request)
+    must = _pod_of_volumes(tx, caller, devices)
+    if group is not None:
+        beside = pod_groups.pod_of(tx, group.uuid)
+        if None not in (must, beside) and must != beside:
+            raise Invalid(pod_groups.APART)
+        must = must if beside is None else beside
     return Plan(
         request,
         asked,
         number,
-        DoorAmounts(flavor.vcpus, flavor.memory_mb),
-        DoorLimits(limits.servers, limits.vcpus, limits.memory_mb),
+        DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb),
+        server_limits(tx, settings, caller.project_id),
         flavor=flavor,
-        keypair=_keypair(tx, caller, name) if name else None,
+        keypair=keypair_of(tx, caller, name) if name else None,
         image_id=image_id,
         image_name=image_name,
-        must=_pod_of_volumes(tx, caller, devices),
+        must=must,
+        server_group=group,
     )
+
+
+def hints_key(body: Mapping[str, Json]) -> str | None:
+    """Return the key of the scheduler hints in a body; ``None`` if it has none."""
+    return next((key for key in HINT_KEYS if isinstance(body.get(key), Mapping)), None)
+
+
+def _group(tx: Tx, request: DoorRequest) -> ServerGroup | None:
+    key = hints_key(request.body)
+    wanted = None if key is None else request.body[key].get("group")
+    if wanted is None:
+        return None
+    return groups.of_project(tx, str(wanted), request.caller.project_id)
 
 
 def _number(fields: Mapping[str, Json]) -> int:
@@ -119,10 +143,8 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     fields, caller = request.body["volume"], request.caller
     kind, name = None, fields.get("volume_type")
     if name:
-        kind = types.named(tx, name, caller.project_id, is_admin=caller.is_admin)
+        kind = type_of(tx, caller, name)
     size_gb = int(fields.get("size") or 0)
-    default = volume_quotas.defaults(settings.volumes)
-    limits = volume_quotas.limits(tx, caller.project_id, default)
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
     source = fields.get("source_volid")
     devices = [{"source_type": "volume", "uuid": source}] if source else []
@@ -133,7 +155,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         asked,
         1,
         DoorAmounts(size_gb=size_gb),
-        DoorLimits(limits.volumes, size_gb=limits.gigabytes),
+        volume_limits(tx, settings, caller.project_id, kind),
         kind=kind,
         image_id=image_id,
         image_name=image_name,
@@ -155,7 +177,46 @@ def _pod_request(
     return PodRequest(request.caller.project_id, group, zone, amounts)
 
 
-def _keypair(tx: Tx, caller: DoorCaller, name: str) -> Keypair:
+def server_limits(tx: Tx, settings: Settings, project_id: str) -> DoorLimits:
+    """Return the quotas of a project for servers."""
+    found = quotas.limits(tx, project_id, quotas.defaults(settings.computing))
+    members_max = found.server_group_members
+    return DoorLimits(found.servers, found.vcpus, found.memory_mb, group_members=members_max)
+
+
+def volume_limits(
+    tx: Tx, settings: Settings, project_id: str, kind: VolumeType | None
+) -> DoorLimits:
+    """Return the quotas of a project for volumes, and for those of a type."""
+    found = volume_quotas.limits(tx, project_id, volume_quotas.defaults(settings.volumes))
+    limits = DoorLimits(
+        found.volumes, size_gb=found.gigabytes, per_volume_gb=found.per_volume_gigabytes
+    )
+    if kind is None:
+        return limits
+    return replace(
+        limits,
+        type_name=kind.name,
+        type_number=found.of_type("volumes", kind.uuid),
+        type_size_gb=found.of_type("gigabytes", kind.uuid),
+    )
+
+
+def limits_of_volume(
+    tx: Tx, settings: Settings, routing: PodRouting, project_id: str
+) -> DoorLimits:
+    """Return the quotas of a project for a volume that exists, with those of its type."""
+    kind = None if routing.type_uuid is None else types.found(tx, routing.type_uuid)
+    return volume_limits(tx, settings, project_id, kind)
+
+
+def type_of(tx: Tx, caller: DoorCaller, name: str) -> VolumeType:
+    """Return the volume type that a caller names. Raises :class:`NotFound`."""
+    return types.named(tx, name, caller.project_id, is_admin=caller.is_admin)
+
+
+def keypair_of(tx: Tx, caller: DoorCaller, name: str) -> Keypair:
+    """Return a key pair of the caller. Raises :class:`Invalid`."""
     try:
         return keypairs.get(tx, caller.user_id, name)
     except NotFound as error:

@@ -1,6 +1,8 @@
 """Make in a pod what a server or a volume needs there: flavors, key pairs and volume types.
 
-Always true: what exists in the pod is not changed. Images are only looked up, by their names.
+Always true: what exists in the pod is not changed. Images are only looked up, by their names. The
+tags of a group are not among the extra specs in its pods, where they would ask hosts and volume
+pools for such a capability.
 """
 
 from __future__ import annotations
@@ -71,9 +73,9 @@ class Pushing:
             if found.status == HTTPStatus.CONFLICT:
                 # Another request has just made it, or another flavor has its name.
                 found = await self._ask(own, COMPUTE, "GET", path)
-            elif flavor.extra_specs:
-                specs = {"extra_specs": dict(flavor.extra_specs)}
-                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", specs)
+            elif specs := _without_tags(flavor.extra_specs, pod):
+                body = {"extra_specs": specs}
+                put = await self._ask(own, COMPUTE, "POST", f"{path}/os-extra_specs", body)
                 if put.status != HTTPStatus.OK:
                     raise PodSilent(f"the extra specs cannot be made: {put.status}")
         told = decoded(found).get("flavor")
@@ -130,21 +132,43 @@ class Pushing:
         self._remember(key, found[0]["id"])
         return str(found[0]["id"])
 
-    async def volume_type(self, pod: Pod, kind: VolumeType, *, is_sure: bool = True) -> None:
-        """Make a volume type with the same name."""
-        key = (pod.uuid, "type", kind.name, kind.updated_at)
+    async def volume_type(
+        self, pod: Pod, login: PodLogin, kind: VolumeType, *, is_sure: bool = True
+    ) -> None:
+        """Make a volume type with the same name, and let the project use a private one."""
+        key = (pod.uuid, "type", login.project_name, kind.name, kind.updated_at)
         if is_sure and self._is_known(key):
             return
         own = await self._tenants.own(pod)
         answer = await self._ask(own, BLOCK_STORAGE, "GET", "/types?is_public=None")
         rows = _rows(decoded(answer).get("volume_types"))
-        if kind.name not in [each.get("name") for each in rows]:
+        found = next((each for each in rows if each.get("name") == kind.name), None)
+        if found is None:
             self.made += 1
-            wanted = {"name": kind.name, "extra_specs": dict(kind.extra_specs)}
+            wanted = {
+                "name": kind.name,
+                "extra_specs": _without_tags(kind.extra_specs, pod),
+                "os-volume-type-access:is_public": kind.is_public,
+            }
             made = await self._ask(own, BLOCK_STORAGE, "POST", "/types", {"volume_type": wanted})
             if made.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
                 raise PodSilent(f"the volume type cannot be made: {made.status}")
+            if made.status == HTTPStatus.CONFLICT:
+                # Another request has just made it. The next one finds it.
+                raise PodSilent("the volume type is being made")
+            found = decoded(made).get("volume_type")
+        if isinstance(found, Mapping) and _is_private(found):
+            await self._share(own, login, str(found.get("id")))
         self._remember(key)
+
+    async def _share(self, own: PodLogin, login: PodLogin, type_id: str) -> None:
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        body = {"addProjectAccess": {"project": session.project_id}}
+        path = f"/types/{quote(type_id, safe='')}/action"
+        given = await self._ask(own, BLOCK_STORAGE, "POST", path, body)
+        if given.status not in (HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.CONFLICT):
+            raise PodSilent(f"the volume type cannot be shared: {given.status}")
 
     def _is_known(self, key: tuple[object, ...]) -> str:
         known = self._known.get(key)
@@ -180,6 +204,15 @@ def keypair_name(name: str) -> str:
 def _rows(told: object) -> list[dict[str, Json]]:
     """Return the objects in a list."""
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
+def _is_private(told: Mapping[str, Json]) -> bool:
+    return told.get("os-volume-type-access:is_public", told.get("is_public")) is False
+
+
+def _without_tags(specs: Mapping[str, str], pod: Pod) -> dict[str, str]:
+    """Return extra specs without those by which the pod was chosen."""
+    return {key: value for key, value in specs.items() if key not in pod.tags}
 
 
 def _flavor_body(flavor: Flavor) -> dict[str, Json]:

@@ -17,15 +17,18 @@ from innkeeper.clients.pods import PodAnswer, PodSilent
 from innkeeper.domain.door import MARK, SERVER, Json
 from innkeeper.domain.pods import Pod, PodHome, PodRouting
 from innkeeper.engine.pods.pushing import keypair_name
-from innkeeper.engine.pods.tenants import decoded
+from innkeeper.engine.pods.tenants import decoded, is_gone
 
 DEPTH_MAX = 32
-PROJECTS = ("tenant_id", "project_id")
+RETRY_CHARS_MAX = 8
+PROJECTS = ("tenant_id", "project_id", "source_project_id")
 TEXTS = frozenset({"user_id", "key_name"})
 ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
 """The names of the fields with texts that :meth:`DoorView.text` changes, with ``PROJECTS``."""
+HIDDEN = frozenset({"destination_project_id"})
+"""The names of the fields that are always null: there is no such project at the door."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
-WHOLE = frozenset({"links", "metadata", "image"})
+WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
 """The fields with objects or lists that :meth:`DoorView.field` changes."""
 OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
 HREF = re.compile(r".*?(/(?:servers|volumes|flavors|images)/[^\s]*)")
@@ -40,6 +43,7 @@ class DoorView:
     project_id: str
     user_id: str | None
     image_id: str | None
+    group_uuid: str | None
     address: str
     is_admin: bool
 
@@ -47,7 +51,13 @@ class DoorView:
     def of(pod: Pod, routing: PodRouting | PodHome, address: str, *, is_admin: bool) -> DoorView:
         """Return the view of a resource with a routing."""
         return DoorView(
-            pod, routing.project_id, routing.user_id, routing.image_id, address, is_admin
+            pod,
+            routing.project_id,
+            routing.user_id,
+            routing.image_id,
+            routing.server_group_uuid,
+            address,
+            is_admin,
         )
 
     def change(self, told: Json, depth: int = 0) -> Json:
@@ -68,10 +78,14 @@ class DoorView:
         """Return the value of a field as the door shows it."""
         if key == "metadata" and isinstance(value, dict):
             return {name: each for name, each in value.items() if name != MARK}
+        if key in HIDDEN:
+            return None
         if isinstance(value, str):
             return self.text(key, value)
         if key == "links" and isinstance(value, list):
             return [moved for each in value if (moved := self.link(each)) is not None]
+        if key == "server_groups" and isinstance(value, list):
+            return [] if self.group_uuid is None else [self.group_uuid]
         if key == "image" and isinstance(value, dict) and self.image_id is not None:
             value = {**value, "id": self.image_id}
         return self.change(value, depth + 1)
@@ -100,6 +114,12 @@ class DoorView:
         return {"rel": rel, "href": f"{self.address}{version}{path}"}
 
 
+def _retry_after(answer: PodAnswer) -> str:
+    """Return the seconds after which a client may ask again; an empty text if there are none."""
+    told = answer.headers.get("retry-after", "")
+    return told if told.isascii() and told.isdigit() and len(told) < RETRY_CHARS_MAX else ""
+
+
 def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes, dict[str, str]]:
     """Return the status, body and headers that the client gets.
 
@@ -109,7 +129,8 @@ def answer_of(answer: PodAnswer, view: DoorView, kind: str) -> tuple[int, bytes,
     is_fine = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
     if not (is_error or is_fine) or answer.status == HTTPStatus.UNAUTHORIZED:
         raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
-    headers: dict[str, str] = {}
+    is_gone(answer)
+    headers = {"retry-after": after} if (after := _retry_after(answer)) else {}
     location = answer.headers.get("location")
     if location is not None:
         moved = HREF.fullmatch(location)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from innkeeper.domain.door import MARK, Json
 from innkeeper.engine.pods.shown import (
     DEPTH_MAX,
+    HIDDEN,
     HOSTS,
     OF_USERS,
     PROJECTS,
@@ -31,9 +32,10 @@ KNOWN_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Which fields of a row are dropped, and which may be changed even if they are texts."""
+    """Which fields of a row are dropped or null, and which are changed even if they are texts."""
 
     dropped: tuple[str, ...]
+    hidden: tuple[str, ...]
     texts: tuple[str, ...]
 
 
@@ -58,20 +60,23 @@ class RowView:
             value = row[name]
             if type(value) is str:
                 row[name] = self._text(name, value)
+        for name in form.hidden:
+            row[name] = None
         for name, value in row.items():
-            # Empty containers are the usual ones.
-            if value and type(value) in CONTAINERS:
+            # Empty containers are the usual ones, and stay as they are.
+            if (value or name in WHOLE) and type(value) in CONTAINERS:
                 row[name] = self._container(name, value, row["id"])
         return row
 
     def _form(self, names: tuple[str, ...]) -> _Form:
-        is_hidden = [
+        is_dropped = [
             not self.view.is_admin and name.startswith(HOSTS) and name not in OF_USERS
             for name in names
         ]
-        shown = [name for name, hidden in zip(names, is_hidden, strict=True) if not hidden]
+        shown = [name for name, dropped in zip(names, is_dropped, strict=True) if not dropped]
         form = _Form(
-            tuple(name for name, hidden in zip(names, is_hidden, strict=True) if hidden),
+            tuple(name for name, dropped in zip(names, is_dropped, strict=True) if dropped),
+            tuple(name for name in shown if name in HIDDEN),
             tuple(
                 name
                 for name in shown
@@ -107,7 +112,7 @@ class RowView:
         if type(value) is dict:
             names = tuple(value)
             form = self._forms.get(names) or self._form(names)
-            if form.dropped or form.texts:
+            if form.dropped or form.hidden or form.texts:
                 return False
             inside = value.items()
         else:
@@ -115,7 +120,7 @@ class RowView:
         return all(
             self._is_plain(key, each, depth + 1)
             for key, each in inside
-            if each and type(each) in CONTAINERS
+            if (each or key in WHOLE) and type(each) in CONTAINERS
         )
 
     def _link(self, link: Json, uuid: str) -> dict[str, str] | None:

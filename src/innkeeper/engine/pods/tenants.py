@@ -16,7 +16,7 @@ import msgspec
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import IDENTITY, LoginRefused, PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import Json
+from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod
 from innkeeper.engine.pods.clouds import PodClouds
 
@@ -24,7 +24,16 @@ LOGINS_MAX = 1_000
 ROLES = ("member", "_member_")
 """The names of the role of users, the preferred one first."""
 COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
-UNLIMITED = {COMPUTE: ("instances", "cores", "ram"), BLOCK_STORAGE: ("volumes", "gigabytes")}
+SERVICES = {SERVER: COMPUTE, VOLUME: BLOCK_STORAGE}
+"""The type of service for each kind of resource."""
+UNLIMITED = {
+    COMPUTE: (
+        *("instances", "cores", "ram", "server_groups", "server_group_members"),
+        # All key pairs belong to the door's user, and the mark is one more item of metadata.
+        *("key_pairs", "metadata_items"),
+    ),
+    BLOCK_STORAGE: ("volumes", "gigabytes"),
+}
 """The quotas of a pod's project that the door counts instead, by type of service."""
 
 
@@ -126,6 +135,18 @@ def decoded(answer: PodAnswer) -> dict[str, Json]:
     if not isinstance(told, dict):
         raise PodSilent("its answer is not an object", may_have_arrived=True)
     return told
+
+
+def is_gone(answer: PodAnswer) -> bool:
+    """Return whether a pod says that a resource does not exist. Raises :class:`PodSilent`.
+
+    A 404 of a proxy, or at a wrong address, says nothing about the resource.
+    """
+    if answer.status != HTTPStatus.NOT_FOUND:
+        return False
+    if "itemNotFound" not in decoded(answer):
+        raise PodSilent("a 404 that is not of the API", may_have_arrived=True)
+    return True
 
 
 def _first_id(answer: PodAnswer, one: str, several: str) -> str:

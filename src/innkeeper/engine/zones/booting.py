@@ -74,6 +74,9 @@ class TreeBooter:
 
     async def _boot(self, boot: TreeBoot) -> Booted:
         progress = Progress(list(boot.request.server_ids))
+        # A server group changes while servers join it, so it is read again for each step.
+        if not boot.request.hints:
+            boot = replace(boot, definitions=await self._tree.definitions_of(boot))
         try:
             await self._attempt(boot, progress)
         except Refusal:
@@ -309,9 +312,8 @@ class TreeBooter:
         now = self._parts.clock()
 
         def keep(tx: Tx) -> bool:
-            if not remote.decide(tx, progress.rows):
+            if not remote.keep(tx, progress.below_ids, progress.others, now):
                 return False
-            remote.settle(tx, progress.below_ids, now)
             zone_servers.forget(tx, progress.gone)
             return True
 

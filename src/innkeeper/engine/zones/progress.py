@@ -45,7 +45,12 @@ class Progress:
     @property
     def rows(self) -> list[str]:
         """The ids of all servers with a row."""
-        return [*self.below_ids, *self.doubtful, *self.gone]
+        return [*self.below_ids, *self.others]
+
+    @property
+    def others(self) -> list[str]:
+        """The ids of the servers with a row that children did not build, as far as is known."""
+        return [*self.doubtful, *self.gone]
 
 
 def of_places(boot: TreeBoot, places: Sequence[int], progress: Progress) -> TreeBoot:

@@ -18,7 +18,8 @@ from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.zone_tree import HeldServer, ZoneParent, ZoneServer
-from innkeeper.domain.zones import ChildEntry, Opened
+from innkeeper.domain.zones import ChildEntry, Destination, EntryBoot
+from innkeeper.engine.commands import Admit
 from innkeeper.engine.zones import building
 from innkeeper.engine.zones.booting import TreeBooter
 from innkeeper.engine.zones.building import EntryToBuild, Outcome
@@ -31,7 +32,7 @@ from innkeeper.systems.compute.boot.entries import EntryUsed
 from innkeeper.systems.compute.grouping import groups, hints, reach
 from innkeeper.systems.compute.moves import deletions
 from innkeeper.systems.compute.servers import servers
-from innkeeper.systems.zones import audit, remote
+from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 
 
@@ -44,54 +45,57 @@ class ParentRequests:
         self._booter = booter
 
     async def build(self, boot: TreeBoot, entries: Sequence[EntryToBuild]) -> dict[str, str]:
-        """Build the servers of a parent's entries. Return the outcome for each server's id."""
-        scope = plan_entries.scope_of(boot.request)
-        ids = [each.server_id for each in entries]
-        others = await self._parts.engine.read(
-            lambda tx: zone_servers.of_others(tx, ids, boot.request.project_id)
+        """Build the servers of a parent's entries. Return the outcome for each server's id.
+
+        The id of the parent's request is accepted in the transaction of the first write. Raises
+        :class:`Unauthenticated` if it was accepted before.
+        """
+        outcomes: dict[str, str] = {each.server_id: Outcome.STALE for each in entries}
+        own, below = self._opened(boot.request, entries)
+        admit = partial(_admit, boot, list(outcomes))
+        if not below:
+            return outcomes | await self._build_own(boot.request, own, admit)
+        closed = await self._parts.engine.write(lambda tx: admit(tx, False))
+        for uuid, part in below.items():
+            below[uuid] = [each for each in part if each.server_id not in closed]
+        some = await asyncio.gather(
+            self._build_own(boot.request, own, lambda _, __: closed),
+            *(self._build_below(boot, uuid, part) for uuid, part in below.items() if part),
         )
-        await self._store_group(boot.request)
-        outcomes: dict[str, str] = dict.fromkeys(others, Outcome.STALE)
-        own: list[BootRequest] = []
+        for found in some:
+            outcomes |= found
+        return outcomes
+
+    def _opened(
+        self, request: BootRequest, entries: Sequence[EntryToBuild]
+    ) -> tuple[list[EntryBoot], dict[str, list[EntryToBuild]]]:
+        """Return the usable entries: those for hosts of this zone, and those for each child."""
+        scope = plan_entries.scope_of(request)
+        own: list[EntryBoot] = []
         below: dict[str, list[EntryToBuild]] = {}
         for each in entries:
-            if each.server_id in others:
-                continue
             try:
                 opened = self._parts.sealer.open(each.sealed, scope)
             except NotOurs:
-                outcomes[each.server_id] = Outcome.STALE
                 continue
             if isinstance(opened.place, ChildEntry):
                 inner = replace(each, sealed=opened.place.sealed)
                 below.setdefault(opened.place.child_uuid, []).append(inner)
             else:
-                own.append(_own_request(boot.request, each, opened))
-        some = await asyncio.gather(
-            self._build_own(own),
-            *(self._build_below(boot, uuid, part) for uuid, part in below.items()),
-        )
-        for part in some:
-            outcomes |= part
-        return outcomes
+                own.append(_own_entry(each, opened.place, opened.expires_at))
+        return own, below
 
-    async def _store_group(self, request: BootRequest) -> None:
-        """Store the server group of a request, so that servers here and below can join it."""
-        told = None if request.definitions is None else request.definitions.group
-        if told is None or hints.group_of(request.hints) is None:
-            return
-        project_id, user_id, now = request.project_id, request.user_id, request.now
-        await self._parts.engine.write(
-            lambda tx: groups.store_of_parent(tx, told, project_id, user_id, now)
-        )
-
-    async def _build_own(self, requests: Sequence[BootRequest]) -> dict[str, str]:
-        answers = await self._parts.engine.boot_each(requests)
-        ids = [each.server_ids[0] for each in requests]
-        outcomes: dict[str, str] = {
-            e: _outcome(e, answer) for e, answer in zip(ids, answers, strict=True)
-        }
-        again = [e for e, answer in zip(ids, answers, strict=True) if isinstance(answer, EntryUsed)]
+    async def _build_own(
+        self, request: BootRequest, entries: Sequence[EntryBoot], admit: Admit
+    ) -> dict[str, str]:
+        if not entries:
+            # A request without a usable entry is accepted once, too.
+            await self._parts.engine.write(lambda tx: admit(tx, False))
+            return {}
+        wanted = replace(request, entries=tuple(entries))
+        answers = await self._parts.engine.boot_entries(wanted, admit)
+        outcomes: dict[str, str] = {e: _outcome(e, answer) for e, answer in answers.items()}
+        again = [e for e, answer in answers.items() if isinstance(answer, EntryUsed)]
         if again:
             alive = await self._parts.engine.read(lambda tx: servers.alive(tx, again))
             here = {each.uuid for each in alive}
@@ -204,23 +208,31 @@ def _of_parent(
     )
 
 
-def _own_request(request: BootRequest, entry: EntryToBuild, opened: Opened) -> BootRequest:
-    """Return the request for the one server of an entry for a host of this zone."""
-    destination = opened.place
-    assert not isinstance(destination, ChildEntry), "the host is in this zone"
-    server_id = ServerId(entry.server_id)
-    return replace(
-        request,
+def _admit(boot: TreeBoot, ids: Sequence[str], tx: Tx, is_repeat: bool) -> set[str]:
+    """Accept the id of a parent's request, and return the ids that servers of others have.
+
+    The server group of the request is stored, so that servers here and below can join it.
+    """
+    request, hop = boot.request, boot.hop
+    assert hop is not None, "only zone parents have servers of entries built"
+    parents.spend(tx, hop, is_repeat=is_repeat)
+    told = None if request.definitions is None else request.definitions.group
+    if told is not None and hints.group_of(request.hints) is not None:
+        groups.store_of_parent(tx, told, request.project_id, request.user_id, request.now)
+    return zone_servers.of_others(tx, ids, request.project_id)
+
+
+def _own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> EntryBoot:
+    """Return an entry for a host of this zone, as it is booted."""
+    return EntryBoot(
+        server_id=ServerId(entry.server_id),
         name=entry.name,
         hostname=entry.hostname,
-        server_ids=(server_id,),
-        count_min=1,
-        count_max=1,
-        launch_indexes=(entry.launch_index,),
-        is_numbered=False,
-        destination=replace(destination, server_id=server_id),
-        entry_id=destination.server_id,
-        expires_at=opened.expires_at,
+        launch_index=entry.launch_index,
+        host=place.host,
+        provider_uuid=place.provider_uuid,
+        entry_id=place.server_id,
+        expires_at=expires_at,
     )
 
 

@@ -125,6 +125,8 @@ class ZoneTree:
 
     async def definitions_of(self, boot: TreeBoot) -> Definitions:
         """Return what a request refers to. Raises :class:`Invalid` for an unknown object."""
+        if boot.definitions is not None:
+            return boot.definitions
         return await self.parts.engine.read(lambda tx: definitions.of(tx, boot.request))
 
     async def plan(self, boot: TreeBoot, but: Collection[str] = ()) -> TreePlan:

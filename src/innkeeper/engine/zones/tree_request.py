@@ -17,14 +17,17 @@ ZONE = "zone"
 
 @dataclass(frozen=True, slots=True)
 class TreeBoot:
-    """A request for servers. ``body`` is the user's body as it came, and ``headers`` name its
-    microversion. ``caller`` is the user as this zone knows it.
+    """A request for servers. ``raw_body`` is the user's body as it came, which was checked, and
+    ``headers`` name its microversion. ``caller`` is the user as this zone knows it.
+
+    ``definitions`` are those of the request, if they were read already.
     """
 
     request: BootRequest
-    body: Mapping[str, object]
+    raw_body: bytes
     headers: Mapping[str, str]
     caller: RequestContext
+    definitions: Definitions | None = None
 
     @property
     def hop(self) -> Hop | None:
@@ -55,11 +58,13 @@ class TreeBoot:
     def _body_below(
         self, counts: Mapping[str, object], told: Mapping[str, object]
     ) -> dict[str, object]:
-        server = self.body["server"]
+        # Most zones have no zones below, so the body is decoded only here.
+        body = msgspec.json.decode(self.raw_body)
+        server = body["server"]
         assert isinstance(server, Mapping), "the body was checked"
         gone = ("min_count", "max_count", "return_reservation_id", "reservation_id", "blob")
         kept = {name: value for name, value in server.items() if name not in gone}
-        return {**self.body, "server": {**kept, **counts}, ZONE: told}
+        return {**body, "server": {**kept, **counts}, ZONE: told}
 
 
 def caller_below(context: RequestContext) -> RequestContext:

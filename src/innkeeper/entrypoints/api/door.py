@@ -18,11 +18,12 @@ from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
+from innkeeper.entrypoints.api import door_places, door_volumes
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.validation import decode_json
 
-SERVERS, VOLUMES, ATTACHMENTS = "/v2.1/servers", "/v3/volumes", "/v3/attachments"
+SERVERS, VOLUMES = "/v2.1/servers", "/v3/volumes"
 VERSIONS = re.compile(r"/v(?:2\.1|3)(?=/)")
 VERSION_HEADERS = ("openstack-api-version", "x-openstack-nova-api-version")
 OWN_PARAMETERS = frozenset(
@@ -32,7 +33,7 @@ OWN_PARAMETERS = frozenset(
 TRUE_WORDS = ("", "1", "true", "yes", "on", "t", "y")
 ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: "volume:get_all"}
 NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
-NO_ATTACHMENTS = "The door attaches volumes by the Compute API: use os-volume_attachments."
+PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 BRIEF = ("id", "name", "links")
 
@@ -41,8 +42,10 @@ def kind_of(path: str) -> str | None:
     """Return what the requests of a path are about; ``None`` if the door itself serves it."""
     if path == SERVERS or path.startswith(f"{SERVERS}/"):
         return SERVER
-    if path == VOLUMES or path.startswith((f"{VOLUMES}/", ATTACHMENTS)):
+    if path == VOLUMES or path.startswith(f"{VOLUMES}/") or door_volumes.part_of(path):
         return VOLUME
+    if door_places.is_place(path):
+        return PLACE
     return None
 
 
@@ -51,11 +54,14 @@ async def answered(call: Call, kind: str) -> Answer:
     door = call.site.door
     assert door is not None, "only a door forwards"
     path = call.route.path
-    if path.startswith(ATTACHMENTS):
-        raise Invalid(NO_ATTACHMENTS)
     if path.endswith(NOT_SERVED):
         raise Invalid("The door does not serve this.")
     request = _request(call, kind)
+    if kind == PLACE:
+        return await door_places.answered(call, door, request)
+    part = door_volumes.part_of(path)
+    if part is not None:
+        return await door_volumes.answered(call, door, request, part)
     if IDS[kind] in call.params:
         return await _one(call, door, request)
     if call.route.method == "POST":

@@ -10,8 +10,10 @@ it changed are evaluated again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,8 +22,9 @@ from innkeeper.domain.placing import BuildPlan, Entry, RequestSpec
 from innkeeper.scheduling import depletion
 from innkeeper.scheduling.dice import draw
 from innkeeper.scheduling.field import Field
+from innkeeper.scheduling.filters import forced_host
 from innkeeper.scheduling.memory import GONE, Memories
-from innkeeper.scheduling.pipeline import Pipeline, Weights, removals
+from innkeeper.scheduling.pipeline import Pipeline, Taken, Weights, removals
 from innkeeper.scheduling.schedulers.scheduler import Choice
 from innkeeper.snapshot.amounts import Indexes
 from innkeeper.snapshot.columns import HostTable
@@ -64,9 +67,7 @@ def pick_all(
             depletion.take(hosts, spec, entry)
             undoing.callback(depletion.give_back, hosts, spec, entry)
             entries.append(entry)
-            seen[entry.provider_id] = hosts.generation(entry.index)
-            for each in entry.loans:
-                seen[each.provider_id] = hosts.pools.generation(each.index)
+            _note_seen(hosts, entry, seen)
             if len(entries) < spec.count:
                 field.took(entry.index, entry.host)
         if entries and choice.alternates:
@@ -78,6 +79,67 @@ def pick_all(
         gone = removals(field.taken, hosts, spec, with_missing=is_short)
         undoing.pop_all()
     return BuildPlan(tuple(entries), seen, hosts.host_count, field.candidates, gone)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan for named hosts. ``places`` are the places of its entries among the names."""
+
+    plan: BuildPlan
+    places: tuple[int, ...]
+
+
+def pick_named(
+    memories: Memories, hosts: HostTable, spec: RequestSpec, choice: Choice, names: Sequence[str]
+) -> NamedPlan:
+    """Check one named host for each server, and take the amounts of those that may be used.
+
+    The result is that of one request after the other, each with its ``forced_host``: a host that is
+    named twice is checked again after the first pick. But the filters are applied once for all.
+    """
+    wanted = [hosts.index_by_name.get(name) for name in names]
+    rows = np.unique(np.array([e for e in wanted if e is not None], dtype=np.intp))
+    field = Field(memories, hosts, spec, rows)
+    places = {int(row): place for place, row in enumerate(rows)}
+    # A pick changes the weights of other hosts only through pools and groups.
+    is_apart = not hosts.pools.row_count and spec.group is None
+    left = Counter(wanted)
+    found: list[int] = []
+    entries: list[Entry] = []
+    seen: dict[ProviderId, Generation] = {}
+    with ExitStack() as undoing:
+        for number, index in enumerate(wanted):
+            left[index] -= 1
+            weight = GONE if index is None else field.weights[places[index]]
+            if index is None or weight == GONE:
+                continue
+            parts = field.parts(index) if len(entries) < choice.parts_max else None
+            entry = _entry(hosts, spec, index, float(weight), spec.turn + number, parts)
+            depletion.take(hosts, spec, entry)
+            undoing.callback(depletion.give_back, hosts, spec, entry)
+            entries.append(entry)
+            found.append(number)
+            _note_seen(hosts, entry, seen)
+            if left[index] or not is_apart:
+                field.took(index, entry.host)
+        taken = [*field.steady, *_by_name(memories, field)]
+        gone = removals(taken, hosts, spec, with_missing=False)
+        undoing.pop_all()
+    # Each server has its own decision, in which its host was the only candidate.
+    made = BuildPlan(tuple(entries), seen, hosts.host_count, min(len(entries), 1), gone)
+    return NamedPlan(made, tuple(found))
+
+
+def _by_name(memories: Memories, field: Field) -> Taken:
+    """Return how many hosts the filter of the forced host removes from one decision."""
+    named = [each for each in memories.pipeline.filters if each.NAME == forced_host.NAME]
+    return [(each, field.steady_left - 1) for each in named if field.steady_left > 1]
+
+
+def _note_seen(hosts: HostTable, entry: Entry, seen: dict[ProviderId, Generation]) -> None:
+    seen[entry.provider_id] = hosts.generation(entry.index)
+    for each in entry.loans:
+        seen[each.provider_id] = hosts.pools.generation(each.index)
 
 
 def _entry(
@@ -106,6 +168,10 @@ class PickingScheduler:
     def plan(self, hosts: HostTable, spec: RequestSpec) -> BuildPlan:
         """Choose a host for each server, see :class:`.scheduler.Scheduler`."""
         return pick_all(self._memories, hosts, spec, self._choice)
+
+    def plan_named(self, hosts: HostTable, spec: RequestSpec, names: Sequence[str]) -> NamedPlan:
+        """Check a host for each server, see :func:`pick_named`."""
+        return pick_named(self._memories, hosts, spec, self._choice, names)
 
 
 def _pick(weights: Weights, draw_from: int, seed: int, turn: int) -> tuple[int | None, Indexes]:

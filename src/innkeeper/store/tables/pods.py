@@ -94,5 +94,14 @@ pod_routings = numbered_table(
     sa.Column("memory_mb", BigId),
     sa.Column("size_gb", BigId),
     sa.Column("deleted_at", Moment),
+    # The group and the requested zone of the binding that follows when the pod confirms. Without a
+    # group, none follows.
+    sa.Column("group_name", LongText),
+    sa.Column("az_name", Name),
+    sa.Column("disk_gb", BigId),
+    sa.Column("type_uuid", Uuid),
+    sa.Column("server_group_uuid", Uuid, index=True),
+    sa.Column("changing_at", Moment),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
+    sa.Index(None, "pod_id", "created_at"),
 )

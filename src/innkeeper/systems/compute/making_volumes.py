@@ -15,20 +15,15 @@ from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.images import Image
 from innkeeper.domain.slices import Volumes
-from innkeeper.domain.volumes import Volume, VolumeRequest, VolumeStatus, VolumeUsage
-from innkeeper.scheduling.volumes import PoolFacts, VolumeSpec, facts
-from innkeeper.snapshot.loader import seconds
+from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest, VolumeStatus
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images, volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.servers import attaching
+from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import choosing, volumes
 from innkeeper.systems.volumes import types as volume_types
-from innkeeper.systems.volumes.volumes import SourceImage
 
 GIB = 1024**3
-POOLS_MAX = 1000
-"""The maximum number of listed pools of a resource class. The list delays other writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,32 +111,6 @@ def explain(tx: Tx, here: VolumeContext, request: VolumeRequest) -> Mapping[str,
     return {**choosing.report(decided), "message": reason}
 
 
-def pools(tx: Tx, here: VolumeContext, now: datetime) -> list[tuple[PoolFacts, str, VolumeUsage]]:
-    """Return the pools, each with its resource class and the volumes on it.
-
-    The pools are those with the usual class, and with the classes that types name.
-    """
-    table, used = here.context.follower.table, volumes.sums_by_pool(tx)
-    names = volumes.pool_names(tx, list(table.pools.index_of))
-    classes = {volume_types.USUAL_CLASS}
-    for each in volume_types.listing(tx, None, is_admin=True):
-        classes.add(volume_types.demands_of(each.extra_specs).class_name)
-    found = []
-    for class_name in sorted(classes):
-        spec = VolumeSpec(
-            class_name=class_name,
-            amount=1,
-            seed=0,
-            now_s=seconds(now),
-            silence_max_s=here.silence_max_s,
-            takes_hosts=here.settings.volumes_on_hosts,
-            default_zone=here.default_zone,
-        )
-        for pool in facts(table, spec, names, POOLS_MAX):
-            found.append((pool, class_name, used.get(pool.provider_id, VolumeUsage())))
-    return found
-
-
 def extend(
     tx: Tx,
     uuid: str,
@@ -174,13 +143,16 @@ def delete(
 ) -> None:
     """Begin to delete a volume. A volume that is being deleted already is left alone.
 
-    With ``is_forced``, its state does not matter. Servers that use it then lose it. Raises
-    :class:`VolumeBusy` or :class:`NotFound`.
+    With ``is_forced``, its status does not matter, and it is detached from its servers first.
+    Raises :class:`VolumeBusy` or :class:`NotFound`, and the errors of
+    ``force_detaching.disconnect``.
     """
     volume = volumes.get(tx, uuid, project_id)
     if volume.status == VolumeStatus.DELETING:
         return
     volumes.demand_deletable(tx, volume, is_forced=is_forced)
     if is_forced:
-        attaching.lose(tx, volume, now)
+        force_detaching.release(tx, volume, now)
+        # Its status follows from its attachments.
+        volume = volumes.get(tx, uuid, project_id)
     volume_orders.begin_delete(tx, volume, now, request_id=request_id)

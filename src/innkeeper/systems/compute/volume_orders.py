@@ -7,11 +7,13 @@ volume are carried out one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.compute import Host, OrderKind
+from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
 from innkeeper.store.queries.compute import hosts, orders
@@ -33,10 +35,13 @@ def give(
     kind: str,
     now: datetime,
     *,
-    more: Mapping[str, Any] | None = None,
     request_id: str | None = None,
+    is_held: bool = False,
 ) -> bool:
-    """Queue an order about a volume. Return False if no host can carry it out."""
+    """Queue an order about a volume. Return False if no host can carry it out.
+
+    An order that ``is_held`` is delivered by :func:`unattached`.
+    """
     home = _host_for(tx, volume, now)
     if home is None:
         return False
@@ -50,10 +55,16 @@ def give(
         "image_id": volume.image_id,
         "source_volume_id": volume.source_uuid,
         "metadata": dict(volume.metadata),
-        **(more or {}),
     }
-    subject = ServerId(volume.uuid)
-    order = NewOrder(home.agent_id, home.name, subject, kind, body, request_id=request_id)
+    order = NewOrder(
+        home.agent_id,
+        home.name,
+        ServerId(volume.uuid),
+        kind,
+        body,
+        request_id=request_id,
+        is_held=is_held,
+    )
     orders.add(tx, [order], now)
     return True
 
@@ -89,20 +100,33 @@ def reaches(tx: Tx, volume: Volume, host: Host) -> bool:
         return False
     if not is_shared(tx, volume):
         return True
-    serving = pools.serving(tx, [host.provider_id])
-    return volume.provider_id in serving.get(host.provider_id, ())
+    return pools.serves(tx, volume.provider_id, host.provider_id)
 
 
 def begin_delete(tx: Tx, volume: Volume, now: datetime, *, request_id: str | None = None) -> None:
-    """Order a volume to be deleted. A volume without a pool, or without a host, is deleted now."""
+    """Order a volume to be deleted. A volume without a pool, or without a host, is deleted now.
+
+    While servers are attached to the volume, the order is held.
+    """
     if volume.status == VolumeStatus.DELETING:
         return
     # What is still to be done with the volume need not be done any more.
     orders.withdraw_all(tx, ServerId(volume.uuid), now)
-    if not give(tx, volume, OrderKind.DROP_VOLUME, now, request_id=request_id):
+    is_held = attachments.has_servers(tx, volume.uuid)
+    kind = OrderKind.DROP_VOLUME
+    if not give(tx, volume, kind, now, request_id=request_id, is_held=is_held):
         volumes.forget(tx, [volume.uuid], now)
         return
     volumes.write(tx, volume, {"status": VolumeStatus.DELETING, "prior_status": None}, now)
+
+
+def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
+    """Deliver the held orders to delete these volumes, if no server is attached any more."""
+    for order in orders.held(tx, [ServerId(uuid) for uuid in sorted(set(uuids))]):
+        if order.kind == OrderKind.DROP_VOLUME and not attachments.has_servers(
+            tx, order.server_uuid
+        ):
+            orders.deliver_held(tx, order, orders.bodies(tx, [order.id])[order.id], now)
 
 
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
@@ -112,6 +136,7 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
         return
     orders.end_held(tx, uuids, GONE, now)
     attachments.remove(tx, mine, now)
+    unattached(tx, [each.volume_uuid for each in mine], now)
     doomed = {each.volume_uuid for each in mine if each.deletes_volume}
     left = {each.volume_uuid for each in attachments.of_volumes(tx, doomed)}
     for uuid, volume in volumes.by_uuids(tx, doomed - left).items():
@@ -124,6 +149,28 @@ def servers_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
     for each in attachments.of_servers(tx, uuids):
         if each.status == AttachStatus.RESERVED:
             attachments.change(tx, each, {"status": AttachStatus.ATTACHED}, now)
+
+
+def demand_settled(tx: Tx, server: ServerId) -> None:
+    """Raise :class:`Conflict` while a volume is being attached to a server, or detached.
+
+    The destination of a live migration connects the volumes before the source has answered.
+    """
+    for each in attachments.of_servers(tx, [server]):
+        if each.status in (AttachStatus.ATTACHING, AttachStatus.DETACHING):
+            raise Conflict(f"Volume {each.volume_uuid} of server {server} is {each.status}.")
+
+
+def server_arrived(tx: Tx, listed: Iterable[Mapping[str, Any]], now: datetime) -> None:
+    """Mark the volumes that an order listed, and that its host has connected, as attached.
+
+    The lost host may not have confirmed an attachment that this order has made.
+    """
+    for each in listed:
+        with suppress(NotFound):
+            attachment, _ = attachments.get(tx, str(each["attachment_id"]), None)
+            if attachment.status == AttachStatus.ATTACHING:
+                attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
 
 
 def are_made(tx: Tx, mine: Sequence[Attachment]) -> bool:

@@ -34,6 +34,15 @@ def serving(tx: Tx, hosts: Collection[ProviderId]) -> dict[ProviderId, list[Prov
     return found
 
 
+def serves(tx: Tx, pool: ProviderId, host: ProviderId) -> bool:
+    """Return whether a provider is a pool that serves a host."""
+    if not pools.uuids(tx, [pool]):
+        return False
+    lent = {aggregate for _, aggregate in capacity.aggregate_rows(tx, [pool])}
+    root = pools.roots(tx, [host]).get(host)
+    return root is not None and not lent.isdisjoint(pools.tree_aggregates(tx, [root]).get(root, ()))
+
+
 def hosts_served(tx: Tx, pool: ProviderId, limit: int) -> list[ProviderId]:
     """Return at most ``limit`` of the hosts that a pool serves."""
     return pools.hosts_served(tx, pool, limit)

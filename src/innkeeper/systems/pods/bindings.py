@@ -23,7 +23,7 @@ from innkeeper.domain.pods import EndReason, Pod, PodBinding, PodRequest, group_
 from innkeeper.scheduling import pod_choosing
 from innkeeper.scheduling.pod_choosing import PodPolicy, PodVerdict
 from innkeeper.snapshot.pods import PodTable
-from innkeeper.store.queries.pods import bindings, measurements, pods
+from innkeeper.store.queries.pods import bindings, measurements, pods, routings
 from innkeeper.store.transactions import Tx
 
 BY_POLICY, BY_ADMINISTRATOR = "chosen by the policy", "bound by an administrator"
@@ -73,10 +73,14 @@ class ExplainedPods:
 
 
 def table_of(tx: Tx, changed: Mapping[str, Pod] | None = None) -> PodTable:
-    """Return the columns of all pods. ``changed`` replaces pods, by their ids."""
+    """Return the columns of all pods. ``changed`` replaces pods, by their ids.
+
+    What this service placed in a pod since its measurement counts as used there.
+    """
     known = [(changed or {}).get(each.uuid, each) for each in pods.every(tx)]
     newest = measurements.newest(tx)
-    return PodTable(known, {each: usage_of(row.usage) for each, row in newest.items()})
+    usages = {each: usage_of(row.usage) for each, row in newest.items()}
+    return PodTable(known, usages, routings.placed(tx))
 
 
 def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str:

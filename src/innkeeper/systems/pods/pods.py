@@ -133,6 +133,14 @@ def delete(tx: Tx, uuid: str) -> None:
     secret_boxes.forget(tx, _secret_name(uuid))
 
 
+def zones(tx: Tx) -> dict[str, bool]:
+    """Return the availability zones of pods, each with whether a pod there is not down."""
+    found: dict[str, bool] = {}
+    for each in pods.every(tx):
+        found[each.az_name] = found.get(each.az_name, False) or each.health.is_up is not False
+    return found
+
+
 def password_of(tx: Tx, pod: Pod, box: SecretBox) -> str:
     """Return the password of this service's login at a pod. Raises :class:`Conflict`."""
     secret = secret_boxes.read(tx, box, _secret_name(pod.uuid))

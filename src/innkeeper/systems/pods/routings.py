@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.door import SERVER, DoorAmounts, DoorLimits
-from innkeeper.domain.errors import (
-    AlreadyExists,
-    Conflict,
-    NotFound,
-    QuotaExceeded,
-    VolumeQuotaExceeded,
-)
+from innkeeper.domain.door import SERVER, TAKES, DoorAmounts, DoorLimits
+from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded
 from innkeeper.domain.pods import PodRouting
+from innkeeper.domain.volumes import VolumeLimits
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import pod_groups
+from innkeeper.systems.volumes import quotas as volume_quotas
 
 # Queries that are re-exported unchanged.
 page = routings.page
 homes = routings.homes
+of_project = routings.of_project
 pods_of = routings.pods_of
 open_ones = routings.open_ones
 used = routings.used
+used_by_type = routings.used_by_type
 unchecked = routings.unchecked
 
 
@@ -34,10 +33,7 @@ def create(tx: Tx, wanted: PodRouting) -> PodRouting:
         raise AlreadyExists(
             f"A routing of the {wanted.resource_type} {wanted.top_id} to this pod exists already."
         )
-    routings.add(tx, wanted)
-    made = routings.found(tx, wanted.top_id, wanted.pod_id, wanted.resource_type)
-    assert made is not None, "it was just inserted"
-    return made
+    return replace(wanted, id=routings.add(tx, wanted))
 
 
 def delete(tx: Tx, row_id: int) -> None:
@@ -68,34 +64,40 @@ def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
     Raises :class:`QuotaExceeded`.
     """
     number = wanted.number or 0
-    one = DoorAmounts(wanted.vcpus or 0, wanted.memory_mb or 0, wanted.size_gb or 0)
-    demand_room(tx, wanted, number, one, limits)
-    # No other routing has the mark, so nothing is looked up.
-    return replace(wanted, id=routings.add(tx, wanted))
+    demand_room(tx, wanted, number, amounts_of(wanted), limits)
+    pod_groups.demand_room(tx, wanted, limits.group_members)
+    return create(tx, wanted)
 
 
 def demand_room(
     tx: Tx, routing: PodRouting, number: int, more: DoorAmounts, limits: DoorLimits
 ) -> None:
     """Raise :class:`QuotaExceeded` if this number with these amounts would exceed a quota."""
-    used = routings.used(tx, routing.project_id, routing.resource_type)
-    times = max(number, 1)
-    if routing.resource_type == SERVER:
-        _demand("instances", number, used[0], limits.number)
-        _demand("cores", more.vcpus * times, used[1], limits.vcpus)
-        _demand("ram", more.memory_mb * times, used[2], limits.memory_mb)
+    if routing.resource_type != SERVER:
+        _demand_volumes(tx, routing, number, more.size_gb, limits)
         return
-    if limits.number != UNLIMITED and number and used[0] + number > limits.number:
-        raise VolumeQuotaExceeded(
-            f"VolumeLimitExceeded: Maximum number of volumes allowed ({limits.number}) exceeded "
-            "for quota 'volumes'."
-        )
-    if limits.size_gb != UNLIMITED and used[3] + more.size_gb * times > limits.size_gb:
-        raise VolumeQuotaExceeded(
-            "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed "
-            f"gigabytes quota. Requested {more.size_gb}G, quota is {limits.size_gb}G and "
-            f"{used[3]}G has been consumed."
-        )
+    used, times = routings.used(tx, routing.project_id, SERVER), max(number, 1)
+    _demand("instances", number, used[0], limits.number)
+    _demand("cores", more.vcpus * times, used[1], limits.vcpus)
+    _demand("ram", more.memory_mb * times, used[2], limits.memory_mb)
+
+
+def _demand_volumes(
+    tx: Tx, routing: PodRouting, number: int, more_gb: int, limits: DoorLimits
+) -> None:
+    type_uuid = routing.type_uuid or ""
+    of_type = {
+        ("volumes", type_uuid): limits.type_number,
+        ("gigabytes", type_uuid): limits.type_size_gb,
+    }
+    volume_quotas.demand(
+        VolumeLimits(limits.number, limits.size_gb, limits.per_volume_gb, of_type),
+        routings.used_by_type(tx, routing.project_id),
+        (type_uuid, limits.type_name),
+        size_gb=more_gb + (0 if number else routing.size_gb or 0),
+        more_volumes=number,
+        more_gb=more_gb * max(number, 1),
+    )
 
 
 def _demand(name: str, requested: int, used: int, limit: int) -> None:
@@ -106,31 +108,37 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
         )
 
 
-def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> None:
-    """Make the routing of a create the one, or the ones, of what the pod has made.
+def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
+    """Make the routing of a create that of what the pod has made, or several. Return their ids.
 
-    Raises :class:`Conflict` if another pod has a resource with one of the ids. A second call does
-    nothing.
+    A second call adds nothing. An id that another pod has is left out: it cannot be told apart.
     """
-    new = [each for each in bottom_ids if not _is_known(tx, begun, each)]
-    # The usual case is one resource, and one statement.
-    if len(new) == 1 and routings.confirm(tx, begun.id, new[0], now):
-        return
+    if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
+        return list(bottom_ids)
     found = routings.by_id(tx, begun.id)
-    if found is None or found.bottom_id is not None:
-        return
-    routings.remove(tx, begun.id)
-    for bottom_id in new:
-        made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
-        routings.add(tx, made)
+    is_open = found is not None and found.bottom_id is None
+    if is_open:
+        routings.remove(tx, begun.id)
+    settled = []
+    for bottom_id in bottom_ids:
+        known = routings.of_resource(tx, bottom_id, begun.resource_type)
+        if any(each.pod_id != begun.pod_id for each in known) or not (is_open or known):
+            continue
+        if known and is_open and begun.top_id.startswith(TAKES):
+            owner = {"project_id": begun.project_id, "user_id": begun.user_id, "updated_at": now}
+            routings.change(tx, known[0].id, owner)
+        elif not known:
+            made = replace(begun, top_id=bottom_id, bottom_id=bottom_id, number=1, updated_at=now)
+            routings.add(tx, replace(made, deleted_at=None))
+        settled.append(bottom_id)
+    return settled
 
 
-def _is_known(tx: Tx, begun: PodRouting, bottom_id: str) -> bool:
-    """Return whether a resource has a routing to the pod of a create."""
-    known = routings.of_resource(tx, bottom_id, begun.resource_type)
-    if any(each.pod_id != begun.pod_id for each in known):
-        raise Conflict(f"Two pods have a {begun.resource_type} with the id {bottom_id}.")
-    return bool(known)
+def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
+    """Settle the usual create, of one new resource, by one write. Return whether it is settled."""
+    if begun.deleted_at is not None or routings.of_resource(tx, bottom_id, begun.resource_type):
+        return False
+    return routings.confirm(tx, begun.id, bottom_id, now)
 
 
 def forget(tx: Tx, row_id: int) -> None:
@@ -138,15 +146,43 @@ def forget(tx: Tx, row_id: int) -> None:
     routings.remove(tx, row_id)
 
 
-def recount(tx: Tx, row_id: int, amounts: DoorAmounts, now: datetime) -> None:
-    """Record that a resource counts with other amounts."""
-    fields = {
-        "vcpus": amounts.vcpus,
-        "memory_mb": amounts.memory_mb,
-        "size_gb": amounts.size_gb,
-        "updated_at": now,
-    }
-    routings.change(tx, row_id, fields)
+def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: datetime) -> PodRouting:
+    """Record, before a pod is asked to change a resource, the larger ones of the amounts.
+
+    Raises :class:`NotFound` and :class:`QuotaExceeded`.
+    """
+    routing = get(tx, row_id)
+    has = amounts_of(routing)
+    both = DoorAmounts(
+        max(has.vcpus, wanted.vcpus),
+        max(has.memory_mb, wanted.memory_mb),
+        max(has.size_gb, wanted.size_gb),
+        max(has.disk_gb, wanted.disk_gb),
+    )
+    more = DoorAmounts(
+        both.vcpus - has.vcpus, both.memory_mb - has.memory_mb, both.size_gb - has.size_gb
+    )
+    demand_room(tx, routing, 0, more, limits)
+    routings.change(tx, row_id, {**asdict(both), "changing_at": now, "updated_at": now})
+    return get(tx, row_id)
+
+
+def recount(tx: Tx, seen: PodRouting, amounts: DoorAmounts | None, now: datetime) -> None:
+    """Record with which amounts a resource counts: ``None`` keeps them. It does not change now.
+
+    Nothing is recorded if the pod was asked for another change since the routing was read.
+    """
+    found = routings.by_id(tx, seen.id)
+    if found is not None and found.changing_at == seen.changing_at:
+        fields = {} if amounts is None else asdict(amounts)
+        routings.change(tx, seen.id, {**fields, "changing_at": None, "updated_at": now})
+
+
+def amounts_of(routing: PodRouting) -> DoorAmounts:
+    """Return the amounts with which each of a routing's resources counts."""
+    return DoorAmounts(
+        routing.vcpus or 0, routing.memory_mb or 0, routing.size_gb or 0, routing.disk_gb or 0
+    )
 
 
 def begin_delete(tx: Tx, row_id: int, now: datetime) -> None:
@@ -157,6 +193,11 @@ def begin_delete(tx: Tx, row_id: int, now: datetime) -> None:
 def end_delete(tx: Tx, row_id: int, now: datetime) -> None:
     """Record that a pod still has a resource that it accepted to delete long ago."""
     routings.change(tx, row_id, {"deleted_at": None, "updated_at": now})
+
+
+def miss(tx: Tx, row_id: int, now: datetime) -> None:
+    """Record that a pod answered that it has nothing of a create that is in doubt."""
+    routings.change(tx, row_id, {"deleted_at": now, "updated_at": now})
 
 
 def touch(tx: Tx, row_id: int, now: datetime) -> None:

@@ -99,17 +99,32 @@ def of_server(tx: Tx, server_uuid: str, volume_uuid: str) -> Attachment | None:
     return next((each for each in found if each.volume_uuid == volume_uuid), None)
 
 
+def has_servers(tx: Tx, volume_uuid: str) -> bool:
+    """Return whether agents connected a volume to servers, or are about to."""
+    mine = attachments.of_volumes(tx, [volume_uuid])
+    return any(each.origin == AttachOrigin.SERVER for each in mine)
+
+
 def add(tx: Tx, volume: Volume, new: NewAttachment, now: datetime) -> Attachment:
     """Add an attachment. Raises :class:`VolumeBusy` if the volume cannot be attached now."""
     mine = attachments.of_volumes(tx, [volume.uuid])
-    if new.server_uuid is not None and any(e.server_uuid == new.server_uuid for e in mine):
+    # While Nova moves a server, it attaches the server's volumes on both hosts.
+    is_moving = bool(mine) and all(
+        each.server_uuid == new.server_uuid is not None
+        and AttachOrigin.SERVER not in (each.origin, new.origin)
+        for each in mine
+    )
+    if not is_moving and any(e.server_uuid == new.server_uuid is not None for e in mine):
         raise VolumeBusy(
             f"Invalid volume: volume {volume.uuid} is already attached to server {new.server_uuid}."
         )
-    allowed = {VolumeStatus.AVAILABLE, VolumeStatus.RESERVED} if not mine else set()
-    if volume.is_multiattach:
-        allowed = {*allowed, VolumeStatus.IN_USE, VolumeStatus.RESERVED, VolumeStatus.ATTACHING}
-    if volume.status not in {*allowed, VolumeStatus.AVAILABLE}:
+    allowed = {VolumeStatus.AVAILABLE, VolumeStatus.RESERVED}
+    if volume.is_multiattach or is_moving:
+        allowed |= {VolumeStatus.IN_USE, VolumeStatus.ATTACHING}
+    elif mine:
+        # An administrator may have reset the status of a volume that is still attached.
+        allowed = set()
+    if volume.status not in allowed:
         raise VolumeBusy(
             f"Invalid volume: Volume {volume.uuid} status must be available or downloading to "
             f"reserve, but the current status is {volume.status}."

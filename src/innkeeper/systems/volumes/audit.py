@@ -39,7 +39,7 @@ OF_DELETED = _invariant(
 )
 CROWDED = _invariant(
     "crowded-volume",
-    "a volume has several attachments only if its type allowed it",
+    "a volume is attached to several servers only if its type allowed it",
     "Detach the volume from all servers but one.",
 )
 NOT_OFFERED = _invariant(
@@ -66,7 +66,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     for uuid, volume, server in audit.of_deleted_servers(tx):
         yield OF_DELETED.broken(uuid, f"volume {volume} is attached to the deleted server {server}")
     for uuid, count in audit.crowded(tx):
-        yield CROWDED.broken(uuid, f"volume {uuid} has {count} attachments")
+        yield CROWDED.broken(uuid, f"volume {uuid} is attached to {count} servers")
     for (uuid,) in audit.not_offered(tx):
         yield NOT_OFFERED.broken(uuid, f"volume {uuid} awaits a transfer that does not exist")
 

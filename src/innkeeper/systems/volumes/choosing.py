@@ -11,7 +11,7 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.volumes import VolumeRequest
-from innkeeper.scheduling.volumes import VolumeDecision, VolumeSpec, choose
+from innkeeper.scheduling.volumes import VolumeDecision, VolumeSpec, choose, nameless, with_names
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries.volumes import volumes
@@ -78,8 +78,10 @@ def decide(
     """Choose a pool. Raises :class:`Invalid` if no host is in the requested zone."""
     if spec.zone is not None and not table.has_zone(spec.zone):
         raise Invalid(f"Availability zone '{spec.zone}' is invalid.")
-    names = volumes.pool_names(tx, list(table.pools.index_of))
-    return choose(table, spec, names, refusals_max=refusals_max)
+    names = volumes.pool_names(tx, list(table.pools.index_of)) if spec.demands_names else {}
+    decided = choose(table, spec, names, refusals_max=refusals_max)
+    missing = nameless(decided)
+    return with_names(decided, volumes.pool_names(tx, missing)) if missing else decided
 
 
 def sentence(decided: VolumeDecision) -> str:

@@ -77,16 +77,39 @@ def demand_room(
     more_gb: int,
 ) -> None:
     """Raise :class:`VolumeQuotaExceeded` if the usage plus these amounts would exceed a quota."""
-    limit, used = limits(tx, project_id, default), usages(tx, project_id)
+    demand(
+        limits(tx, project_id, default),
+        usages(tx, project_id),
+        (kind.uuid, kind.name),
+        size_gb=size_gb,
+        more_volumes=more_volumes,
+        more_gb=more_gb,
+    )
+
+
+def demand(
+    limit: VolumeLimits,
+    used: Mapping[str, VolumeUsage],
+    kind: tuple[str, str],
+    *,
+    size_gb: int,
+    more_volumes: int,
+    more_gb: int,
+) -> None:
+    """Raise :class:`VolumeQuotaExceeded` if a usage by type plus these amounts exceeds a limit.
+
+    ``kind`` is the uuid and the name of the type, and ``size_gb`` the size of the volume.
+    """
+    type_uuid, type_name = kind
     if limit.per_volume_gigabytes != UNLIMITED and size_gb > limit.per_volume_gigabytes:
         raise VolumeQuotaExceeded(
             f"Requested volume size {size_gb}G is larger than maximum allowed limit "
             f"{limit.per_volume_gigabytes}G."
         )
-    whole, mine = total(used), used.get(kind.uuid, VolumeUsage())
+    whole, mine = total(used), used.get(type_uuid, VolumeUsage())
     counts = (
         ("volumes", limit.volumes, whole.volumes),
-        (f"volumes_{kind.name}", limit.of_type("volumes", kind.uuid), mine.volumes),
+        (f"volumes_{type_name}", limit.of_type("volumes", type_uuid), mine.volumes),
     )
     for name, most, in_use in counts:
         if most != UNLIMITED and more_volumes and in_use + more_volumes > most:
@@ -96,7 +119,7 @@ def demand_room(
             )
     sizes = (
         ("gigabytes", limit.gigabytes, whole.gigabytes),
-        (f"gigabytes_{kind.name}", limit.of_type("gigabytes", kind.uuid), mine.gigabytes),
+        (f"gigabytes_{type_name}", limit.of_type("gigabytes", type_uuid), mine.gigabytes),
     )
     for name, most, in_use in sizes:
         if most != UNLIMITED and more_gb and in_use + more_gb > most:

@@ -36,6 +36,11 @@ def create(
 ) -> VolumeTransfer:
     """Offer an available volume to the project that knows ``key``."""
     volumes.demand_status(volume, (VolumeStatus.AVAILABLE,), "transfer")
+    volumes.demand_unattached(tx, volume)
+    stale = transfers.of_volume(tx, volume.uuid)
+    if stale is not None:
+        # An administrator has reset the volume's status, which ends its earlier offer.
+        transfers.delete(tx, stale.id)
     volumes.write(tx, volume, {"status": VolumeStatus.AWAITING_TRANSFER}, now)
     transfers.insert(
         tx,
@@ -63,6 +68,7 @@ def accept(
     if not hmac.compare_digest(_hash(transfer.salt, key), transfer.key_hash):
         raise Invalid(f"Invalid auth key: Attempt to transfer {uuid} with invalid auth key.")
     volume = volumes.get(tx, transfer.volume_uuid)
+    volumes.demand_status(volume, (VolumeStatus.AWAITING_TRANSFER,), "accept the transfer")
     kind = types.by_rows(tx, [volume.type_id])[volume.type_id]
     # Raises NotFound if the type is private, and is not shared with the project.
     types.get(tx, kind.uuid, project_id, is_admin=False)

@@ -26,6 +26,7 @@ USUAL_CLASS = "DISK_GB"
 
 # Queries that are re-exported unchanged.
 by_rows = types.by_rows
+found = types.by_uuid
 projects = types.projects
 
 

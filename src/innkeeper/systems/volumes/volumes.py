@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from innkeeper.domain.placement import Claim, ConsumerClaim
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import (
     CONSUMER_TYPE,
+    SourceImage,
     Volume,
     VolumeBusy,
     VolumeRequest,
@@ -66,16 +66,6 @@ sums_by_pool = volumes.sums_by_pool
 decision = volumes.decision
 count = volumes.count
 are_on = volumes.are_on
-
-
-@dataclass(frozen=True, slots=True)
-class SourceImage:
-    """The image that a new volume is a copy of."""
-
-    id: str
-    min_disk_gb: int
-    size_gb: int
-    metadata: Mapping[str, Any]
 
 
 def get(tx: Tx, uuid: str, project_id: str | None = None) -> Volume:
@@ -284,6 +274,12 @@ def begin_extend(
             f"Invalid input received: New size for extend must be greater than current size. "
             f"(current: {volume.size_gb}, extended: {size_gb})."
         )
+    if volume.growing_to_gb is not None:
+        # An administrator has reset the status before the agent reported the extension.
+        raise VolumeBusy(
+            f"Invalid volume: Volume {volume.uuid} is still being extended to "
+            f"{volume.growing_to_gb} GiB."
+        )
     kind = types.by_rows(tx, [volume.type_id])[volume.type_id]
     more_gb = size_gb - volume.size_gb
     quotas.demand_room(
@@ -379,7 +375,13 @@ def demand_deletable(tx: Tx, volume: Volume, *, is_forced: bool) -> None:
             "snapshots, awaiting a transfer, or be disassociated from snapshots after volume "
             f"transfer. The status is {volume.status}."
         )
-    if not is_forced and attachments.of_volumes(tx, [volume.uuid]):
+    if not is_forced:
+        demand_unattached(tx, volume)
+
+
+def demand_unattached(tx: Tx, volume: Volume) -> None:
+    """Raise :class:`VolumeBusy` if a volume has attachments, whatever its status says."""
+    if attachments.of_volumes(tx, [volume.uuid]):
         raise VolumeBusy(f"Invalid volume: Volume {volume.uuid} is still attached.")
 
 

@@ -149,10 +149,16 @@ def admitted(claims: HopClaims, parent: ZoneParent) -> RequestContext:
     )
 
 
-def spend(tx: Tx, hop: Hop) -> None:
-    """Accept the id of a writing request, once. Raises :class:`Unauthenticated` the second time."""
+def spend(tx: Tx, hop: Hop, *, is_repeat: bool = False) -> None:
+    """Accept the id of a writing request, once. Raises :class:`Unauthenticated` the second time.
+
+    The transaction that does what the request asks for must call this. ``is_repeat`` says that a
+    commit of the same work is in doubt, so the id may be accepted already.
+    """
     hop_id = f"{hop.parent.id}.{hop.id}"
     if parents.is_spent(tx, hop_id):
+        if is_repeat:
+            return
         raise Unauthenticated(hops.REFUSED)
     try:
         parents.spend(tx, hop_id, hop.expires_at + timedelta(seconds=hops.SKEW_S))

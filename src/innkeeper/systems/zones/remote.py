@@ -17,6 +17,7 @@ from innkeeper.store.transactions import Tx
 
 TOMBSTONE_LIFETIME = timedelta(seconds=900)
 """Longer than any entry lives: after it, no late request can build the server."""
+BEGUN = (ZoneServerState.BUILDING, ZoneServerState.BUILT)
 ANY = (
     ZoneServerState.BUILDING,
     ZoneServerState.BUILT,
@@ -47,8 +48,17 @@ def get(tx: Tx, uuid: str) -> ZoneServer | None:
 
 def settle(tx: Tx, uuids: Collection[str], now: datetime) -> bool:
     """Decide that servers of a boot batch stay. Return False if some are being undone already."""
-    begun = (ZoneServerState.BUILDING, ZoneServerState.BUILT)
-    return remote.set_state(tx, uuids, begun, ZoneServerState.BUILT, now) == len(uuids)
+    return remote.set_state(tx, uuids, BEGUN, ZoneServerState.BUILT, now) == len(uuids)
+
+
+def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime) -> bool:
+    """Decide a boot batch: the servers ``built`` stay. The children do not have the ``others``.
+
+    Return False if the batch is decided already.
+    """
+    if built and remote.keep(tx, built, BEGUN, now) != len(built):
+        return False
+    return not others or decide(tx, others)
 
 
 def begin_undo(tx: Tx, uuids: Collection[str], now: datetime) -> int:

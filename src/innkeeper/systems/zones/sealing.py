@@ -10,9 +10,11 @@ reserves no capacity, so a boot checks everything again.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import count
 
 import msgspec
 from cryptography.hazmat.primitives import hashes
@@ -51,6 +53,7 @@ LAYER_BYTES = 128
 """What each hop adds: more than a child's id, its key id, its nonce and its tag together."""
 BOX_BYTES = LENGTH_BYTES + NONCE_BYTES + TAG_BYTES
 """What a box has beside the padded content."""
+NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 ITEM_BYTES = 16
 _ITEMS = b"innkeeper build plan item 1"
 _SEALING = b"innkeeper build plan entry 1"
@@ -92,6 +95,7 @@ class Sealer:
         self._head = FORM + bytes.fromhex(self._ring.first_id)
         self._lifetime = timedelta(seconds=lifetime_s)
         self._item_key = hmac.digest(keys[0], _ITEMS, "sha256")
+        self._last_bound: tuple[bytes, EntryScope, bytes] | None = None
         self._decoder = msgspec.msgpack.Decoder(_HostContent | _ChildContent)
 
     def seal(
@@ -144,11 +148,19 @@ class Sealer:
     def item(self, tree_id: str, index: int) -> str:
         """Return the item of an offer: equal for the same offer in one tree, and else unknown."""
         text = f"{tree_id}:{index}".encode()
-        return hmac.digest(self._item_key, text, "sha256")[:ITEM_BYTES].hex()
+        # A keyed hash in itself, which takes a third of the time of an HMAC.
+        return hashlib.blake2b(text, key=self._item_key, digest_size=ITEM_BYTES).hexdigest()
 
     def _bound(self, head: bytes, scope: EntryScope) -> bytes:
+        # Most entries are those of one request.
+        last = self._last_bound
+        if last is not None and last[1] is scope and last[0] == head:
+            return last[2]
         # In a JSON list, the end of one text cannot be taken for the beginning of the next.
-        return head + msgspec.json.encode([self._zone_name, scope.project_id, scope.request_digest])
+        texts = [self._zone_name, scope.project_id, scope.request_digest]
+        bound = head + msgspec.json.encode(texts)
+        self._last_bound = head, scope, bound
+        return bound
 
 
 def _first_content(padded: bytes) -> _HostContent:
@@ -210,16 +222,19 @@ def sealed_offers(
     placed: Sequence[PlacedOffer],
     scope: EntryScope,
     sealer: Sealer,
-    draw: Callable[[], bytes],
+    first_nonce: bytes,
     now: datetime,
     hops_left: int = 0,
 ) -> list[Offer]:
     """Return a sealed offer for each server of a plan, in the order of the plan.
 
-    ``draw`` returns an unpredictable nonce. Nothing is written or claimed, and no host name leaves
-    the zone.
+    ``first_nonce`` is unpredictable, and the nonces of the other offers are the numbers after it.
+    That two plans use the same nonce is no more likely than if each was drawn. Nothing is written
+    or claimed, and no host name leaves the zone.
     """
+    first = int.from_bytes(first_nonce, "big")
+    nonces = ((first + number & NONCE_MASK).to_bytes(NONCE_BYTES, "big") for number in count())
     return [
-        Offer(each.weight, sealer.seal(each.place, scope, draw(), now, hops_left), each.item)
-        for each in placed
+        Offer(each.weight, sealer.seal(each.place, scope, nonce, now, hops_left), each.item)
+        for each, nonce in zip(placed, nonces, strict=False)
     ]

@@ -15,6 +15,7 @@ from innkeeper.entrypoints.api.volumes import calling, faults
 from innkeeper.entrypoints.api.volumes.schemas import ARGUMENTS
 from innkeeper.entrypoints.api.volumes.volumes import FORCE_DELETE, deleted
 from innkeeper.systems.compute import making_volumes
+from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import attachments, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
 
@@ -117,6 +118,14 @@ async def update_readonly(call: Call, arguments: Mapping[str, Any]) -> Answer:
 async def force_delete(call: Call, _: Mapping[str, Any]) -> Answer:
     """Delete a volume, whatever its state is."""
     await deleted(call, is_forced=True)
+    return Answer(202)
+
+
+async def force_detach(call: Call, arguments: Mapping[str, Any]) -> Answer:
+    """Detach a volume from a server, whatever the states of both are."""
+    uuid, named = call.params["volume_id"], arguments.get("attachment_id")
+    owner = calling.owner(call)
+    await call.write(lambda tx: force_detaching.force_detach(tx, uuid, owner, named, call.now))
     return Answer(202)
 
 
@@ -232,6 +241,7 @@ ACTIONS: Mapping[str, VolumeAction] = {
     "os-set_bootable": VolumeAction(f"{RULE}:set_bootable", set_bootable),
     "os-update_readonly_flag": VolumeAction("volume:update_readonly_flag", update_readonly),
     "os-force_delete": VolumeAction(FORCE_DELETE, force_delete),
+    "os-force_detach": VolumeAction(f"{ADMIN_RULE}:force_detach", force_detach),
     "os-reserve": VolumeAction(
         f"{RULE}:reserve", _status((VolumeStatus.AVAILABLE,), VolumeStatus.ATTACHING, "reserve")
     ),
@@ -266,6 +276,5 @@ REFUSED: Mapping[str, str] = {
     "os-initialize_connection": "Use the attachments API instead of os-initialize_connection.",
     "os-terminate_connection": "Use the attachments API instead of os-terminate_connection.",
     "os-unmanage": "Volumes are always managed here.",
-    "os-force_detach": "Detach the volume from its server instead.",
 }
 """Why other actions of the Block Storage API are refused."""

@@ -151,8 +151,9 @@ def _mapping(call: Call, name: str) -> dict[str, str]:
         return {}
     try:
         found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        if isinstance(found, dict):
+            # Very long numbers have no text.
+            return {str(key): str(value) for key, value in found.items()}
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.") from error
-    if not isinstance(found, dict):
-        raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.")
-    return {str(key): str(value) for key, value in found.items()}
+    raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.")

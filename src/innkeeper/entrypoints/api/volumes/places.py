@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
-from innkeeper.domain.volumes import VolumeUsage
+from innkeeper.domain.volumes import PoolFacts
+from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling
 from innkeeper.entrypoints.api.volumes.calling import moment
-from innkeeper.scheduling.volumes import PoolFacts
-from innkeeper.systems.compute import making_volumes
 from innkeeper.systems.compute.hosts import hosts
+from innkeeper.systems.pods import pods
 from innkeeper.systems.volumes import types
+from innkeeper.systems.volumes.pools import listing
 
 VOLUME_BINARY, SCHEDULER_BINARY = "cinder-volume", "cinder-scheduler"
 
 
-async def _pools(call: Call) -> list[tuple[PoolFacts, str, VolumeUsage]]:
-    return await calling.decide(call, lambda tx, here: making_volumes.pools(tx, here, call.now))
+async def _pools(call: Call) -> list[PoolFacts]:
+    settings = call.site.settings
+    before = call.now - timedelta(seconds=settings.computing.service_down_time_s)
+    zone, takes_hosts = (
+        settings.scheduling.default_availability_zone,
+        settings.volumes.volumes_on_hosts,
+    )
+    return await call.read(lambda tx: listing(tx, before, zone, takes_hosts=takes_hosts))
 
 
 def _name(pool: PoolFacts) -> str:
@@ -34,17 +42,14 @@ async def pools(call: Call) -> Answer:
         kind = await call.read(lambda tx: types.named(tx, wanted, None, is_admin=True))
         class_wanted = types.demands_of(kind.extra_specs).class_name
     found = [
-        {
-            "name": _name(pool),
-            **({"capabilities": _capabilities(pool, class_name, used)} if has_detail else {}),
-        }
-        for pool, class_name, used in await _pools(call)
-        if class_wanted in (None, class_name) and call.last("name") in (None, _name(pool))
+        {"name": _name(pool), **({"capabilities": _capabilities(pool)} if has_detail else {})}
+        for pool in await _pools(call)
+        if class_wanted in (None, pool.class_name) and call.last("name") in (None, _name(pool))
     ]
     return Answer(200, {"pools": found})
 
 
-def _capabilities(pool: PoolFacts, class_name: str, used: VolumeUsage) -> dict[str, Any]:
+def _capabilities(pool: PoolFacts) -> dict[str, Any]:
     return {
         "volume_backend_name": pool.name,
         "pool_name": pool.name,
@@ -55,14 +60,14 @@ def _capabilities(pool: PoolFacts, class_name: str, used: VolumeUsage) -> dict[s
         "availability_zone": pool.zone,
         "total_capacity_gb": pool.total,
         "free_capacity_gb": pool.free,
-        "allocated_capacity_gb": used.gigabytes,
-        "total_volumes": used.volumes,
+        "allocated_capacity_gb": pool.volumes.gigabytes,
+        "total_volumes": pool.volumes.volumes,
         "reserved_percentage": 0,
         "thin_provisioning_support": False,
         "multiattach": True,
         "QoS_support": False,
         "is_shared": pool.is_shared,
-        "resource_class": class_name,
+        "resource_class": pool.class_name,
         "traits": list(pool.traits),
     }
 
@@ -77,7 +82,7 @@ async def services(call: Call) -> Answer:
             "updated_at": moment(call.now),
         }
     ]
-    for pool, _, _ in await _pools(call):
+    for pool in await _pools(call):
         name = f"{pool.host or pool.name}@{pool.name}"
         service = _service(VOLUME_BINARY, name, pool.zone or default, is_up=pool.is_up)
         shown.append({**service, "updated_at": moment(call.now), "backend_state": service["state"]})
@@ -115,7 +120,12 @@ async def change_service(call: Call) -> Answer:
 async def zones(call: Call) -> Answer:
     """List availability zones."""
     down_s = call.site.settings.computing.service_down_time_s
-    found = await call.read(lambda tx: hosts.usable_zones(tx, down_s, now=call.now))
+
+    def read(tx: Tx) -> dict[str, bool]:
+        behind = {} if call.site.door is None else pods.zones(tx)
+        return {**hosts.usable_zones(tx, down_s, now=call.now), **behind}
+
+    found = await call.read(read)
     shown = [
         {"zoneName": name, "zoneState": {"available": is_usable}}
         for name, is_usable in found.items()

@@ -6,7 +6,6 @@ from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.door import VOLUME
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.volumes import VolumeLimits, VolumeType, VolumeUsage
 from innkeeper.engine.transactions import Tx
@@ -42,13 +41,15 @@ def _by_name(limits: VolumeLimits, kinds: list[VolumeType]) -> dict[str, int]:
     return found
 
 
-def _total(tx: Tx, call: Call, project_id: str, used: dict[str, VolumeUsage]) -> VolumeUsage:
-    """Return the usage of all types, with that in pods."""
-    whole = quotas.total(used)
+def _usages(tx: Tx, call: Call, project_id: str) -> dict[str, VolumeUsage]:
+    """Return the usage by type, with that in pods."""
+    found = dict(quotas.usages(tx, project_id))
     if call.site.door is None:
-        return whole
-    volumes, _, _, gigabytes = routings.used(tx, project_id, VOLUME)
-    return VolumeUsage(whole.volumes + volumes, whole.gigabytes + gigabytes)
+        return found
+    for type_uuid, more in routings.used_by_type(tx, project_id).items():
+        here = found.get(type_uuid, VolumeUsage())
+        found[type_uuid] = VolumeUsage(here.volumes + more.volumes, here.gigabytes + more.gigabytes)
+    return found
 
 
 def _used(
@@ -70,9 +71,8 @@ async def show(call: Call) -> Answer:
     def read(tx: Tx) -> tuple[dict[str, int], dict[str, int]]:
         kinds = types.listing(tx, None, is_admin=True)
         limits = quotas.limits(tx, project_id, _defaults(call))
-        used = quotas.usages(tx, project_id)
-        whole = _total(tx, call, project_id, used)
-        return _by_name(limits, kinds), _used(whole, used, kinds)
+        used = _usages(tx, call, project_id)
+        return _by_name(limits, kinds), _used(quotas.total(used), used, kinds)
 
     limits, used = await call.read(read)
     shown: dict[str, Any] = dict(limits)
@@ -157,7 +157,7 @@ async def limits(call: Call) -> Answer:
 
     def read(tx: Tx) -> tuple[VolumeLimits, VolumeUsage]:
         found = quotas.limits(tx, project_id, _defaults(call))
-        return found, _total(tx, call, project_id, quotas.usages(tx, project_id))
+        return found, quotas.total(_usages(tx, call, project_id))
 
     maxima, used = await call.read(read)
     absolute = {

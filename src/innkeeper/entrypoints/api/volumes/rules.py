@@ -21,6 +21,11 @@ OTHER_RULES = (
     Rule(
         "volume_extension:volume_admin_actions:reset_status", ADMIN, "Set the status of a volume."
     ),
+    Rule(
+        "volume_extension:volume_admin_actions:force_detach",
+        ADMIN,
+        "Detach a volume, whatever its state is.",
+    ),
     Rule(f"{_ACTION}:set_bootable", checks.PROJECT_WRITER, "Let servers boot from a volume."),
     Rule(f"{_ACTION}:reserve", checks.PROJECT_WRITER, "Reserve a volume for an attachment."),
     Rule(f"{_ACTION}:unreserve", checks.PROJECT_WRITER, "Undo the reservation of a volume."),

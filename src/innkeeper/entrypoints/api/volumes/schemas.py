@@ -128,6 +128,9 @@ ARGUMENTS: dict[str, Schema] = {
         ("mountpoint",),
     ),
     "os-detach": closed({"attachment_id": MAYBE_TEXT}),
+    "os-force_detach": closed(
+        {"attachment_id": MAYBE_TEXT, "connector": {"type": ["object", "null"]}}
+    ),
     "os-set_image_metadata": closed({"metadata": METADATA}, ("metadata",)),
     "os-unset_image_metadata": closed({"key": TEXT}, ("key",)),
     "os-show_image_metadata": {"type": ["object", "null"]},

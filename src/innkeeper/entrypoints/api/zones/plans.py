@@ -7,7 +7,6 @@ this API, as in the zones API of 2011. Everywhere else the higher weight wins.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from innkeeper.domain.errors import Conflict, Forbidden
@@ -19,8 +18,6 @@ from innkeeper.entrypoints.api.compute.servers.tree_boots import booted, tree_bo
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import dry_run, entries
 from innkeeper.systems.zones import sealing
-
-NONCE_MASK = (1 << 8 * NONCE_BYTES) - 1
 
 
 async def select(call: Call) -> Answer:
@@ -49,12 +46,7 @@ async def select(call: Call) -> Answer:
         tree = neighbours.tree
         plan, hops_left = await tree.plan(boot), tree.hops_left(boot.hop)
     offered = sealing.sealed_offers(
-        plan.offers,
-        entries.scope_of(request),
-        sealer,
-        partial(_nonce, call.site.ids),
-        call.now,
-        hops_left,
+        plan.offers, entries.scope_of(request), sealer, _nonce(call.site.ids), call.now, hops_left
     )
     # Subtract from zero, because some JSON parsers reject "-0.0".
     weights: list[dict[str, Any]] = [
@@ -81,4 +73,4 @@ async def boot(call: Call) -> Answer:
 
 def _nonce(ids: IdSource) -> bytes:
     number = ids.seed() << SEED_BITS | ids.seed()
-    return (number & NONCE_MASK).to_bytes(NONCE_BYTES, "big")
+    return (number & sealing.NONCE_MASK).to_bytes(NONCE_BYTES, "big")

@@ -249,11 +249,11 @@ def withdraw(tx: Tx, server_uuid: ServerId, host: str, now: datetime) -> None:
 
 
 def withdraw_all(tx: Tx, subject: ServerId, now: datetime) -> None:
-    """End all waiting orders about a server or a volume."""
+    """End all waiting and held orders about a server or a volume."""
     tx.execute(
         work_orders.update()
         .where(work_orders.c.server_uuid == subject)
-        .where(work_orders.c.status == OrderStatus.WAITING)
+        .where(work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD)))
         .values(status=OrderStatus.FAILED, message=WITHDRAWN, updated_at=now)
     )
 
@@ -279,10 +279,11 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
 
 
 def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
-    """Assign the waiting orders of these hosts to their new agent."""
+    """Assign the waiting and held orders of these hosts to their new agent."""
+    pending = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
     others = (
         sa.select(work_orders.c.id)
-        .where(work_orders.c.status == OrderStatus.WAITING)
+        .where(pending)
         .where(work_orders.c.host.in_(list(names)))
         .where(work_orders.c.agent_id != agent_id)
     )
@@ -292,7 +293,7 @@ def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
         tx.execute(
             work_orders.update()
             .where(work_orders.c.id.in_(part))
-            .where(work_orders.c.status == OrderStatus.WAITING)
+            .where(pending)
             .values(agent_id=agent_id)
         )
     if numbers:

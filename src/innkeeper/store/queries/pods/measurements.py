@@ -20,8 +20,8 @@ _ROWS = sa.select(*records.columns(pod_measurements, PodMeasurement))
 _LAST = (
     sa.select(sa.func.max(_C.id)).where(_C.pod_id == pods.c.id).correlate(pods).scalar_subquery()
 )
-_NEWEST = sa.select(_LAST.label("id")).select_from(pods).subquery()
-_OF_ALL = Prepared(_ROWS.join(_NEWEST, _NEWEST.c.id == _C.id))
+NEWEST = sa.select(_LAST.label("id")).select_from(pods).subquery()
+_OF_ALL = Prepared(_ROWS.join(NEWEST, NEWEST.c.id == _C.id))
 
 
 def add(tx: Tx, measurement: PodMeasurement) -> None:

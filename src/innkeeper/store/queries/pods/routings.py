@@ -8,14 +8,32 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.pods import PodHome, PodRouting
+from innkeeper.domain.door import GROUP, VOLUME
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
+from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
-from innkeeper.store.tables.pods import pod_routings
+from innkeeper.store.queries.pods.measurements import NEWEST
+from innkeeper.store.tables.compute import server_groups
+from innkeeper.store.tables.pods import pod_measurements, pod_routings
 from innkeeper.store.transactions import Tx
 
 _C = pod_routings.c
+_KINDS = {VCPUS: _C.vcpus, MEMORY_MB: _C.memory_mb, DISK_GB: _C.disk_gb, VOLUME_GB: _C.size_gb}
+# SELECT pod_routings.pod_id, SUM(number * vcpus), ... FROM (the newest measurement of each pod)
+# JOIN pod_measurements ... JOIN pod_routings ON the same pod_id AND created_at > measured_at
+# GROUP BY pod_routings.pod_id
+_PLACED = Prepared(
+    sa.select(_C.pod_id, *(sa.func.sum(_C.number * each) for each in _KINDS.values()))
+    .select_from(NEWEST)
+    .join(pod_measurements, pod_measurements.c.id == NEWEST.c.id)
+    .join(
+        pod_routings,
+        (_C.pod_id == pod_measurements.c.pod_id) & (_C.created_at > pod_measurements.c.measured_at),
+    )
+    .group_by(_C.pod_id)
+)
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 _HOMES = PreparedForIds(
     sa.select(_C.top_id, _C.resource_type, *records.columns(pod_routings, PodHome)).where(
@@ -89,6 +107,14 @@ def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]
     return [PodRouting(*row) for row in _OF_RESOURCE.rows(tx, wanted)]
 
 
+def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[PodRouting]:
+    """Return the routings of a project's resources; with ``None``, of all projects."""
+    query = _ROWS.where(_C.resource_type == resource_type)
+    if project_id is not None:
+        query = query.where(_C.project_id == project_id)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
     """Return the row ids of the pods with a project's resources; with ``None``, of all projects.
 
@@ -107,17 +133,57 @@ def homes(tx: Tx, resource_type: str, ids: Iterable[str]) -> dict[str, PodHome]:
     return {row[0]: PodHome(*row[2:]) for row in rows if row[1] == resource_type}
 
 
-def open_ones(tx: Tx, limit: int) -> Sequence[PodRouting]:
-    """Return routings that a pod has not confirmed, or whose resource it is deleting."""
-    is_open = _C.bottom_id.is_(None) | _C.deleted_at.is_not(None)
-    query = _ROWS.where(is_open).order_by(_C.updated_at, _C.id).limit(limit)
+def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
+    """Return routings that a pod has not confirmed, or whose resource it deletes or changes.
+
+    They are of these pods. Those that were looked at last come last.
+    """
+    is_begun = _C.bottom_id.is_(None) & _C.number.is_not(None)
+    is_open = is_begun | _C.deleted_at.is_not(None) | _C.changing_at.is_not(None)
+    query = _ROWS.where(is_open, _C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
-def unchecked(tx: Tx, before: datetime, limit: int) -> Sequence[PodRouting]:
-    """Return routings of existing resources that were last written before a moment."""
+def of_group(tx: Tx, group_uuid: str) -> Sequence[PodRouting]:
+    """Return the routings of the servers of a server group."""
+    query = _ROWS.where(_C.server_group_uuid == group_uuid)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def members(tx: Tx, group_uuids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return the ids of the servers of server groups that pods have confirmed, by group."""
+    query = sa.select(_C.server_group_uuid, _C.top_id).where(
+        _C.server_group_uuid.in_(group_uuids), _C.bottom_id.is_not(None)
+    )
+    found: dict[str, list[str]] = {}
+    for group_uuid, top_id in tx.execute(query.order_by(_C.id)):
+        found.setdefault(group_uuid, []).append(top_id)
+    return found
+
+
+def unused_groups(
+    tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int
+) -> Sequence[PodRouting]:
+    """Return the routings in these pods of server groups that were deleted.
+
+    Those of groups that have no servers there, and were not used since a moment, are returned too.
+    """
+    server = pod_routings.alias()
+    has_servers = sa.exists().where(
+        server.c.server_group_uuid == _C.top_id, server.c.pod_id == _C.pod_id
+    )
+    is_unused = (_C.updated_at < before) & ~has_servers
+    query = _ROWS.outerjoin(server_groups, server_groups.c.uuid == _C.top_id)
+    query = query.where(_C.resource_type == GROUP, server_groups.c.id.is_(None) | is_unused)
+    query = query.where(_C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def unchecked(tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int) -> Sequence[PodRouting]:
+    """Return routings of these pods' resources that were last written before a moment."""
     query = _ROWS.where(_C.bottom_id.is_not(None), _C.deleted_at.is_(None), _C.updated_at < before)
-    query = query.where(_C.number.is_not(None)).order_by(_C.updated_at, _C.id).limit(limit)
+    query = query.where(_C.number.is_not(None), _C.changing_at.is_(None), _C.pod_id.in_(pod_ids))
+    query = query.order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
@@ -131,6 +197,29 @@ def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
     """Change columns of a routing."""
     tx.execute(pod_routings.update().where(_C.id == row_id), dict(values))
+
+
+def placed(tx: Tx) -> Mapping[int, Mapping[str, float]]:
+    """Return the amounts of what was begun in each pod since its newest measurement, by kind.
+
+    It is by the pod's row id. Pods that were never measured, or have nothing new, are left out.
+    """
+    found = {}
+    for pod_id, *sums in _PLACED.rows(tx, {}):
+        found[pod_id] = {kind: float(each or 0) for kind, each in zip(_KINDS, sums, strict=True)}
+    return found
+
+
+def used_by_type(tx: Tx, project_id: str) -> Mapping[str, VolumeUsage]:
+    """Return the usage of a project's volumes by the uuid of the type; without one, by ``""``."""
+    number = sa.func.coalesce(_C.number, 0)
+    size = sa.func.sum(number * sa.func.coalesce(_C.size_gb, 0))
+    query = sa.select(_C.type_uuid, sa.func.sum(number), size).group_by(_C.type_uuid)
+    query = query.where(_C.project_id == project_id, _C.resource_type == VOLUME)
+    return {
+        type_uuid or "": VolumeUsage(int(count or 0), int(size_gb or 0))
+        for type_uuid, count, size_gb in tx.execute(query)
+    }
 
 
 def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, int]:

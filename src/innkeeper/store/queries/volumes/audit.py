@@ -52,9 +52,14 @@ def without_volume(tx: Tx) -> Rows:
 
 
 def idle(tx: Tx, statuses: Collection[str]) -> Rows:
-    """Return volumes in these statuses without a pending order, as rows of (uuid, status)."""
+    """Return volumes in these statuses without a pending order, as rows of (uuid, status).
+
+    A held order counts while the volume is attached, because it is delivered afterwards.
+    """
+    attached = sa.select(volume_attachments.c.volume_uuid)
+    is_held = (work_orders.c.status == OrderStatus.HELD) & work_orders.c.server_uuid.in_(attached)
     ordered = sa.select(work_orders.c.server_uuid).where(
-        work_orders.c.status == OrderStatus.WAITING
+        (work_orders.c.status == OrderStatus.WAITING) | is_held
     )
     query = sa.select(volumes.c.uuid, volumes.c.status)
     query = query.where(volumes.c.status.in_(sorted(statuses)))
@@ -74,13 +79,18 @@ def of_deleted_servers(tx: Tx) -> Rows:
 
 
 def crowded(tx: Tx) -> Rows:
-    """Return volumes with several attachments that may have one: rows of (uuid, attachments)."""
+    """Return volumes of several servers that may have one: rows of (uuid, servers).
+
+    Attachments without a server count as servers.
+    """
+    columns = volume_attachments.c
+    users = sa.func.count(sa.distinct(sa.func.coalesce(columns.server_uuid, columns.uuid)))
     query = (
-        sa.select(volumes.c.uuid, sa.func.count())
+        sa.select(volumes.c.uuid, users)
         .join(volume_attachments, volume_attachments.c.volume_uuid == volumes.c.uuid)
         .where(volumes.c.is_multiattach.is_(sa.false()))
         .group_by(volumes.c.uuid)
-        .having(sa.func.count() > 1)
+        .having(users > 1)
     )
     return list(tx.execute(query))
 

@@ -75,6 +75,29 @@ def decide(tx: Tx, uuids: Collection[str]) -> int:
     return tx.execute(query.where(zone_servers.c.batch_min > 0), {"batch_min": 0}).rowcount
 
 
+def keep(tx: Tx, uuids: Collection[str], before: Collection[str], now: datetime) -> int:
+    """Mark the boot batch of these servers as decided, and as built those in a state ``before``.
+
+    Returns how many were undecided.
+    """
+    # UPDATE zone_servers SET batch_min = 0,
+    #        state = CASE WHEN state IN (before) THEN 'built' ELSE state END, updated_at = (alike)
+    #  WHERE uuid IN (uuids) AND batch_min > 0
+    #
+    # One statement instead of two: each writes all rows and their indexes.
+    is_begun = zone_servers.c.state.in_(list(before))
+    state = sa.case((is_begun, ZoneServerState.BUILT), else_=zone_servers.c.state)
+    updated_at = sa.case((is_begun, now), else_=zone_servers.c.updated_at)
+    query = (
+        zone_servers.update()
+        .where(zone_servers.c.uuid.in_(list(uuids)))
+        .where(zone_servers.c.batch_min > 0)
+        # MariaDB assigns from left to right, and reads what it has assigned.
+        .ordered_values(("updated_at", updated_at), ("state", state), ("batch_min", 0))
+    )
+    return tx.execute(query).rowcount
+
+
 def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:
     """Set the time of change of those of these servers whose ``batch_min`` is at least ``least``.
 

@@ -97,6 +97,16 @@ def boot_together(
     return [each if isinstance(each, Refusal) else _outcome(each) for each in received]
 
 
+def claimed(tx: Tx, context: DecisionContext, pending: PendingBoot) -> bool:
+    """Claim and write a planned request. If its providers have changed, undo the plan instead."""
+    if _claim_all(tx, context, [pending]):
+        return False
+    made = _new_servers(pending)
+    assert made is not None, "its claim was accepted"
+    server_rows.write(tx, [made])
+    return True
+
+
 def _outcome(pending: PendingBoot) -> Booted | Refusal:
     assert pending.outcome is not None, "every pending request gets an outcome"
     return pending.outcome
@@ -250,7 +260,7 @@ def _claim(pending: PendingBoot, class_ids: Mapping[str, ClassId]) -> Claim:
             amounts=_split(entry, whole, class_ids) if entry.loans else {entry.provider_id: whole},
             seen=None,
             consumer_type=CONSUMER_TYPE,
-            is_new_id=request.destination is None,
+            is_new_id=request.destination is None and not request.entries,
         )
         for server_id, entry in zip(request.server_ids, pending.plan.entries, strict=False)
     )

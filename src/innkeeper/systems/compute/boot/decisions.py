@@ -70,17 +70,18 @@ def of_placed(
     shared = _shared(context, scheduler, resolved, made)
     if setting == "full":
         shared |= _full(context, scheduler, resolved.spec, made)
-    servers = [
-        {
-            **shared,
-            "host": entry.host,
-            "weight": entry.weight,
-            "parts": entry.parts,
-            "alternates": list(entry.alternates),
-        }
-        for entry in made.entries
-    ]
-    return DecisionRecord(servers=servers)
+    return DecisionRecord(servers=_of_servers(shared, made))
+
+
+def of_named(
+    context: DecisionContext, resolved: ResolvedRequest, made: BuildPlan
+) -> DecisionRecord:
+    """Return the record of a plan in which each server had one host: the host of its entry."""
+    if context.scheduling.explain_decisions == "off":
+        return NOTHING_KEPT
+    scheduler = context.schedulers.of(resolved.filters)
+    shared = _shared(context, scheduler, resolved, made) | {"wanted": 1, "room": 1}
+    return DecisionRecord(servers=_of_servers(shared, made))
 
 
 def of_refused(
@@ -112,6 +113,19 @@ def of_failed(
     shared = _shared(context, context.schedulers.of(resolved.filters), resolved, made)
     nothing = explanation_values.refused(NOBODY_REFUSED, are_hosts_named=True, is_counted=False)
     return DecisionRecord(request={**shared, **nothing})
+
+
+def _of_servers(shared: Mapping[str, Any], made: BuildPlan) -> list[dict[str, Any]]:
+    return [
+        {
+            **shared,
+            "host": entry.host,
+            "weight": entry.weight,
+            "parts": entry.parts,
+            "alternates": list(entry.alternates),
+        }
+        for entry in made.entries
+    ]
 
 
 def _request(resolved: ResolvedRequest) -> DecisionRequest:

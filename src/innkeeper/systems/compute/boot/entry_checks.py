@@ -6,10 +6,12 @@ batch is written. Requests of one batch that use the same entry are the caller's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from datetime import datetime
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zones import Destination, EntryBoot
 from innkeeper.store.queries.compute import hosts, servers
 from innkeeper.store.transactions import Tx, guards_of
 from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale, EntryUsed
@@ -19,12 +21,16 @@ from innkeeper.systems.zones import used_entries
 class EntryChecks:
     """The facts about the entries of a batch of boot requests."""
 
-    def __init__(self, tx: Tx, requests: Iterable[BootRequest]) -> None:
+    def __init__(self, tx: Tx, requests: Sequence[BootRequest]) -> None:
         named = [each for each in requests if each.destination is not None]
         places = [each.destination for each in named if each.destination is not None]
+        together = [each for request in requests for each in request.entries]
+        places += [each.destination for each in together]
         of_parents = [each for each in named if each.entry_id is not None]
         given = [ServerId(each.entry_id) for each in of_parents if each.entry_id is not None]
         made = [each.destination.server_id for each in of_parents if each.destination is not None]
+        given += [ServerId(each.entry_id) for each in together]
+        made += [each.server_id for each in together]
         self._known = servers.ever_known(tx, {*given, *(each.server_id for each in places)})
         is_guarded = bool(given) and guards_of(tx).single_use
         self._used = used_entries.used(tx, {*given, *made}) if is_guarded else {}
@@ -36,18 +42,30 @@ class EntryChecks:
         Raises :class:`EntryUsed`, :class:`EntryExpired`, and :class:`EntryStale` if the host no
         longer exists.
         """
-        destination = request.destination
-        if destination is None:
-            return
+        if request.destination is not None:
+            entry_id, until = request.entry_id, request.expires_at
+            self._check(request.destination, entry_id, until, request.now)
+
+    def check_entry(self, entry: EntryBoot, now: datetime) -> None:
+        """Raise the errors of :meth:`check` for one of the entries of a request."""
+        self._check(entry.destination, entry.entry_id, entry.expires_at, now)
+
+    def _check(
+        self,
+        destination: Destination,
+        entry_id: str | None,
+        expires_at: datetime | None,
+        now: datetime,
+    ) -> None:
         # This check comes before the check of the expiry. Otherwise a client with a used entry
         # would be told to ask for another plan, and would boot a second server.
         if destination.server_id in self._known:
             raise EntryUsed(destination.server_id)
-        if request.entry_id is not None:
-            is_used = request.entry_id in self._used or destination.server_id in self._used
-            if is_used or request.entry_id in self._known:
-                raise EntryUsed(self._used.get(request.entry_id) or request.entry_id)
-        if request.expires_at is not None and request.now >= request.expires_at:
-            raise EntryExpired(request.expires_at)
+        if entry_id is not None:
+            is_used = entry_id in self._used or destination.server_id in self._used
+            if is_used or entry_id in self._known:
+                raise EntryUsed(self._used.get(entry_id) or entry_id)
+        if expires_at is not None and now >= expires_at:
+            raise EntryExpired(expires_at)
         if self._providers.get(destination.host) != destination.provider_uuid:
             raise EntryStale(f"The host {destination.host} no longer exists.")

@@ -17,12 +17,13 @@ from innkeeper.scheduling import reasons
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.compute.boot import dry_run, plugins
+from innkeeper.systems.compute.boot import dry_run, entry_batches, plugins
 from innkeeper.systems.compute.boot.boot import boot_together
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.drivers import NO_LEASING, Schedulers, rules_of
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
 from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
+from innkeeper.systems.compute.boot.entry_batches import Outcomes
 from innkeeper.systems.compute.boot.recordings import Keep, Recorder
 
 LOG = structlog.get_logger("innkeeper.compute")
@@ -74,6 +75,19 @@ class BootExecutor:
             outcomes = self._boot_entries(tx, requests)
         for request, outcome in zip(requests, outcomes, strict=True):
             _log(request, outcome)
+        return outcomes
+
+    def boot_entries(self, tx: Tx, request: BootRequest) -> Outcomes:
+        """Boot the servers of a zone parent's entries. Each of them gets an outcome of its own."""
+        self._catch_up(tx, request.now)
+        outcomes = entry_batches.boot_entries(tx, self._context, request)
+        left = [each for each in request.entries if each.server_id not in outcomes]
+        if left:
+            alone = [entry_batches.alone(request, each) for each in left]
+            answers = self._boot_entries(tx, alone)
+            outcomes |= {e.server_id: answer for e, answer in zip(left, answers, strict=True)}
+            for part, answer in zip(alone, answers, strict=True):
+                _log(part, answer)
         return outcomes
 
     def _boot_entries(self, tx: Tx, requests: Sequence[BootRequest]) -> list[Booted | Refusal]:

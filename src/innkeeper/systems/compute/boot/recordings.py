@@ -42,6 +42,11 @@ class Recorder:
         self._keep = keep
         self._setting = "none" if keep is None else settings.record_decisions
 
+    @property
+    def is_on(self) -> bool:
+        """Whether decisions are recorded."""
+        return self._setting in ("all", "failed")
+
     def before(self, table: HostTable) -> Moment | None:
         """Return a copy of the table from before a decision, if every decision is recorded."""
         return recording.copy_of(table) if self._setting == "all" else None

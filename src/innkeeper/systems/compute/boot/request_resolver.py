@@ -24,6 +24,7 @@ from innkeeper.domain.images import Image
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.placing import RequestSpec, Rules
 from innkeeper.domain.zone_tree import payer_of
+from innkeeper.domain.zones import EntryBoot
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries.compute import quota_usages
@@ -89,6 +90,10 @@ class RequestResolver:
         self._group_states: dict[int, GroupState] = {}
         self._homes: dict[ServerId, Homes] = {}
         self._members: dict[int, dict[ServerId, Homes]] = {}
+
+    def check_entry(self, entry: EntryBoot, now: datetime) -> None:
+        """Raise an error unless an entry of a request may be used; see :class:`EntryChecks`."""
+        self._entries.check_entry(entry, now)
 
     def resolve(self, request: BootRequest) -> ResolvedRequest:
         """Look up everything that a request refers to. Raises the refusal of an invalid request."""

@@ -75,6 +75,8 @@ def write(tx: Tx, batch: Sequence[NewServers]) -> None:
 
 
 def _used(request: BootRequest) -> list[UsedEntry]:
+    if request.entries:
+        return [UsedEntry(e.entry_id, e.server_id, e.expires_at) for e in request.entries]
     if request.entry_id is None or request.expires_at is None:
         return []
     return [UsedEntry(request.entry_id, request.server_ids[0], request.expires_at)]
@@ -139,7 +141,12 @@ def _fault(booted: Booted, now: datetime) -> dict[str, Any] | None:
 
 
 def _name(request: BootRequest, index: int) -> str:
-    """Return a server's name. Several servers of one request are numbered, as in Nova."""
+    """Return a server's name. Several servers of one request are numbered, as in Nova.
+
+    A zone parent names each of its servers.
+    """
+    if request.entries:
+        return request.entries[index].name
     if not request.numbers_names:
         return request.name
     return f"{request.name}-{request.launch_index(index) + 1}"
@@ -147,10 +154,16 @@ def _name(request: BootRequest, index: int) -> str:
 
 def _hostname(request: BootRequest, index: int, server_id: str) -> str:
     """Return a server's host name: the requested name, or else a name made from the server's."""
+    if request.entries:
+        told = request.entries[index].hostname
+        return told if told is not None else _label(request.entries[index].name, server_id)
     if request.hostname is not None:
         number = request.launch_index(index) + 1
         return f"{request.hostname}-{number}" if request.numbers_names else request.hostname
-    name = _name(request, index)
+    return _label(_name(request, index), server_id)
+
+
+def _label(name: str, server_id: str) -> str:
     label = _NOT_IN_LABEL.sub("-", name.lower()).strip("-")[:HOSTNAME_MAX].strip("-")
     return label or f"server-{server_id}"
 

@@ -16,6 +16,7 @@ from innkeeper.domain.moves import ActionName, Initiator, MigrationKind, Migrati
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.moves import cold_migration, completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
@@ -89,7 +90,9 @@ def apply(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
         failed = {"task_state": None, "status": Status.ERROR, "fault": fault}
         servers.write(tx, server, failed, now)
         return
-    power = orders.bodies(tx, [order.id])[order.id]["power_state"]
+    body = orders.bodies(tx, [order.id])[order.id]
+    volume_orders.server_arrived(tx, body.get("volumes", ()), now)
+    power = body["power_state"]
     values = {
         "task_state": None,
         "host": migration.dest_host,

@@ -25,6 +25,7 @@ from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import OpenOrder
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.moves import cold_migration, completion, destinations, moving
 from innkeeper.systems.compute.moves.destinations import NoValidHost
@@ -48,6 +49,7 @@ def migrate(
     """Begin to move a server while it runs. The scheduler does not check a forced host."""
     now = drawn["now"]
     server = actions.admit(tx, uuid, initiator, MOVABLE)
+    volume_orders.demand_settled(tx, server.uuid)
     wanted = destinations.demand_other(tx, server, host)
     destinations.demand_up(tx, context, server, now)
     place = destinations.elsewhere(

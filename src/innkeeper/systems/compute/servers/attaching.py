@@ -42,6 +42,7 @@ ATTACHABLE = (
     Status.SHELVED,
     Status.SHELVED_OFFLOADED,
 )
+DATA_IS_GONE = "The data was deleted, although the status of the volume was reset meanwhile."
 COULD_NOT_BE_MADE = "A volume of the server could not be made."
 SWEEP_MAX = 100
 
@@ -96,7 +97,7 @@ def attach(
     added = attachments.add(tx, volume, new, now)
     server_actions.add(tx, server.uuid, ActionName.ATTACH_VOLUME, initiator, now)
     if home is not None:
-        body = _body(tx, added)
+        body = order_body(tx, added)
         kind = OrderKind.ATTACH_VOLUME
         actions.order_home(tx, server, kind, body, initiator.request_id, now)
     return added
@@ -118,7 +119,8 @@ def _demand_reach(
         )
 
 
-def _body(tx: Tx, attachment: Attachment) -> dict[str, Any]:
+def order_body(tx: Tx, attachment: Attachment) -> dict[str, Any]:
+    """Return the body of an order to connect or disconnect a volume."""
     volume = volumes.get(tx, attachment.volume_uuid)
     names = volumes.pool_names(tx, [volume.provider_id] if volume.provider_id else [])
     return attachments.order_item(attachment, volume, next(iter(names.values()), None))
@@ -141,10 +143,11 @@ def detach(tx: Tx, uuid: str, initiator: Initiator, volume_uuid: str, *, now: da
     server_actions.add(tx, server.uuid, ActionName.DETACH_VOLUME, initiator, now)
     if server.host is None:
         attachments.remove(tx, [attachment], now)
+        volume_orders.unattached(tx, [attachment.volume_uuid], now)
         return
     changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
     kind = OrderKind.DETACH_VOLUME
-    actions.order_home(tx, server, kind, _body(tx, changed), initiator.request_id, now)
+    actions.order_home(tx, server, kind, order_body(tx, changed), initiator.request_id, now)
 
 
 def update(
@@ -182,19 +185,29 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
         # The volume may be connected. Nobody else may have it before it is not.
         changed = attachments.change(tx, attachment, {"status": AttachStatus.DETACHING}, now)
         kind, subject = OrderKind.DETACH_VOLUME, order.server_uuid
-        actions.give_order(tx, order.host, subject, kind, _body(tx, changed), now)
+        actions.give_order(tx, order.host, subject, kind, order_body(tx, changed), now)
 
 
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to detach a volume. After a failure it is still attached."""
+    """Apply the result of an order to detach a volume. After a failure it is still attached.
+
+    A volume that was to be deleted by force is then not deleted.
+    """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
     if attachment is None or attachment.status != AttachStatus.DETACHING:
         return
     if result.is_ok:
         attachments.remove(tx, [attachment], now)
-    else:
-        attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
+        volume_orders.unattached(tx, [attachment.volume_uuid], now)
+        return
+    attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
+    volume = volumes.get(tx, attachment.volume_uuid)
+    if volume.status == VolumeStatus.DELETING:
+        message = owner_message(order, result)
+        orders.end_held(tx, [ServerId(volume.uuid)], message, now)
+        values = {"status": VolumeStatus.ERROR_DELETING, "fault": message}
+        volumes.write(tx, volume, values, now)
 
 
 def apply_make(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
@@ -230,11 +243,11 @@ def _go_on(tx: Tx, volume_uuid: str, now: datetime) -> None:
             orders.deliver_held(tx, order, {**body, "volumes": listed}, now)
 
 
-def lose(tx: Tx, volume: Volume, now: datetime) -> None:
-    """Fail the builds of servers that wait for a volume that is about to be deleted by force."""
+def fail_waiting(tx: Tx, volume_uuid: str, now: datetime) -> None:
+    """Fail the builds of servers that wait for a volume to be made."""
     waiting = {
         ServerId(each.server_uuid)
-        for each in attachments.of_volumes(tx, [volume.uuid])
+        for each in attachments.of_volumes(tx, [volume_uuid])
         if each.server_uuid is not None
     }
     for order in orders.held(tx, waiting):
@@ -256,9 +269,17 @@ def apply_grow(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
 
 
 def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
-    """Apply the result of an order to delete a volume."""
+    """Apply the result of an order to delete a volume.
+
+    If an administrator has reset the status meanwhile, the volume is kept without its data.
+    """
     volume = volumes.by_uuids(tx, [order.server_uuid]).get(order.server_uuid)
-    if volume is None or volume.status != VolumeStatus.DELETING:
+    if volume is None:
+        return
+    if volume.status != VolumeStatus.DELETING:
+        if result.is_ok:
+            values = {"status": VolumeStatus.ERROR, "fault": DATA_IS_GONE}
+            volumes.write(tx, volume, values, now)
         return
     if result.is_ok:
         volumes.forget(tx, [volume.uuid], now)
@@ -286,4 +307,5 @@ def sweep(tx: Tx, before: datetime, now: datetime) -> int:
     }
     ended = [each for each in stuck if each.server_uuid not in about]
     attachments.remove(tx, ended, now)
+    volume_orders.unattached(tx, [each.volume_uuid for each in ended], now)
     return len(orphans) + len(ended)

@@ -8,7 +8,7 @@ see.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from innkeeper.domain.amounts import UNIT_MAX
@@ -21,6 +21,7 @@ from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.accounts import quotas
 from innkeeper.systems.compute.grouping import groups
+from innkeeper.systems.pods import pod_groups
 
 RULE = "os_compute_api:os-server-groups"
 MAX_PER_HOST = "max_server_per_host"
@@ -38,11 +39,24 @@ async def index(call: Call) -> Answer:
     limit = limit_of(call) or call.site.settings.serving.page_size_max
     if project_id is None and not is_for_all:
         return Answer(200, {"server_groups": []})
-    found, members = await call.read(
-        lambda tx: groups.page(tx, None if is_for_all else project_id, limit=limit, offset=offset)
-    )
-    shown = [_shown(each, members.get(each.id, ())) for each in found]
-    return Answer(200, {"server_groups": shown})
+
+    def read(tx: Tx) -> list[dict[str, Any]]:
+        owner = None if is_for_all else project_id
+        found, members = groups.page(tx, owner, limit=limit, offset=offset)
+        in_pods = _in_pods(tx, call, found)
+        return [
+            _shown(each, (*members.get(each.id, ()), *in_pods.get(each.uuid, ()))) for each in found
+        ]
+
+    return Answer(200, {"server_groups": await call.read(read)})
+
+
+def _in_pods(tx: Tx, call: Call, found: Sequence[ServerGroup]) -> Mapping[str, Sequence[ServerId]]:
+    """Return the groups' servers that the door has placed in pods, by the groups' ids."""
+    if call.site.door is None:
+        return {}
+    in_pods = pod_groups.members(tx, [each.uuid for each in found])
+    return {uuid: [ServerId(each) for each in members] for uuid, members in in_pods.items()}
 
 
 async def show(call: Call) -> Answer:
@@ -101,7 +115,8 @@ async def _found(call: Call) -> tuple[ServerGroup, Sequence[ServerId]]:
 
     def read(tx: Tx) -> tuple[ServerGroup, Sequence[ServerId]]:
         group = groups.get(tx, group_id)
-        return group, groups.members(tx, group)
+        in_pods = _in_pods(tx, call, [group]).get(group.uuid, ())
+        return group, (*groups.members(tx, group), *in_pods)
 
     group, members = await call.read(read)
     if not call.allows(call.rule, project_id=group.project_id, user_id=group.user_id):

@@ -11,10 +11,16 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from innkeeper.domain.errors import Invalid
 from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
-from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX
-from innkeeper.entrypoints.api.patterns import METADATA_KEY_PATTERN, PLAIN_UUID_PATTERN
+from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX, ENTRIES_MAX
+from innkeeper.entrypoints.api.patterns import (
+    BATCH_PATTERN,
+    METADATA_KEY_PATTERN,
+    PLAIN_UUID_PATTERN,
+)
+from innkeeper.entrypoints.api.validation import decode_json
 
 SINCE = Version(2, 57)
 """The first version for which the decoder is correct. Later versions added keys that the decoder
@@ -25,6 +31,8 @@ Text = Annotated[str, msgspec.Meta(max_length=255)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=COUNT_MAX)]
 Id = Annotated[str, msgspec.Meta(pattern=PLAIN_UUID_PATTERN)]
 Image = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?\Z")]
+Batch = Annotated[str, msgspec.Meta(max_length=64, pattern=BATCH_PATTERN)]
+Entries = Annotated[list[Any], msgspec.Meta(min_length=1, max_length=ENTRIES_MAX)]
 Key = Annotated[str, msgspec.Meta(pattern=METADATA_KEY_PATTERN)]
 
 
@@ -47,6 +55,7 @@ class _Server(msgspec.Struct, forbid_unknown_fields=True):
     max_count: Count | None = None
     availability_zone: Word | None = None
     key_name: Word | None = None
+    return_reservation_id: bool = False
 
 
 class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -59,23 +68,34 @@ class _Hints(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pcloud: Word = ""
 
 
+class _Zone(msgspec.Struct, forbid_unknown_fields=True):
+    """What a zone parent says beside the body of its user."""
+
+    definitions: Annotated[dict[str, Any], msgspec.Meta(max_length=8)]
+    batch_id: Batch | msgspec.UnsetType = msgspec.UNSET
+    entries: Entries | msgspec.UnsetType = msgspec.UNSET
+
+
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
     server: _Server
     hints: _Hints | None = msgspec.field(default=None, name="os:scheduler_hints")
+    zone: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 _DECODER = msgspec.json.Decoder(_Body)
 NULL = b"null"
-"""A body with this text needs the schema, because the structs treat null like a missing key."""
+"""A body with this text needs the schema, because the structs treat null like a missing key. Nulls
+in what a zone parent says are counted apart: no struct decodes them."""
 
 
 def decode(body: bytes) -> ServerCreateRequest | None:
     """Decode a common body, or return ``None`` if the body must be validated against the schema."""
-    if NULL in body:
-        return None
     try:
         decoded = _DECODER.decode(body)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        zone = _zone(bytes(decoded.zone))
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, Invalid):
+        return None
+    if body.count(NULL) != bytes(decoded.zone).count(NULL):
         return None
     server = decoded.server
     hints: dict[str, str] = {} if decoded.hints is None else msgspec.to_builtins(decoded.hints)
@@ -92,8 +112,20 @@ def decode(body: bytes) -> ServerCreateRequest | None:
         count_max=server.max_count,
         availability_zone=server.availability_zone,
         key_name=server.key_name,
+        is_batch_id_wanted=server.return_reservation_id,
         hints=hints,
+        zone=zone,
     )
+
+
+def _zone(raw: bytes) -> dict[str, Any] | None:
+    """Decode what a zone parent says. Raises an error unless the schema accepts it."""
+    if not raw:
+        return None
+    # The whole body, because its depth is limited.
+    told: dict[str, Any] = decode_json(b'{"zone":%b}' % raw)["zone"]
+    msgspec.convert(told, _Zone)
+    return told
 
 
 def _is_plain(server: _Server, hints: Mapping[str, str]) -> bool:

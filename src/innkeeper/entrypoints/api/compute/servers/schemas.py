@@ -196,13 +196,14 @@ CREATED: Mapping[str, Any] = {
     },
 }
 
+ENTRIES_MAX = 1000
 ZONE: Schema = closed(
     {
         "definitions": {"type": "object", "maxProperties": 8},
         "batch_id": BATCH,
         # The items are checked by ``entry_bodies``: with a schema, a thousand of them would take
         # as long as to place half of their servers.
-        "entries": {"type": "array", "minItems": 1, "maxItems": 1000},
+        "entries": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
     },
     ("definitions",),
 )

@@ -12,7 +12,6 @@ from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
 from innkeeper.entrypoints.api.compute.servers.entry_bodies import entries_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.entrypoints.api.validation import decode_json
 from innkeeper.systems.compute.boot import entries
 from innkeeper.systems.zones.sealing import NotOurs
 
@@ -21,8 +20,7 @@ def tree_boot(call: Call, request: BootRequest) -> TreeBoot:
     """Return a request for servers in the form in which it goes down the tree."""
     assert call.api.versions is not None, "the Compute API has versions"
     version = f"{call.api.versions.service_types[0]} {call.version}"
-    body = decode_json(call.raw_body or b"")
-    return TreeBoot(request, body, {"openstack-api-version": version}, call.context)
+    return TreeBoot(request, call.raw_body or b"", {"openstack-api-version": version}, call.context)
 
 
 async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) -> Booted:

@@ -1,7 +1,7 @@
-"""The engine of a zone without threads: each commit and each read is one step of the event loop.
+"""The engine of a service without threads: each commit and each read is one step of the event loop.
 
 Always true: commits are carried out by the program's own batches, and are all or nothing. The
-process of the zone can die between any two steps.
+process of the service can die between any two steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 Pause = Callable[[], Awaitable[None]]
 """Lets other tasks run for a while. In a dead process, it never returns."""
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
-"""Runs a task of the zone's process."""
+"""Runs a task of the service's process."""
 
 
 class SteppedWriter(Writer):

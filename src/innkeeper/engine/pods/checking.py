@@ -1,0 +1,110 @@
+"""Look at a resource in its pod: whether it exists, and with which amounts it counts.
+
+Always true: a resource is forgotten only if its pod answers that it does not exist. What the pod
+says counts only while the resource does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+import msgspec
+
+from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.door import SERVER, DoorAmounts, Json
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
+from innkeeper.systems.pods import routings
+
+WITHIN = timedelta(hours=1)
+"""So long the door looks often at what its pod deletes or changes."""
+WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
+"""From this version on, servers are shown with the amounts of their flavors."""
+MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
+GROWING = frozenset({"extending", "retyping"})
+MB_PER_GB = 1024
+
+
+_Amount = Annotated[int, msgspec.Meta(ge=0, le=UNIT_MAX)]
+
+
+class _Flavor(msgspec.Struct):
+    vcpus: _Amount
+    ram: _Amount
+    disk: _Amount
+    ephemeral: _Amount = 0
+    swap: _Amount = 0
+
+
+class _Volume(msgspec.Struct):
+    size: _Amount
+    status: str = ""
+
+
+class Checking:
+    """Compares routings with their pods."""
+
+    def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
+        self._clouds = clouds
+        self._tenants = tenants
+
+    async def check(self, routing: PodRouting, pod: Pod) -> bool:
+        """Record what a pod says of a resource. Return whether a delete or a change is settled.
+
+        Raises :class:`PodSilent`.
+        """
+        answer = await self._ask(routing, pod)
+        engine, now = self._clouds.engine, self._clouds.clock()
+        if is_gone(answer):
+            await engine.write(lambda tx: routings.forget(tx, routing.id))
+            return True
+        told = decoded(answer).get(routing.resource_type)
+        if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        if routing.deleted_at is not None:
+            work = routings.end_delete if _is_late(routing.deleted_at, now) else routings.touch
+            await engine.write(lambda tx: work(tx, routing.id, now))
+            return False
+        amounts = amounts_in(routing.resource_type, told)
+        if amounts is None and not _is_late(routing.changing_at, now):
+            await engine.write(lambda tx: routings.touch(tx, routing.id, now))
+            return False
+        await engine.write(lambda tx: routings.recount(tx, routing, amounts, now))
+        return routing.changing_at is not None
+
+    async def _ask(self, routing: PodRouting, pod: Pod) -> PodAnswer:
+        login = await self._tenants.own(pod)
+        kind, timeout_s = routing.resource_type, self._clouds.podding.pod_request_timeout_s
+        target = f"/{kind}s/{routing.bottom_id}"
+        headers = WITH_FLAVORS if kind == SERVER else {}
+        call = PodCall(SERVICES[kind], "GET", target, timeout_s, b"", headers)
+        answer = await self._clouds.client.send(login, call)
+        if answer.status != HTTPStatus.NOT_ACCEPTABLE:
+            return answer
+        # An old pod shows no amounts, but still whether the server exists.
+        call = PodCall(SERVICES[kind], "GET", target, timeout_s)
+        return await self._clouds.client.send(login, call)
+
+
+def amounts_in(kind: str, told: Mapping[str, Json]) -> DoorAmounts | None:
+    """Return the amounts of a resource as its pod shows it; ``None`` while they may change."""
+    try:
+        if kind != SERVER:
+            volume = msgspec.convert(told, _Volume)
+            return None if volume.status in GROWING else DoorAmounts(size_gb=volume.size)
+        if told.get("status") in MOVING or told.get("OS-EXT-STS:task_state"):
+            return None
+        flavor = msgspec.convert(told.get("flavor"), _Flavor)
+    except msgspec.ValidationError:
+        return None
+    disk_gb = flavor.disk + flavor.ephemeral - (-flavor.swap // MB_PER_GB)
+    return DoorAmounts(flavor.vcpus, flavor.ram, disk_gb=disk_gb)
+
+
+def _is_late(since: datetime | None, now: datetime) -> bool:
+    return since is None or now - since > WITHIN

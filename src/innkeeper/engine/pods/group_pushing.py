@@ -1,0 +1,118 @@
+"""Make server groups in pods, and delete those that nobody needs any more.
+
+Always true: in a pod, the name of a group is its id at the door. Only one request at a time makes
+it there. A group that may have been made is looked for by its name first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from http import HTTPStatus
+from urllib.parse import quote
+
+import msgspec
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
+from innkeeper.domain.door import Json
+from innkeeper.domain.errors import Conflict
+from innkeeper.domain.grouping import ServerGroup
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.tenants import COMPUTE, Tenants, decoded, is_gone
+from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import pod_groups, routings
+
+VERSION = {"openstack-api-version": "compute 2.64"}
+"""Groups have one policy with rules since this version."""
+PAUSE_S = 0.1
+GROUPS_MAX = 1000
+
+
+class GroupPushing:
+    """Keeps the server groups of pods."""
+
+    def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
+        self._clouds = clouds
+        self._tenants = tenants
+
+    async def group(self, pod: Pod, login: PodLogin, group: ServerGroup) -> str:
+        """Return the id of a group in a pod, which is made if it is missing.
+
+        Raises :class:`Conflict` if the pod refuses it, and :class:`PodSilent`.
+        """
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                routing, is_ours = await self._begin(pod, group)
+                while routing.bottom_id is None and not is_ours:
+                    # Another request is making it.
+                    await asyncio.sleep(PAUSE_S)
+                    routing, is_ours = await self._begin(pod, group)
+                return routing.bottom_id or await self._make(routing, login, group)
+        except TimeoutError as error:
+            raise PodSilent("the server group was not made in time") from error
+
+    async def _begin(self, pod: Pod, group: ServerGroup) -> tuple[PodRouting, bool]:
+        now = self._clouds.clock()
+        stale = now - timedelta(seconds=2 * self._clouds.podding.pod_request_timeout_s)
+
+        def work(tx: Tx) -> tuple[PodRouting, bool]:
+            return pod_groups.begin(tx, group.uuid, group.project_id, pod.id, now=now, stale=stale)
+
+        return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def _make(self, routing: PodRouting, login: PodLogin, group: ServerGroup) -> str:
+        is_new = routing.created_at == routing.updated_at
+        uuid = None if is_new else await self._named(login, group.uuid)
+        if uuid is None:
+            wanted: dict[str, Json] = {"name": group.uuid, "policy": group.policy}
+            if group.servers_per_host_max is not None:
+                wanted["rules"] = {"max_server_per_host": group.servers_per_host_max}
+            made = await self._ask(login, "POST", "/os-server-groups", {"server_group": wanted})
+            is_refused = HTTPStatus.BAD_REQUEST <= made.status < HTTPStatus.INTERNAL_SERVER_ERROR
+            if made.status != HTTPStatus.OK and not is_refused:
+                raise PodSilent(f"it answers with the status {made.status}", may_have_arrived=True)
+            if is_refused:
+                await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
+                raise Conflict("The server group cannot be made where the server should be.")
+            uuid = _id_of(decoded(made).get("server_group"))
+        if uuid is None:
+            raise PodSilent("its server group has no usable id", may_have_arrived=True)
+        found, now = uuid, self._clouds.clock()
+        await self._clouds.engine.write(lambda tx: pod_groups.confirm(tx, routing.id, found, now))
+        return found
+
+    async def _named(self, login: PodLogin, name: str) -> str | None:
+        answer = await self._ask(login, "GET", f"/os-server-groups?limit={GROUPS_MAX}")
+        rows = decoded(answer).get("server_groups")
+        if answer.status != HTTPStatus.OK or not isinstance(rows, list):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        named = [each for each in rows if isinstance(each, dict) and each.get("name") == name]
+        return _id_of(named[0]) if named else None
+
+    async def remove(self, routing: PodRouting, pod: Pod) -> bool:
+        """Delete a group in a pod. Return whether it is gone. Raises :class:`PodSilent`."""
+        login = await self._tenants.of_project(pod, routing.project_id)
+        uuid = routing.bottom_id or await self._named(login, routing.top_id)
+        if uuid is not None:
+            path = f"/os-server-groups/{quote(uuid, safe='')}"
+            answer = await self._ask(login, "DELETE", path)
+            if answer.status != HTTPStatus.NO_CONTENT and not is_gone(answer):
+                raise PodSilent(f"it answers with the status {answer.status}")
+        await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
+        return True
+
+    async def _ask(self, login: PodLogin, method: str, target: str, body: Json = None) -> PodAnswer:
+        raw = b"" if body is None else msgspec.json.encode(body)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        return await self._clouds.client.send(
+            login, PodCall(COMPUTE, method, target, timeout_s, raw, VERSION)
+        )
+
+
+def _id_of(told: Json) -> str | None:
+    uuid = told.get("id") if isinstance(told, dict) else None
+    return uuid if isinstance(uuid, str) and uuid else None

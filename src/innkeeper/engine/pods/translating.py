@@ -1,0 +1,180 @@
+"""Translate actions for the pod that carries them out, and count what they may add.
+
+Always true: what an action may add is counted before the pod is asked. What it takes away is
+counted once the pod shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.domain.door import DoorAmounts, DoorLimits, DoorRequest, Json
+from innkeeper.domain.errors import Invalid
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.domain.slices import Settings
+from innkeeper.engine.pods import plans
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.systems.compute.flavors import flavors
+from innkeeper.systems.pods import routings
+
+IMAGES_OF_PODS = ("createImage", "createBackup", "os-volume_upload_image")
+"""Actions that make an image, which only the pod would have."""
+CHANGING = ("confirmResize", "revertResize")
+"""Actions that need no room, but change with which amounts a server counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A body for a pod. ``changing`` is the routing if the action may change its amounts."""
+
+    body: Json
+    changing: PodRouting | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """An action of a client on a resource, with its arguments."""
+
+    request: DoorRequest
+    name: str
+    arguments: Json
+    routing: PodRouting
+    pod: Pod
+    login: PodLogin
+
+    def with_arguments(self, **changed: Json) -> Json:
+        """Return the body with other arguments; ``None`` leaves one out."""
+        whole = {**self.arguments, **changed}
+        kept = {name: each for name, each in whole.items() if each is not None}
+        return {**self.request.body, self.name: kept}
+
+
+class Translating:
+    """Translates the bodies of actions."""
+
+    def __init__(
+        self, clouds: PodClouds, settings: Settings, tenants: Tenants, pushing: Pushing
+    ) -> None:
+        self._clouds = clouds
+        self._settings = settings
+        self._tenants = tenants
+        self._pushing = pushing
+        self._steps: Mapping[str, Callable[[_Action], Awaitable[Translated]]] = {
+            "resize": self._resize,
+            "os-extend": self._extend,
+            "rebuild": self._rebuild,
+            "rescue": self._rescue,
+            "unshelve": self._unshelve,
+            "os-retype": self._retype,
+        }
+
+    async def translated(
+        self, request: DoorRequest, routing: PodRouting, pod: Pod, login: PodLogin
+    ) -> Translated:
+        """Return the body of a request for the pod.
+
+        Raises :class:`Invalid`, :class:`QuotaExceeded`, :class:`Conflict` and :class:`PodSilent`.
+        """
+        body = request.body
+        if not request.target.partition("?")[0].endswith("/action") or not isinstance(body, dict):
+            return Translated(body)
+        for name in IMAGES_OF_PODS:
+            if name in body:
+                raise Invalid(f"The door does not serve {name}: images are those of the door.")
+        for name in CHANGING:
+            if name in body:
+                return Translated(body, await self._grow(routing, DoorAmounts(), DoorLimits(-1)))
+        for name, step in self._steps.items():
+            if isinstance(body.get(name), Mapping):
+                return await step(_Action(request, name, body[name], routing, pod, login))
+        return Translated(body)
+
+    async def _resize(self, action: _Action) -> Translated:
+        flavor_id = str(action.arguments.get("flavorRef"))
+        request, routing = action.request, action.routing
+        flavor = await self._clouds.engine.read(
+            lambda tx: flavors.for_resize(
+                tx, flavor_id, routing.project_id, is_admin=request.caller.is_admin
+            )
+        )
+        own = await self._tenants.of_project(action.pod, routing.project_id)
+        await self._pushing.flavor(action.pod, own, flavor)
+        wanted = DoorAmounts(flavor.vcpus, flavor.memory_mb, disk_gb=flavor.all_disk_gb)
+        limits = await self._clouds.engine.read(
+            lambda tx: plans.server_limits(tx, self._settings, routing.project_id)
+        )
+        return Translated(request.body, await self._grow(routing, wanted, limits))
+
+    async def _extend(self, action: _Action) -> Translated:
+        size_gb = int(action.arguments.get("new_size") or 0)
+        routing = action.routing
+        limits = await self._clouds.engine.read(
+            lambda tx: plans.limits_of_volume(tx, self._settings, routing, routing.project_id)
+        )
+        changing = await self._grow(routing, DoorAmounts(size_gb=size_gb), limits)
+        return Translated(action.request.body, changing)
+
+    async def _grow(
+        self, routing: PodRouting, wanted: DoorAmounts, limits: DoorLimits
+    ) -> PodRouting:
+        now = self._clouds.clock()
+        return await self._clouds.engine.write(
+            lambda tx: routings.grow(tx, routing.id, wanted, limits, now)
+        )
+
+    async def _rebuild(self, action: _Action) -> Translated:
+        changed: dict[str, Json] = {}
+        key_name = action.arguments.get("key_name")
+        if key_name is not None:
+            caller = action.request.caller
+            keypair = await self._clouds.engine.read(
+                lambda tx: plans.keypair_of(tx, caller, key_name)
+            )
+            own = await self._tenants.of_project(action.pod, action.routing.project_id)
+            changed["key_name"] = await self._pushing.keypair(action.pod, own, keypair)
+        image_id = None
+        if action.arguments.get("imageRef"):
+            image_id, changed["imageRef"] = await self._image(action, "imageRef")
+        body = action.with_arguments(**changed)
+        if key_name is None and "key_name" in action.arguments:
+            # A null removes the key pair.
+            body["rebuild"]["key_name"] = None
+        if image_id is not None:
+            now, row_id = self._clouds.clock(), action.routing.id
+            await self._clouds.engine.write(
+                lambda tx: routings.show_image(tx, row_id, image_id, now)
+            )
+        return Translated(body)
+
+    async def _rescue(self, action: _Action) -> Translated:
+        if not action.arguments.get("rescue_image_ref"):
+            return Translated(action.request.body)
+        _, there = await self._image(action, "rescue_image_ref")
+        return Translated(action.with_arguments(rescue_image_ref=there))
+
+    async def _image(self, action: _Action, field: str) -> tuple[str | None, str]:
+        """Return the id of an image at the door, and in the pod."""
+        caller, ref = action.request.caller, action.arguments[field]
+        image_id, name = await self._clouds.engine.read(lambda tx: plans.image_of(tx, ref, caller))
+        return image_id, await self._pushing.image(action.pod, action.login, name or "")
+
+    async def _unshelve(self, action: _Action) -> Translated:
+        zone = action.arguments.get("availability_zone")
+        if zone is None:
+            return Translated(action.request.body)
+        if zone != action.pod.az_name:
+            raise Invalid("A server cannot leave its availability zone.")
+        there = action.pod.pod_az_name or None
+        body = action.with_arguments(availability_zone=there)
+        return Translated(body if body["unshelve"] else {**body, "unshelve": None})
+
+    async def _retype(self, action: _Action) -> Translated:
+        caller, wanted = action.request.caller, str(action.arguments.get("new_type"))
+        kind = await self._clouds.engine.read(lambda tx: plans.type_of(tx, caller, wanted))
+        own = await self._tenants.of_project(action.pod, action.routing.project_id)
+        await self._pushing.volume_type(action.pod, own, kind)
+        return Translated(action.with_arguments(new_type=kind.name))

@@ -1,0 +1,221 @@
+"""Attachments and transfers of volumes: they live in the pods of their volumes.
+
+Always true: the door keeps no rows of them. It looks for one in the pods of the caller's volumes,
+and serves only what belongs to a volume that it knows. A volume is accepted by another project only
+if the quota of that project has room, in the transaction that begins it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+import msgspec
+import structlog
+
+from innkeeper.clients.pods import PodCall, PodSilent
+from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorRequest, Json
+from innkeeper.domain.errors import Invalid, NotFound, Unavailable
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.domain.slices import Settings
+from innkeeper.engine.pods import plans, shown
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, UNKNOWN, Creating, DoorAnswer
+from innkeeper.engine.pods.forwarding import APART, IN_DOUBT
+from innkeeper.engine.pods.looking import Looking, Told
+from innkeeper.engine.pods.shown import DoorView
+from innkeeper.engine.pods.tenants import BLOCK_STORAGE, Tenants
+from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import routings
+
+LOG = structlog.get_logger("innkeeper.pods")
+ROWS_MAX = 1000
+"""So many rows of each pod are read for a list."""
+
+Check = Callable[[PodRouting], None]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePart:
+    """A kind of part: its key and the key of its list in bodies, and the field with its volume."""
+
+    key: str
+    keys: str
+    volume_field: str
+
+
+ATTACHMENT = VolumePart("attachment", "attachments", "volume_uuid")
+TRANSFER = VolumePart("transfer", "transfers", "volume_id")
+
+
+class VolumeParts:
+    """Makes, shows, lists and changes attachments and transfers in pods."""
+
+    def __init__(
+        self, clouds: PodClouds, settings: Settings, tenants: Tenants, creating: Creating
+    ) -> None:
+        self._clouds = clouds
+        self._settings = settings
+        self._tenants = tenants
+        self._creating = creating
+        self._looking = Looking(clouds, tenants)
+
+    async def create(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
+        """Make a part of a volume, in the volume's pod."""
+        fields = request.body[part.key]
+        uuid, server = str(fields[part.volume_field]), fields.get("instance_uuid")
+
+        def look(tx: Tx) -> PodRouting:
+            found = routings.place_of(tx, uuid, VOLUME)
+            check(found)
+            if server is not None and part is ATTACHMENT:
+                try:
+                    beside = routings.place_of(tx, str(server), SERVER)
+                except NotFound as error:
+                    raise Invalid(error.message) from error
+                if (beside.pod_id, beside.project_id) != (found.pod_id, found.project_id):
+                    raise Invalid(APART)
+            return found
+
+        routing = await self._clouds.engine.read(look)
+        pod = next(each for each in await self._looking.every_pod() if each.id == routing.pod_id)
+        return await self._send(request, routing, pod)
+
+    async def forward(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
+        """Send a request for a part to the pod that has it."""
+        caller = request.caller
+        known = await self._looking.volumes(None if caller.is_admin else caller.project_id)
+        routing, pod = await self._find(request, part, known)
+        check(routing)
+        return await self._send(request, routing, pod)
+
+    async def _find(
+        self, request: DoorRequest, part: VolumePart, known: Mapping[str, tuple[PodRouting, Pod]]
+    ) -> tuple[PodRouting, Pod]:
+        homes = {pod.id: pod for _, pod in known.values()}
+
+        def is_it(pod: Pod, told: Told) -> bool:
+            home = known.get(_volume_of(told.get(part.key)))
+            return home is not None and home[1].id == pod.id
+
+        target = _place(request.target)
+        _, told = await self._looking.find(
+            list(homes.values()), request, BLOCK_STORAGE, target, is_it
+        )
+        return known[_volume_of(told.get(part.key))]
+
+    async def rows(
+        self,
+        request: DoorRequest,
+        part: VolumePart,
+        project_id: str | None,
+        query: Mapping[str, str],
+    ) -> tuple[list[dict[str, Json]], list[str]]:
+        """Return all parts with details, newest ids first, and the names of pods without answer."""
+        known = await self._looking.volumes(project_id)
+        homes = {pod.id: pod for _, pod in known.values()}
+        every = {"all_tenants": "1"} if project_id is None else {}
+        words = urlencode({**query, **every, "limit": str(ROWS_MAX)})
+        collection = request.target.partition("?")[0].split("/")[1]
+        target = f"/{collection}/detail?{words}"
+        answers, missing = await self._looking.ask(
+            list(homes.values()), project_id, BLOCK_STORAGE, target, request.headers
+        )
+        found: dict[str, dict[str, Json]] = {}
+        for pod, told in answers:
+            rows = told.get(part.keys)
+            for each in rows if isinstance(rows, list) else ():
+                routing, home = known.get(_volume_of(each), (None, None))
+                if routing is not None and home == pod and isinstance(each.get("id"), str):
+                    found[each["id"]] = _view(request, routing, pod).change(each)
+        newest_first = sorted(found.values(), key=lambda each: str(each["id"]), reverse=True)
+        return newest_first, [each.pod_name for each in missing]
+
+    async def accept(self, request: DoorRequest) -> DoorAnswer:
+        """Let the caller's project take over a volume, with the key of its transfer."""
+        known = await self._looking.volumes(None)
+        target = request.target.removesuffix("/accept")
+        as_admin = replace(request, target=target, caller=replace(request.caller, is_admin=True))
+        routing, pod = await self._find(as_admin, TRANSFER, known)
+        project_id = request.caller.project_id
+        try:
+            login = await self._tenants.of_project(pod, project_id)
+            await self._tenants.lift_quota(pod, login, BLOCK_STORAGE)
+        except PodSilent as error:
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+        begun = await self._begin(request, routing)
+        call = self._call(request)
+        try:
+            answer = await self._clouds.client.send(login, call)
+            status, raw, headers = shown.answer_of(answer, _view(request, begun, pod), VOLUME)
+        except PodSilent as error:
+            LOG.warning("pod_accept_failed", pod=pod.pod_name, reason=str(error))
+            if not error.may_have_arrived:
+                await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
+                raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+            # The periodic task looks whose volume it is.
+            raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
+        if status >= HTTPStatus.BAD_REQUEST:
+            await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
+        else:
+            await self._creating.settle(begun, [routing.top_id], pod)
+        return DoorAnswer(status, raw, headers)
+
+    async def _begin(self, request: DoorRequest, routing: PodRouting) -> PodRouting:
+        now, caller, settings = self._clouds.clock(), request.caller, self._settings
+        wanted = replace(
+            routing,
+            top_id=TAKES + routing.top_id,
+            bottom_id=None,
+            project_id=caller.project_id,
+            user_id=caller.user_id,
+            created_at=now,
+            updated_at=now,
+            number=1,
+            group_name=None,
+        )
+
+        def work(tx: Tx) -> PodRouting:
+            limits = plans.limits_of_volume(tx, settings, routing, caller.project_id)
+            return routings.begin(tx, wanted, limits)
+
+        return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def _send(self, request: DoorRequest, routing: PodRouting, pod: Pod) -> DoorAnswer:
+        project_id = None if request.caller.is_admin else routing.project_id
+        try:
+            login = await self._looking.login(pod, project_id)
+            answer = await self._clouds.client.send(login, self._call(request))
+            status, raw, headers = shown.answer_of(answer, _view(request, routing, pod), VOLUME)
+        except PodSilent as error:
+            LOG.warning("pod_forward_failed", pod=pod.pod_name, reason=str(error))
+            is_known = request.method == "GET" or not error.may_have_arrived
+            raise Unavailable(
+                AWAY if is_known else IN_DOUBT, retry_after_s=RETRY_AFTER_S
+            ) from error
+        return DoorAnswer(status, raw, headers)
+
+    def _call(self, request: DoorRequest) -> PodCall:
+        raw = b"" if request.body is None else msgspec.json.encode(request.body)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        return PodCall(
+            BLOCK_STORAGE, request.method, request.target, timeout_s, raw, request.headers
+        )
+
+
+def _view(request: DoorRequest, routing: PodRouting, pod: Pod) -> DoorView:
+    return DoorView.of(pod, routing, request.address, is_admin=request.caller.is_admin)
+
+
+def _place(target: str) -> str:
+    """Return the path of a part, without what is below it."""
+    parts: Sequence[str] = target.partition("?")[0].split("/")
+    return "/".join(parts[:3])
+
+
+def _volume_of(told: Json) -> str:
+    uuid = told.get("volume_id") if isinstance(told, dict) else None
+    return uuid if isinstance(uuid, str) else ""

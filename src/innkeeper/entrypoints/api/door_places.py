@@ -1,0 +1,85 @@
+"""Lists of the hypervisors, services and pools of all pods, for administrators of a door.
+
+Always true: each row says in which pod it is. Whatever changes them is refused: it is done in the
+pod itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from innkeeper.domain.door import DoorRequest
+from innkeeper.domain.errors import Invalid, Unavailable
+from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
+from innkeeper.engine.pods.doors import Door
+from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+_HYPERVISORS, _SERVICES = "/v2.1/os-hypervisors", "/v2.1/os-services"
+_VOLUME_SERVICES, _POOLS = "/v3/os-services", "/v3/scheduler-stats/get_pools"
+PREFIXES = (_HYPERVISORS, _SERVICES, _VOLUME_SERVICES, _POOLS)
+LISTS = {
+    _HYPERVISORS: (COMPUTE, "hypervisors"),
+    f"{_HYPERVISORS}/detail": (COMPUTE, "hypervisors"),
+    _SERVICES: (COMPUTE, "services"),
+    _VOLUME_SERVICES: (BLOCK_STORAGE, "services"),
+    _POOLS: (BLOCK_STORAGE, "pools"),
+}
+"""The type of service and the key in bodies of each list."""
+STATISTICS = f"{_HYPERVISORS}/statistics"
+OF_PAGES = ("limit", "marker")
+NOT_HERE = "The door only lists what pods have. Do this in the pod."
+
+
+def is_place(path: str) -> bool:
+    """Return whether a path is about the hypervisors, services or pools of pods."""
+    return path.startswith(PREFIXES)
+
+
+async def answered(call: Call, door: Door, request: DoorRequest) -> Answer:
+    """Return the rows of all pods."""
+    path = call.route.path
+    if call.route.method != "GET" or path not in (*LISTS, STATISTICS):
+        raise Invalid(NOT_HERE)
+    service, key = LISTS.get(path, (COMPUTE, "hypervisor_statistics"))
+    query = [
+        (name, each)
+        for name, values in call.query.items()
+        if name not in OF_PAGES
+        for each in values
+    ]
+    target = request.target.partition("?")[0] + (f"?{urlencode(query)}" if query else "")
+    asked = await door.looking.every_pod()
+    told, missing = await door.looking.ask(asked, None, service, target, request.headers)
+    if asked and not told:
+        raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
+    if path == STATISTICS:
+        body: dict[str, Any] = {key: _sums([each.get(key) for _, each in told])}
+    else:
+        body = {
+            key: [
+                {**row, "pod_id": pod.uuid, "pod_name": pod.pod_name}
+                for pod, each in told
+                for row in _rows(each.get(key))
+            ]
+        }
+    # A pod with more rows than it lists at once is not read to its end.
+    missing += [pod for pod, each in told if f"{key}_links" in each]
+    if missing:
+        body |= {"is_partial": True, "missing_pods": [each.pod_name for each in missing]}
+    return Answer(HTTPStatus.OK, body)
+
+
+def _rows(told: object) -> list[dict[str, Any]]:
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
+def _sums(told: list[object]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in told:
+        if isinstance(each, dict):
+            found.update({name: value for name, value in each.items() if isinstance(value, int)})
+    return dict(found)

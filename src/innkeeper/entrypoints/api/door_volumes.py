@@ -1,0 +1,76 @@
+"""Forwards requests for attachments and transfers of volumes to pods, in a door."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from innkeeper.domain.door import DoorRequest
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.pods import PodRouting
+from innkeeper.engine.pods.doors import Door
+from innkeeper.engine.pods.volume_parts import ATTACHMENT, TRANSFER, VolumePart
+from innkeeper.entrypoints.api.paging import limit_of, next_query
+from innkeeper.entrypoints.api.routing import Answer, Call
+
+ATTACHMENTS = "/v3/attachments"
+TRANSFERS = ("/v3/os-volume-transfer", "/v3/volume-transfers")
+IDS = {ATTACHMENT: "attachment_id", TRANSFER: "transfer_id"}
+FILTERS = ("volume_id", "instance_id", "status")
+BRIEF = {
+    ATTACHMENT: ("id", "status", "instance", "volume_id"),
+    TRANSFER: ("id", "volume_id", "name", "links"),
+}
+
+
+def part_of(path: str) -> VolumePart | None:
+    """Return the part of volumes that a path is about, if any."""
+    if path.startswith(ATTACHMENTS):
+        return ATTACHMENT
+    return TRANSFER if path.startswith(TRANSFERS) else None
+
+
+async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:
+    """Return the answer of the pod that the request is for, or of several."""
+
+    def check(routing: PodRouting) -> None:
+        if not call.context.is_admin and routing.project_id != call.context.project_id:
+            raise NotFound(f"Volume {routing.top_id} could not be found.")
+        call.demand(call.rule, project_id=routing.project_id, user_id=routing.user_id)
+
+    parts = door.volume_parts
+    if call.route.path.endswith("/accept"):
+        found = await parts.accept(request)
+    elif IDS[part] in call.params:
+        found = await parts.forward(request, part, check)
+    elif call.route.method == "POST":
+        found = await parts.create(request, part, check)
+    else:
+        return await _listed(call, door, request, part)
+    return Answer(found.status, found.body or None, dict(found.headers))
+
+
+async def _listed(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:
+    context, limit = call.context, limit_of(call)
+    is_for_all = context.is_admin and (call.last("all_tenants") or "0").lower() in ("1", "true")
+    project_id = call.last("project_id") if is_for_all else context.project_id
+    query = {name: call.query[name][-1] for name in FILTERS if name in call.query}
+    rows, missing = await door.volume_parts.rows(request, part, project_id, query)
+    marker = call.last("marker")
+    if marker is not None:
+        if marker not in (each["id"] for each in rows):
+            raise Invalid(f"marker [{marker[:64]}] not found")
+        rows = [each for each in rows if each["id"] < marker]
+    is_detailed = call.route.path.endswith("/detail")
+    page = rows[:limit]
+    if not is_detailed:
+        page = [{key: each[key] for key in BRIEF[part] if key in each} for each in page]
+    body: dict[str, Any] = {part.keys: page}
+    if page and len(rows) > limit:
+        href = f"{call.address}{call.route.path}?{next_query(call, page[-1]['id'])}"
+        body[f"{part.keys}_links"] = [{"rel": "next", "href": href}]
+    if missing:
+        body["is_partial"] = True
+        if context.is_admin:
+            body["missing_pods"] = missing
+    return Answer(HTTPStatus.OK, body)

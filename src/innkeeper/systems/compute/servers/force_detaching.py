@@ -1,0 +1,86 @@
+"""Detach volumes from servers for administrators, whatever the volumes' statuses say.
+
+Always true: an agent gets an order to disconnect the volume if the volume may be connected on its
+host. Nobody else gets the volume, and nothing of it is deleted, before the agent has confirmed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.compute import OrderKind
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.volumes import Attachment, AttachOrigin, AttachStatus, Volume, VolumeBusy
+from innkeeper.store.queries.compute import orders
+from innkeeper.store.queries.compute import servers as server_rows
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
+from innkeeper.systems.compute.servers import actions, attaching
+from innkeeper.systems.volumes import attachments, volumes
+
+
+def force_detach(
+    tx: Tx, uuid: str, project_id: str | None, attachment_uuid: str | None, now: datetime
+) -> None:
+    """Detach a volume from one server, or from a client.
+
+    Raises :class:`NotFound` for an unknown attachment, :class:`Invalid` if the volume has several
+    attachments and none is named, and the errors of :func:`disconnect`.
+    """
+    volume = volumes.get(tx, uuid, project_id)
+    mine = attachments.of_volumes(tx, [volume.uuid])
+    chosen = [each for each in mine if attachment_uuid in (None, each.uuid)]
+    if not chosen:
+        raise NotFound(f"Volume {volume.uuid} has no such attachment.")
+    if len(chosen) > 1:
+        raise Invalid("attachment_id is required, because the volume has several attachments.")
+    disconnect(tx, chosen[0], now)
+
+
+def disconnect(tx: Tx, attachment: Attachment, now: datetime) -> None:
+    """Begin to detach a volume. A volume that is connected nowhere is detached at once.
+
+    Raises :class:`VolumeBusy` while the server is being built or moved, and :class:`Invalid` for
+    the disk that it booted from.
+    """
+    subject = ServerId(attachment.server_uuid or "")
+    server = server_rows.by_uuid(tx, subject)
+    if attachment.origin != AttachOrigin.SERVER or server is None or server.host is None:
+        attachments.remove(tx, [attachment], now)
+        volume_orders.unattached(tx, [attachment.volume_uuid], now)
+        return
+    if server.task_state is not None:
+        raise VolumeBusy(
+            f"Invalid volume: server {server.uuid} uses volume {attachment.volume_uuid}, and is "
+            f"{server.task_state}. Retry later."
+        )
+    if attachment.boot_index == 0:
+        raise Invalid(
+            f"Invalid volume: server {server.uuid} boots from volume {attachment.volume_uuid}. "
+            "Delete the server first."
+        )
+    if attachment.status == AttachStatus.DETACHING and _is_ordered(tx, attachment):
+        return
+    values = {"status": AttachStatus.DETACHING, "host": server.host}
+    changed = attachments.change(tx, attachment, values, now)
+    body = attaching.order_body(tx, changed)
+    actions.order_home(tx, server, OrderKind.DETACH_VOLUME, body, None, now)
+
+
+def _is_ordered(tx: Tx, attachment: Attachment) -> bool:
+    waiting = orders.waiting_about(tx, [ServerId(attachment.server_uuid or "")])
+    numbers = [each.id for each in waiting if each.kind == OrderKind.DETACH_VOLUME]
+    found = orders.bodies(tx, numbers).values()
+    return any(each.get("attachment_id") == attachment.uuid for each in found)
+
+
+def release(tx: Tx, volume: Volume, now: datetime) -> None:
+    """Begin to detach a volume that is about to be deleted by force from all servers.
+
+    Servers that wait for the volume to be made fail. Raises the errors of :func:`disconnect`.
+    """
+    attaching.fail_waiting(tx, volume.uuid, now)
+    for each in attachments.of_volumes(tx, [volume.uuid]):
+        if each.origin == AttachOrigin.SERVER:
+            disconnect(tx, each, now)

@@ -1,0 +1,64 @@
+"""Server groups of a door: in which pod the servers of a group are, and the group in that pod.
+
+Always true: all servers of a group are in one pod, because a policy about hosts means nothing
+across pods. A group is made once in a pod: its routing is written before, and is unique.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from innkeeper.domain.compute import UNLIMITED
+from innkeeper.domain.door import GROUP
+from innkeeper.domain.errors import Conflict, QuotaExceeded
+from innkeeper.domain.pods import PodRouting
+from innkeeper.store.queries.pods import routings
+from innkeeper.store.transactions import Tx
+
+# Queries that are re-exported unchanged.
+members = routings.members
+unused = routings.unused_groups
+APART = "The servers of a server group must be in one pod, and it has servers in another one."
+
+
+def pod_of(tx: Tx, group_uuid: str) -> int | None:
+    """Return the pod of a group's servers; ``None`` if it has no servers."""
+    return next((each.pod_id for each in routings.of_group(tx, group_uuid)), None)
+
+
+def demand_room(tx: Tx, wanted: PodRouting, members_max: int) -> None:
+    """Raise :class:`Conflict` or :class:`QuotaExceeded` if a create cannot join its group."""
+    if wanted.server_group_uuid is None:
+        return
+    found = routings.of_group(tx, wanted.server_group_uuid)
+    if any(each.pod_id != wanted.pod_id for each in found):
+        raise Conflict(APART)
+    number = sum(each.number or 0 for each in (*found, wanted))
+    if members_max != UNLIMITED and number > members_max:
+        raise QuotaExceeded("Quota exceeded, too many servers in group")
+
+
+def begin(
+    tx: Tx, group_uuid: str, project_id: str, pod_id: int, *, now: datetime, stale: datetime
+) -> tuple[PodRouting, bool]:
+    """Return the routing of a group in a pod, and whether the caller must make the group there.
+
+    A routing that nobody has completed since ``stale`` is taken over. Its ``created_at`` is then
+    not its ``updated_at``.
+    """
+    known = routings.found(tx, group_uuid, pod_id, GROUP)
+    is_ours = known is None or (known.bottom_id is None and known.updated_at < stale)
+    if known is None:
+        wanted = PodRouting(0, group_uuid, None, pod_id, project_id, GROUP, now, now)
+        routings.add(tx, wanted)
+    elif known.updated_at < stale:
+        # A group that is in use is not removed.
+        routings.change(tx, known.id, {"updated_at": now})
+    found = routings.found(tx, group_uuid, pod_id, GROUP)
+    assert found is not None, "it was read or inserted"
+    return found, is_ours
+
+
+def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> None:
+    """Record the id of a group in a pod."""
+    routings.change(tx, row_id, {"bottom_id": bottom_id, "updated_at": now})

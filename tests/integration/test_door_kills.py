@@ -1,0 +1,94 @@
+"""A door that is killed while a pod makes something for it, and what it does after its restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.pod_processes import GATEWAY, Door, door
+from tests.support.zone_processes import FLAVOR, wait_for
+from tests.support.zone_relays import CREATE, WITHIN_S, Relay, relay_to
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
+ALONE = {"build_plan_encryption_key": ""}
+BODIES = {
+    f"{COMPUTE}/servers": {
+        "server": {"name": "s", "flavorRef": "1", "imageRef": "", "networks": "none"}
+    },
+    f"{VOLUME}/volumes": {"volume": {"size": 1, "name": "v"}},
+}
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
+    """A door over one pod. The APIs of its servers and volumes are behind a relay."""
+    folder: Path = tmp_path_factory.mktemp("door")
+    with door(folder, {**GATEWAY, "pod_failures_to_offline": "100"}) as made:
+        made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
+        first = made.pods.start("p1", 1, ALONE)
+        with relay_to(first.address) as relay:
+            made.add(
+                "p1",
+                first.address,
+                endpoints={
+                    "compute": relay.address + COMPUTE,
+                    "block-storage": relay.address + VOLUME,
+                },
+            )
+            yield made, relay
+
+
+def routings(at: Door) -> list[Any]:
+    """Return all routings."""
+    found: list[Any] = at.get("/routings")["routings"]
+    return found
+
+
+def send_and_kill(at: Door, relay: Relay, path: str, token: str, *, passes: bool) -> None:
+    """Ask for something, and kill the door when its pod has the request, or would have it."""
+    came = relay.hold(path, passes=passes)
+
+    def send() -> None:
+        with suppress(httpx.TransportError):
+            at.send("POST", path, BODIES[path], token=token)
+
+    client = Thread(target=send)
+    client.start()
+    assert came.wait(WITHIN_S)
+    at.kill()
+    client.join()
+    relay.release()
+    at.restart()
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_what_the_pod_made_meanwhile_is_adopted_and_binds_the_project(
+    pair: tuple[Door, Relay], path: str
+) -> None:
+    at, relay = pair
+    project = path.rpartition("/")[2]
+    kind, token = project.removesuffix("s"), f"u:{project}"
+    send_and_kill(at, relay, path, token, passes=True)
+    wait_for("nothing is open", lambda: all(each["bottom_id"] for each in routings(at)))
+    assert at.history(project) == ["p1"]
+    (listed,) = at.ask("GET", path, token=token)[f"{kind}s"]
+    (routing,) = [each for each in routings(at) if each["project_id"] == project]
+    assert (routing["top_id"], routing["resource_type"]) == (listed["id"], kind)
+    there = at.pods["p1"].service.call("GET", f"{path}?all_tenants=1", "admin").json()
+    assert [each["id"] for each in there[f"{kind}s"]] == [listed["id"]]
+
+
+def test_what_the_pod_never_got_is_forgotten_and_binds_nobody(pair: tuple[Door, Relay]) -> None:
+    at, relay = pair
+    send_and_kill(at, relay, CREATE, "u:never", passes=False)
+    assert [each for each in routings(at) if each["project_id"] == "never"]
+    wait_for("it is forgotten", lambda: all(each["bottom_id"] for each in routings(at)))
+    assert [each for each in routings(at) if each["project_id"] == "never"] == []
+    assert at.history("never") == []

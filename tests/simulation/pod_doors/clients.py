@@ -1,0 +1,228 @@
+"""The clients of a simulated door, and its administrator, who moves them between pods."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulation.pod_doors.processes import SimulatedDoor, SimulatedPod
+from tests.simulation.stepping.services import Dice
+
+COMPUTE, VOLUME, PODS = "/compute/v2.1", "/volume/v3", "/pods/v1.0"
+FLAVORS: Mapping[str, Mapping[str, Any]] = {
+    "g": {"id": "g", "name": "g", "vcpus": 2, "ram": 512, "disk": 1},
+    "cad": {"id": "cad", "name": "cad", "vcpus": 4, "ram": 1024, "disk": 1},
+}
+CAD: Mapping[str, str] = {"resource": "CAD"}
+TYPES = ("std", "cad")
+PROJECTS = ("acme", "bolt")
+COUNT_MAX, SIZE_MAX = 3, 3
+SERVER, VOLUME_KIND = "server", "volume"
+PATIENCE_S = 200.0
+KINDS = {
+    "boot": 7,
+    "store": 4,
+    "delete": 5,
+    "attach": 3,
+    "list": 2,
+    "bind": 2,
+    "end": 1,
+    "maintain": 2,
+    "vanish": 1,
+}
+"""What clients and the administrator do, and how often one beside the others."""
+OK, ACCEPTED, NO_CONTENT = 200, 202, 204
+BAD, FORBIDDEN, MISSING, CONFLICT, OVER_LIMIT, AWAY = 400, 403, 404, 409, 413, 503
+
+
+@dataclass(slots=True)
+class Wish:
+    """One request for servers or a volume, and what its client was told.
+
+    ``status`` is ``None`` if the client got no answer. ``told`` are the ids of the answer.
+    """
+
+    name: str
+    kind: str
+    project: str
+    least: int
+    most: int
+    status: int | None = None
+    told: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    """What somebody asked to delete."""
+    gone: set[str] = field(default_factory=set)
+    """What a pod accepted to delete."""
+
+
+@dataclass(slots=True)
+class Clients:
+    """All clients of a door, and the administrator of door and pods."""
+
+    door: SimulatedDoor
+    pods: Mapping[str, SimulatedPod]
+    ids: Mapping[str, str]
+    zones: Mapping[str, str]
+    dice: Dice
+    wishes: list[Wish] = field(default_factory=list)
+    answers: list[tuple[str, int | None]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    """Answers that no client may get."""
+
+    async def work(self, requests: int, within_s: float) -> None:
+        """Send requests at random times, some of them at once."""
+        moments = sorted(self.dice.uniform(0, within_s) for _ in range(requests))
+        await asyncio.gather(*(self._at(moment) for moment in moments))
+
+    async def _at(self, moment: float) -> None:
+        await asyncio.sleep(moment)
+        (kind,) = self.dice.choices(list(KINDS), list(KINDS.values()))
+        status = await {
+            "boot": self._boot,
+            "store": self._store,
+            "delete": self._delete,
+            "attach": self._attach,
+            "list": self._list,
+            "bind": self._bind,
+            "end": self._end,
+            "maintain": self._maintain,
+            "vanish": self._vanish,
+        }[kind]()
+        self.answers.append((kind, status))
+
+    async def _boot(self) -> int | None:
+        most = self.dice.choice([1, 1, 1, self.dice.randint(2, COUNT_MAX)])
+        flavor = self.dice.choice(["g", "g", "cad"])
+        least = self.dice.choice([1, most])
+        fields = {
+            "flavorRef": flavor,
+            "imageRef": "",
+            "networks": "none",
+            "max_count": most,
+            "min_count": least,
+        }
+        return await self._make(SERVER, f"{COMPUTE}/servers", fields, least, most)
+
+    async def _store(self) -> int | None:
+        size = self.dice.randint(1, SIZE_MAX)
+        fields = {"size": size, "volume_type": self.dice.choice(TYPES)}
+        return await self._make(VOLUME_KIND, f"{VOLUME}/volumes", fields, 1, 1)
+
+    async def _make(
+        self, kind: str, path: str, fields: dict[str, Any], least: int, most: int
+    ) -> int | None:
+        project = self.dice.choice(PROJECTS)
+        wish = Wish(f"wish{len(self.wishes)}", kind, project, least, most)
+        self.wishes.append(wish)
+        is_cad = "cad" in fields.values()
+        zone = None if is_cad else self.dice.choice([None, None, *sorted(set(self.zones.values()))])
+        wanted = fields if zone is None else {**fields, "availability_zone": zone}
+        told = await self._ask("POST", path, {kind: {"name": wish.name, **wanted}}, project)
+        if told is None:
+            return None
+        wish.status, body = told
+        if wish.status == ACCEPTED:
+            wish.told = {body[kind]["id"]}
+        elif wish.status not in (FORBIDDEN, CONFLICT, OVER_LIMIT, AWAY):
+            self.faults.append(f"{wish.name} was answered with {told}")
+        return wish.status
+
+    def _known(self, kind: str | None = None) -> list[tuple[Wish, str]]:
+        return [
+            (wish, uuid)
+            for wish in self.wishes
+            for uuid in sorted(wish.told - wish.deleted)
+            if kind in (None, wish.kind)
+        ]
+
+    async def _delete(self) -> int | None:
+        if not (known := self._known()):
+            return None
+        wish, uuid = self.dice.choice(known)
+        wish.deleted.add(uuid)
+        place = f"{COMPUTE}/servers" if wish.kind == SERVER else f"{VOLUME}/volumes"
+        told = await self._ask("DELETE", f"{place}/{uuid}", None, wish.project)
+        if told is None:
+            return None
+        if told[0] in (ACCEPTED, NO_CONTENT):
+            wish.gone.add(uuid)
+        elif told[0] not in (BAD, MISSING, CONFLICT, AWAY):
+            self.faults.append(f"the deletion of {uuid} was answered with {told}")
+        return told[0]
+
+    async def _attach(self) -> int | None:
+        servers, volumes = self._known(SERVER), self._known(VOLUME_KIND)
+        if not servers or not volumes:
+            return None
+        (at, server), (of, volume) = self.dice.choice(servers), self.dice.choice(volumes)
+        places = await self._pod_of(server), await self._pod_of(volume)
+        body = {"volumeAttachment": {"volumeId": volume}}
+        path = f"{COMPUTE}/servers/{server}/os-volume_attachments"
+        told = await self._ask("POST", path, body, at.project)
+        if told is None:
+            return None
+        can_meet = at.project == of.project and (None in places or places[0] == places[1])
+        if told[0] == OK and not can_meet:
+            self.faults.append(f"the volume {volume} in {places[1]} was attached in {places[0]}")
+        if told[0] not in (OK, BAD, MISSING, CONFLICT, AWAY):
+            self.faults.append(f"the attachment of {volume} was answered with {told}")
+        return told[0]
+
+    async def _pod_of(self, uuid: str) -> str | None:
+        told = await self._ask("GET", f"{PODS}/routings?top_id={uuid}", None)
+        found = told[1]["routings"] if told is not None and told[0] == OK else []
+        return found[0]["pod_id"] if found else None
+
+    async def _list(self) -> int | None:
+        place = self.dice.choice([f"{COMPUTE}/servers/detail", f"{VOLUME}/volumes/detail"])
+        told = await self._ask("GET", place, None, self.dice.choice(PROJECTS))
+        if told is not None and told[0] not in (OK, AWAY):
+            self.faults.append(f"a list was answered with {told}")
+        return None if told is None else told[0]
+
+    async def _bind(self) -> int | None:
+        project, pod = self.dice.choice(PROJECTS), self.dice.choice(sorted(self.ids))
+        body = {"pod_binding": {"project_id": project, "pod_id": self.ids[pod]}}
+        told = await self._ask("POST", f"{PODS}/bindings", body)
+        return None if told is None else told[0]
+
+    async def _end(self) -> int | None:
+        told = await self._ask("GET", f"{PODS}/bindings?is_binding=true", None)
+        found = told[1]["pod_bindings"] if told is not None and told[0] == OK else []
+        if not found:
+            return None
+        uuid = self.dice.choice(found)["id"]
+        told = await self._ask("DELETE", f"{PODS}/bindings/{uuid}", None)
+        return None if told is None else told[0]
+
+    async def _maintain(self) -> int | None:
+        pod = self.dice.choice(sorted(self.ids))
+        body = {"pod": {"maintenance": self.dice.random() < 0.3}}
+        told = await self._ask("PUT", f"{PODS}/pods/{self.ids[pod]}", body)
+        return None if told is None else told[0]
+
+    async def _vanish(self) -> int | None:
+        """Delete a server in its pod, behind the door's back."""
+        if not (known := self._known(SERVER)):
+            return None
+        wish, uuid = self.dice.choice(known)
+        wish.deleted.add(uuid)
+        for pod in self.pods.values():
+            try:
+                await pod.ask("DELETE", f"{COMPUTE}/servers/{uuid}")
+            except ConnectionError:
+                continue
+        return None
+
+    async def _ask(
+        self, method: str, path: str, body: Any, project: str | None = None
+    ) -> tuple[int, Any] | None:
+        """Send a request to the door; returns ``None`` without an answer."""
+        token = "admin" if project is None else f"user:{project}"
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self.door.ask(method, path, body, token)
+        except (ConnectionError, TimeoutError):
+            return None

@@ -1,0 +1,204 @@
+"""Runs simulated doors over pods, with the real program and a virtual clock, in one process.
+
+A seed decides everything: the pods, the requests of clients, the fates of requests to pods, and
+when processes die. After the faults, the door gets time to settle, and is checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from innkeeper import wiring
+from innkeeper.store.guards import Guards
+from tests.simulation.pod_doors import checks
+from tests.simulation.pod_doors.clients import (
+    CAD,
+    COMPUTE,
+    FLAVORS,
+    PODS,
+    PROJECTS,
+    TYPES,
+    VOLUME,
+    Clients,
+)
+from tests.simulation.pod_doors.network import FATES, Network
+from tests.simulation.pod_doors.processes import (
+    OF_DOORS,
+    OF_PODS,
+    RECHECK_S,
+    UPKEEP_S,
+    SimulatedDoor,
+    SimulatedPod,
+)
+from tests.simulation.stepping.services import SimulatedService, dice_of, template
+from tests.simulation.stepping.virtual_time import VirtualLoop
+
+ZONES: Mapping[str, str] = {"p1": "az1", "p2": "az1", "p4": "az1", "p7": "az2"}
+"""The pods with their availability zones."""
+SPECIAL = "p4"
+"""The pod for special work."""
+HOSTS_MAX, PLACES_MAX = 2, 4
+PLENTY = 1_000_000
+REQUESTS, FAULTS_S = 80, 150.0
+DEATHS_MAX = 2
+ROUNDS_MAX = 120
+SETTLED_ROUNDS = int(2 * RECHECK_S / UPKEEP_S)
+"""Each resource is looked for in its pod meanwhile."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of one run: what is wrong, and what happened."""
+
+    seed: int
+    faults: list[str] = field(default_factory=list)
+    fates: Counter[str] = field(default_factory=Counter)
+    deaths: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    virtual_s: float = 0.0
+
+
+def run(seed: int, chances: Mapping[str, float] = FATES, *, sends_again: bool = False) -> Outcome:
+    """Run one door. ``chances`` say how likely each fate of a request is.
+
+    ``sends_again`` plants a bug.
+    """
+    with tempfile.TemporaryDirectory(prefix="innkeeper-door-") as folder:
+        loop = VirtualLoop()
+        try:
+            network = Network(dice_of(f"{seed} network"), chances, sends_again)
+            cloud = _Cloud(seed, Path(folder), loop, network)
+            outcome = loop.run_until_complete(cloud.run())
+            outcome.virtual_s = loop.time()
+            return outcome
+        finally:
+            _end(loop)
+
+
+def _end(loop: VirtualLoop) -> None:
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left))
+    loop.close()
+
+
+class _Cloud:
+    """A door and its pods."""
+
+    def __init__(self, seed: int, folder: Path, loop: VirtualLoop, network: Network) -> None:
+        self._seed, self._folder, self._loop, self._network = seed, folder, loop, network
+        self._dice = dice_of(seed)
+        quota = {"quota_instances": str(self._dice.choice([-1, 4]))}
+        quota |= {"quota_volumes": str(self._dice.choice([-1, 3]))}
+        self._door = self._made_of(
+            partial(SimulatedDoor, network=network), "door", {**OF_DOORS, **quota}
+        )
+        self._pods = {name: self._made_of(SimulatedPod, name, OF_PODS) for name in ZONES}
+        network.pods.update(self._pods)
+        self._ids: dict[str, str] = {}
+        self._clients = Clients(self._door, self._pods, self._ids, ZONES, self._dice)
+
+    def _made_of(self, kind: Any, name: str, settings: Mapping[str, str]) -> Any:
+        place = self._folder / name
+        place.mkdir()
+        shutil.copy(template() / wiring.DATABASE_FILE, place)
+        dice = dice_of(f"{self._seed} {name}")
+        return kind(name, place, self._loop, dice, Guards(), settings, self._network.accidents)
+
+    @property
+    def _services(self) -> list[SimulatedService]:
+        return [self._door, *self._pods.values()]
+
+    async def run(self) -> Outcome:
+        for each in self._services:
+            each.start()
+        await self._furnish()
+        self._network.has_faults = True
+        deaths = [self._die() for _ in range(self._dice.randint(0, DEATHS_MAX))]
+        await asyncio.gather(self._clients.work(REQUESTS, FAULTS_S), *deaths)
+        self._network.has_faults = False
+        outcome = Outcome(self._seed, fates=self._network.fates)
+        outcome.answers.update(f"{kind} {status}" for kind, status in self._clients.answers)
+        outcome.faults = [*await self._rest(), *self._clients.faults]
+        outcome.faults += [f"accident: {each!r}" for each in self._network.accidents]
+        outcome.deaths = sum(each.deaths for each in self._services)
+        for each in self._services:
+            if each.process is not None:
+                each.process.die()
+        return outcome
+
+    async def _die(self) -> None:
+        await asyncio.sleep(self._dice.uniform(0, FAULTS_S))
+        # The door dies as often as all pods together.
+        dying = self._dice.choice([self._door, self._dice.choice(sorted(self._pods))])
+        (self._pods[dying] if isinstance(dying, str) else dying).die()
+
+    async def _rest(self) -> list[str]:
+        """Wait until the door has settled everything; returns what is wrong then."""
+        settled = 0
+        for _ in range(ROUNDS_MAX):
+            await asyncio.sleep(UPKEEP_S)
+            is_up = all(each.process is not None for each in self._services)
+            is_quiet = is_up and self._network.is_quiet()
+            is_settled = is_quiet and checks.is_settled(checks.seen(self._door, self._pods))
+            settled = settled + 1 if is_settled else 0
+            if settled == SETTLED_ROUNDS:
+                break
+        if not all(each.process is not None for each in self._services):
+            return ["a service does not come back"]
+        left = [] if settled >= SETTLED_ROUNDS else ["the door does not come to rest"]
+        left += checks.faults(self._door, self._pods, self._clients.wishes)
+        return [*left, *await checks.shown_faults(self._door, self._pods, self._clients.wishes)]
+
+    async def _furnish(self) -> None:
+        for flavor in FLAVORS.values():
+            await self._door.made("POST", f"{COMPUTE}/flavors", {"flavor": dict(flavor)})
+        specs = {"extra_specs": dict(CAD)}
+        await self._door.made("POST", f"{COMPUTE}/flavors/cad/os-extra_specs", specs)
+        for name in TYPES:
+            wanted = {"name": name, "extra_specs": dict(CAD) if name == "cad" else {}}
+            await self._door.made("POST", f"{VOLUME}/types", {"volume_type": wanted})
+        for name, pod in self._pods.items():
+            await self._report_hosts(pod)
+            fields = {
+                "pod_name": name,
+                "az_name": ZONES[name],
+                "auth_url": f"http://{name}/identity",
+                "username": "admin",
+                "password": "any",
+                "project_name": "admin",
+                "threshold_percent": 80,
+                "resource_affinity_tag": dict(CAD) if name == SPECIAL else {},
+            }
+            made = await self._door.made("POST", f"{PODS}/pods", {"pod": fields})
+            self._ids[name] = made["pod"]["pod_id"]
+
+    async def _report_hosts(self, pod: SimulatedPod) -> None:
+        agent = {"agent": {"name": "rack", "driver": "fake"}}
+        made = await pod.made("POST", f"{COMPUTE}/os-agents", agent)
+        memory_mb = FLAVORS["g"]["ram"] * len(PROJECTS)
+        rows = [
+            {
+                "name": f"{pod.name}-host-{number}",
+                "inventories": {
+                    "VCPU": {"total": PLENTY},
+                    "MEMORY_MB": {"total": memory_mb * self._dice.randint(1, PLACES_MAX)},
+                    "DISK_GB": {"total": PLENTY},
+                },
+            }
+            for number in range(self._dice.randint(1, HOSTS_MAX))
+        ]
+        pod.agent_id = made["agent"]["id"]
+        path = f"{COMPUTE}/os-agents/{pod.agent_id}"
+        await pod.made("PUT", f"{path}/hosts", {"hosts": rows})
+        await pod.made("POST", f"{path}/heartbeat", None)

@@ -1,0 +1,58 @@
+"""Simulated doors over pods: requests are lost, late and repeated, processes die and pods pause.
+
+``SIMULATION_DOORS`` and ``SIMULATION_SEED`` make more and other runs, and so does
+``python -m tests.simulation.pod_doors``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.simulation.pod_doors.network import FATES, Fate
+from tests.simulation.pod_doors.simulation import Outcome, run
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+DOORS = int(os.environ.get("SIMULATION_DOORS", "6"))
+SEED = int(os.environ.get("SIMULATION_SEED", "0"))
+PAUSES = {Fate.PAUSED: 0.2}
+"""Creates wait in pods that are paused, longer than the door waits for an answer."""
+LOSSES = {Fate.ANSWER_LOST: 0.4}
+"""The answers to many creates do not arrive."""
+SEED_OF_BUG = 100
+
+
+def outcome_of(
+    seed: int, chances: Mapping[str, float] = FATES, *, sends_again: bool = False
+) -> Outcome:
+    """Run a door without its logs, which would be long."""
+    with capture_logs():
+        return run(seed, chances, sends_again=sends_again)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + DOORS))
+def test_nothing_is_made_twice_lost_or_counted_wrongly(seed: int) -> None:
+    outcome = outcome_of(seed)
+    assert outcome.faults == []
+    assert outcome.answers["boot 202"] > 0
+
+
+def test_what_paused_pods_make_late_is_adopted() -> None:
+    outcome = outcome_of(SEED, PAUSES)
+    assert outcome.faults == []
+    assert outcome.fates[Fate.PAUSED] > 0
+
+
+def test_a_seed_decides_everything() -> None:
+    assert outcome_of(SEED) == outcome_of(SEED)
+
+
+def test_creates_that_are_sent_again_after_a_lost_answer_are_found() -> None:
+    assert outcome_of(SEED_OF_BUG, LOSSES).faults == []
+    found = outcome_of(SEED_OF_BUG, LOSSES, sends_again=True).faults
+    assert any("is lost: the door does not know it" in each for each in found)
+    assert any("the quota counts" in each for each in found)
