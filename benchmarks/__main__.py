@@ -20,7 +20,9 @@ from benchmarks import (
     database_servers,
     deciding,
     dedicating,
+    door_report,
     explaining,
+    forwarding,
     history,
     lease_report,
     leasing,
@@ -55,6 +57,7 @@ PARTS = (
     "candidates",
     "several_processes",
     "zones",
+    "door",
 )
 
 
@@ -76,6 +79,7 @@ class Extent:
     searching: searching.Plan
     several: several_processes.Plan
     zoning: zoning.Plan
+    forwarding: forwarding.Plan
 
 
 FULL = Extent(
@@ -95,6 +99,7 @@ FULL = Extent(
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
     several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.25, repetitions=2),
     zoning=zoning.Plan((1, 3, 9), 3_000, {1: 60, 100: 20, 1_000: 6}, dead_requests=10),
+    forwarding=forwarding.Plan((1, 4), hosts=300, servers=1_000, requests=200, lists=30),
 )
 QUICK = Extent(
     decided_hosts=(1_000, 10_000, 100_000),
@@ -113,6 +118,7 @@ QUICK = Extent(
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
     several=several_processes.Plan((10_000,), (1, 4), 16, seconds=0.5, repetitions=1),
     zoning=zoning.Plan((1,), 3_000, {1: 20, 1_000: 2}, dead_requests=5),
+    forwarding=forwarding.Plan((1,), hosts=300, servers=200, requests=50, lists=10),
 )
 
 
@@ -213,6 +219,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "candidates": lambda: searching.measure(directory, extent.searching),
         "several_processes": lambda: several_processes.measure(directory, extent.several),
         "zones": lambda: zoning.measure(directory, extent.zoning),
+        "door": lambda: forwarding.measure(directory, extent.forwarding),
     }
     return measures[part]()
 
@@ -251,6 +258,7 @@ def _tables(part: str, extent: Extent, found: Found) -> Sequence[str]:
         "zones": lambda: zone_report.tables(
             found, extent.zoning.zone_counts, extent.zoning.requests
         ),
+        "door": lambda: door_report.tables(found, extent.forwarding.pod_counts),
     }
     return makers[part]()
 
@@ -284,6 +292,7 @@ TITLES = {
     "candidates": "GET /allocation_candidates, one client",
     "several_processes": "Claims and boots through several processes, 16 clients",
     "zones": "Plans and boots over trees of zones with 3,000 hosts each",
+    "door": "Requests through a door over pods, and lists of 1,000 servers",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import lease_report, zone_report
+from benchmarks import door_report, lease_report, zone_report
 from benchmarks.deciding import Case
 from benchmarks.machine import Machine
 from benchmarks.tables import Found, at_most, shown, table, verdict
@@ -303,6 +303,7 @@ def targets(found: Found) -> Iterable[str]:
             yield verdict(what, search.value, most, search.value <= most)
     yield from _conflicts(found)
     yield from zone_report.targets(found)
+    yield from door_report.targets(found)
 
 
 def _conflicts(found: Found) -> Iterable[str]:

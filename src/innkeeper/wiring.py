@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from innkeeper.clients.pods import PoolOf
+from innkeeper.clients.pods import WireOf
 from innkeeper.domain.errors import Busy
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
@@ -130,7 +130,7 @@ class Seams:
     ids: IdSource = field(default_factory=RandomIds)
     engine_of: Callable[[Store, BootExecutor, CandidateSearcher, IdSource, int], Engine] = Engine
     zone_sources_of: Callable[[Clock, IdSource], ZoneSources] = ZoneSources
-    pod_pool_of: PoolOf | None = None
+    pod_wire_of: WireOf | None = None
 
 
 class Service:
@@ -219,7 +219,7 @@ class Service:
             ),
             pods=_or_settings_error(
                 lambda: clouds_of(
-                    settings, self.engine, self.secret_box, self._clock, self.ids, seams.pod_pool_of
+                    settings, self.engine, self.secret_box, self._clock, self.ids, seams.pod_wire_of
                 )
             ),
             resource_types=self._resource_types(),

@@ -13,7 +13,7 @@ import httpx
 import msgspec
 import pytest
 
-from innkeeper.clients.pods import ANSWER_BYTES_MAX
+from innkeeper.clients.kept_connections import ANSWER_BYTES_MAX
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.zone_processes import FLAVOR, USER, wait_for
 from tests.support.zone_relays import UNFINISHED, Relay, relay_to

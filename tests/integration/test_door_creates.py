@@ -16,6 +16,9 @@ from tests.support.zone_relays import CREATE, Relay, relay_to
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE = "/compute/v2.1"
 PROJECT = USER.partition(":")[2]
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk a@b"
+POLL = f"GET {COMPUTE}/flavors"
+UNKNOWN_ID = "9bbff1cc-0d2a-4b60-8a55-2ea3e0e5c3b7"
 ALONE = {"build_plan_encryption_key": ""}
 
 
@@ -42,6 +45,38 @@ def routings(at: Door) -> list[Any]:
     """Return all routings."""
     found: list[Any] = at.get("/routings")["routings"]
     return found
+
+
+def creates(relay: Relay) -> int:
+    """Return how many creates came to a relay."""
+    return sum((method, path) == ("POST", CREATE) for method, path, _ in relay.requests)
+
+
+def test_a_later_create_is_one_request_and_what_the_pod_lost_is_made_again(
+    pair: tuple[Door, Relay],
+) -> None:
+    at, relay = pair
+    wanted = {"name": "mine", "public_key": SSH_KEY, "type": "ssh"}
+    at.ask("POST", f"{COMPUTE}/os-keypairs", {"keypair": wanted}, status=201)
+    made = [boot(at, key_name="mine").json()["server"]["id"]]
+    relay.requests.clear()
+    made.append(boot(at, key_name="mine").json()["server"]["id"])
+    asked = [f"{method} {path}" for method, path, _ in relay.requests]
+    assert [each for each in asked if each != POLL] == [f"POST {CREATE}"]
+    pod = at.pods["p1"]
+    assert pod.call("DELETE", f"/flavors/{FLAVOR['id']}").is_success
+    for each in pod.get("/os-keypairs")["keypairs"]:
+        name = each["keypair"]["name"]
+        assert pod.call("DELETE", f"/os-keypairs/{name}").is_success
+    relay.requests.clear()
+    made.append(boot(at, key_name="mine").json()["server"]["id"])
+    assert creates(relay) == 2
+    assert sorted(pod.server_ids()) == sorted(made)
+    assert sorted(each["top_id"] for each in routings(at)) == sorted(made)
+    refused = boot(at, networks=[{"uuid": UNKNOWN_ID}])
+    assert refused.status_code == httpx.codes.BAD_REQUEST
+    assert creates(relay) == 3
+    assert at.history(PROJECT) == ["p1"]
 
 
 def test_a_create_whose_answer_is_lost_is_looked_for_and_not_sent_again(

@@ -19,15 +19,17 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-import httpcore
-
 from innkeeper.clients.certificates import trust_of
+from innkeeper.clients.kept_connections import (
+    KeptConnections,
+    NoAnswer,
+    NotSent,
+    Wire,
+    WireAnswer,
+    WireRequest,
+)
 from innkeeper.clients.pod_logins import PodLogin, PodSession, login_body, session_of
 
-ANSWER_BYTES_MAX = 16 * 2**20
-"""The largest answer: a page of a thousand servers has a few megabytes."""
-KEPT_OPEN_S = 4.0
-"""How long an idle connection is kept: less than servers keep theirs, often five seconds."""
 EARLY = timedelta(seconds=60)
 """A token is renewed so long before it expires."""
 WORDS_MAX = 200
@@ -67,29 +69,21 @@ class PodCall:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PodAnswer:
-    """The answer of a pod: any status, with lower-case names of headers."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
+PodAnswer = WireAnswer
+"""The answer of a pod."""
 Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
 """The session of the last login at each pod and project, with the login."""
 SESSIONS_MAX = 4096
-PoolOf = Callable[[int], httpcore.AsyncConnectionPool]
-"""Makes the connections to one pod, of which at most this number is open."""
+WireOf = Callable[[], Wire]
+"""Makes the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
 """Types of services. The address of the second one is that of the login."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """What the client needs for one pod: its connections, and turns to use them."""
+    """Turns to ask one pod, and to log in to it."""
 
-    pool: httpcore.AsyncConnectionPool
     turns: asyncio.Semaphore
     logging_in: asyncio.Lock
 
@@ -113,12 +107,13 @@ class PodClient:
         trusted: ssl.SSLContext | None = None,
         observe: Observe | None = None,
         sessions: Sessions | None = None,
-        pool_of: PoolOf | None = None,
+        wire_of: WireOf | None = None,
     ) -> None:
         self._clock = clock
         self._requests_max = requests_max
         self._trusted = trusted or trust_of(None, None, None)
-        self._pool_of = pool_of
+        self._wire_of = wire_of
+        self._wire = KeptConnections(self._trusted) if wire_of is None else wire_of()
         self._observe = observe
         self.sessions: Sessions = {} if sessions is None else sessions
         self._known: dict[str, _Known] = {}
@@ -134,7 +129,7 @@ class PodClient:
             self._trusted,
             self._observe,
             self.sessions if sessions is None else sessions,
-            self._pool_of,
+            self._wire_of,
         )
 
     async def send(self, login: PodLogin, call: PodCall) -> PodAnswer:
@@ -159,7 +154,7 @@ class PodClient:
         """Log in anew, and return the session. Raises :class:`PodSilent`."""
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._log_in(login, self._of(login))
+                return await self._log_in(login)
         except TimeoutError as error:
             raise PodSilent(f"no answer within {timeout_s:g} seconds") from error
 
@@ -175,36 +170,25 @@ class PodClient:
         """Close the connections to one pod, and forget its token."""
         for key in [each for each in self.sessions if each[0] == uuid]:
             del self.sessions[key]
-        known = self._known.pop(uuid, None)
-        if known is not None:
-            await known.pool.aclose()
+        self._known.pop(uuid, None)
+        await self._wire.forget(uuid)
 
     async def close(self) -> None:
         """Close all connections."""
-        for known in self._known.values():
-            await known.pool.aclose()
+        await self._wire.close()
         self._known.clear()
 
     def _of(self, login: PodLogin) -> _Known:
         known = self._known.get(login.uuid)
         if known is None:
-            pool = (self._pool_of or self._pool)(self._requests_max)
             turns = asyncio.Semaphore(self._requests_max)
-            known = self._known[login.uuid] = _Known(pool, turns, asyncio.Lock())
+            known = self._known[login.uuid] = _Known(turns, asyncio.Lock())
         return known
-
-    def _pool(self, requests_max: int) -> httpcore.AsyncConnectionPool:
-        return httpcore.AsyncConnectionPool(
-            ssl_context=self._trusted,
-            max_connections=requests_max,
-            max_keepalive_connections=requests_max,
-            keepalive_expiry=KEPT_OPEN_S,
-        )
 
     async def _with_token(self, login: PodLogin, call: PodCall, progress: _Progress) -> PodAnswer:
         known = self._of(login)
         session = await self._session(login, known)
-        answer = await self._ask(known, session, login, call, progress)
+        answer = await self._ask(session, login, call, progress)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             # The token may have been revoked. A 401 means that the request did nothing.
             progress.has_begun = False
@@ -213,24 +197,34 @@ class PodClient:
                 if last is session:
                     self.sessions.pop(login.key, None)
             session = await self._session(login, known)
-            answer = await self._ask(known, session, login, call, progress)
+            answer = await self._ask(session, login, call, progress)
         return answer
 
     async def _session(self, login: PodLogin, known: _Known) -> PodSession:
+        session = self._kept(login)
+        if session is not None:
+            return session
         async with known.logging_in:
-            used, session = self.sessions.get(login.key, (None, None))
-            is_usable = session is not None and session.expires_at - EARLY > self._clock()
-            if session is None or not is_usable or used != login:
-                session = await self._log_in(login, known)
+            # Another request may just have logged in.
+            session = self._kept(login)
+            if session is None:
+                session = await self._log_in(login)
                 if len(self.sessions) >= SESSIONS_MAX:
                     self.sessions.pop(next(iter(self.sessions)), None)
                 self.sessions[login.key] = login, session
             return session
 
-    async def _log_in(self, login: PodLogin, known: _Known) -> PodSession:
+    def _kept(self, login: PodLogin) -> PodSession | None:
+        """Return the session of an earlier login, if it is usable for a while."""
+        used, session = self.sessions.get(login.key, (None, None))
+        if session is None or used != login or session.expires_at - EARLY <= self._clock():
+            return None
+        return session
+
+    async def _log_in(self, login: PodLogin) -> PodSession:
         url = login.auth_url + "/auth/tokens"
         # A login changes nothing, so it does not matter whether it arrived.
-        answer = await self._exchange(known, "POST", url, {}, login_body(login), _Progress())
+        answer = await self._exchange(login, "POST", url, {}, login_body(login), _Progress())
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise LoginRefused("the pod refuses user, password or project")
         if answer.status != HTTPStatus.CREATED:
@@ -241,12 +235,7 @@ class PodClient:
             raise PodSilent(f"the answer to the login is not usable: {error}") from error
 
     async def _ask(
-        self,
-        known: _Known,
-        session: PodSession,
-        login: PodLogin,
-        call: PodCall,
-        progress: _Progress,
+        self, session: PodSession, login: PodLogin, call: PodCall, progress: _Progress
     ) -> PodAnswer:
         address = login.endpoints.get(call.service_type)
         if address is None and call.service_type == IDENTITY:
@@ -260,11 +249,11 @@ class PodClient:
             # Catalogs have the address of the Image API with and without its version.
             address = address.removesuffix("/v2")
         url = address + call.target
-        return await self._exchange(known, call.method, url, headers, call.body, progress)
+        return await self._exchange(login, call.method, url, headers, call.body, progress)
 
     async def _exchange(
         self,
-        known: _Known,
+        login: PodLogin,
         method: str,
         url: str,
         headers: Mapping[str, str],
@@ -279,30 +268,17 @@ class PodClient:
             "host": urlsplit(url).netloc,
             "accept-encoding": "identity",
         }
-        lines = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in sent.items()]
+        lines = tuple((k.encode("latin-1"), text.encode("latin-1")) for k, text in sent.items())
+        wanted = WireRequest(method, url, lines, body)
         try:
-            async with known.turns:
+            async with self._of(login).turns:
                 progress.has_begun = True
-                async with known.pool.stream(method, url, headers=lines, content=body) as answer:
-                    return await _whole(answer)
-        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                return await self._wire.exchange(login.uuid, wanted)
+        except NotSent as error:
             progress.has_begun = False
             raise PodSilent(_words(error)) from error
-        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+        except NoAnswer as error:
             raise PodSilent(_words(error), may_have_arrived=True) from error
-
-
-async def _whole(answer: httpcore.Response) -> PodAnswer:
-    body = bytearray()
-    async for piece in answer.aiter_stream():
-        body += piece
-        if len(body) > ANSWER_BYTES_MAX:
-            why = f"the answer has more than {ANSWER_BYTES_MAX} bytes"
-            raise PodSilent(why, may_have_arrived=True)
-    headers = {
-        name.decode("latin-1").lower(): text.decode("latin-1") for name, text in answer.headers
-    }
-    return PodAnswer(answer.status, headers, bytes(body))
 
 
 def _words(error: Exception) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB = "vcpus", "memory_mb", "disk_gb", "volume_gb"
@@ -192,6 +192,19 @@ class PodRouting:
     type_uuid: str | None = None
     server_group_uuid: str | None = None
     changing_at: datetime | None = None
+
+
+class PodHome(NamedTuple):
+    """Where a resource of a list lives, and what its row shows of the door.
+
+    It is a tuple, because a list may have a thousand of them.
+    """
+
+    pod_id: int
+    project_id: str
+    user_id: str | None
+    image_id: str | None
+    server_group_uuid: str | None
 
 
 @dataclass(frozen=True, slots=True)

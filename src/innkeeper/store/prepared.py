@@ -87,7 +87,9 @@ class Prepared:
             str(compiled),
             tuple(order),
             {name: compiled.params[name] for name in order if name not in names},
-            itemgetter(*order) if len(order) > 1 else lambda row: (row[order[0]],),
+            itemgetter(*order)
+            if len(order) > 1
+            else lambda row: tuple(row[name] for name in order),
             _conversions(
                 (compiled.binds[name].type for name in order), lambda kind: _writing(kind, dialect)
             ),

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import httpcore
 import httpx
 
+from innkeeper.clients.kept_connections import NoAnswer, NotSent, WireAnswer, WireRequest
 from tests.simulation.stepping.services import Dice
 
 TRAVEL_S = 0.02
@@ -152,24 +152,32 @@ class Network:
         return serving.result()
 
 
-class SimulatedPool(httpcore.AsyncConnectionPool):
-    """The connections from one process of a door to one pod, whose name is that of its host."""
+class SimulatedWire:
+    """The connections from one process of a door to all pods. Their names are those of hosts."""
 
     def __init__(self, network: Network, sender: Receiver) -> None:
-        super().__init__()
         self._network = network
         self._sender = sender
 
-    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
-        sent = await _received(request)
+    async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
+        """Send a request, and return its answer, as its fate wants it."""
+        del owner
+        sent = httpx.Request(
+            wanted.method, wanted.url, headers=list(wanted.headers), content=wanted.body
+        )
         try:
             answer = await self._answered(str(sent.url.host), sent)
         except ConnectionRefusedError as error:
-            raise httpcore.ConnectError("refused") from error
+            raise NotSent("refused") from error
         except ConnectionError as error:
-            raise httpcore.ReadError(str(error)) from error
-        headers = [(name.encode(), text.encode()) for name, text in answer.headers.items()]
-        return httpcore.Response(answer.status_code, headers=headers, content=answer.content)
+            raise NoAnswer(str(error)) from error
+        return WireAnswer(answer.status_code, dict(answer.headers), answer.content)
+
+    async def forget(self, owner: str) -> None:
+        """Close nothing: nothing stays open."""
+
+    async def close(self) -> None:
+        """Close nothing."""
 
     async def _answered(self, name: str, sent: httpx.Request) -> httpx.Response:
         network, fate = self._network, self._network.draw(sent)
@@ -207,13 +215,3 @@ class SimulatedPool(httpcore.AsyncConnectionPool):
 def is_create(request: httpx.Request) -> bool:
     """Return whether a request makes servers or a volume."""
     return request.method == "POST" and request.url.path.endswith(CREATES)
-
-
-async def _received(request: httpcore.Request) -> httpx.Request:
-    """Return a request as a pod receives it."""
-    assert not isinstance(request.stream, bytes), "httpcore makes streams of bodies"
-    body = b"".join([part async for part in request.stream])  # type: ignore[union-attr]
-    url = request.url
-    port = "" if url.port is None else f":{url.port}"
-    text = f"{url.scheme.decode()}://{url.host.decode()}{port}{url.target.decode()}"
-    return httpx.Request(request.method.decode(), text, headers=request.headers, content=body)

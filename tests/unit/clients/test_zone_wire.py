@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from innkeeper.clients.kept_connections import HEAD_BYTES_MAX
 from innkeeper.clients.zone_wire import (
     ANSWER_BYTES_MAX,
-    HEAD_BYTES_MAX,
     HttpWire,
     NoAnswer,
     NotSent,

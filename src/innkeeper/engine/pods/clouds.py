@@ -15,7 +15,7 @@ from datetime import timedelta
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import PodClient, PodSilent, PoolOf
+from innkeeper.clients.pods import PodClient, PodSilent, WireOf
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.pod_settings import Podding
@@ -201,7 +201,7 @@ def clouds_of(
     box: SecretBox | None,
     clock: Clock,
     ids: IdSource,
-    pool_of: PoolOf | None = None,
+    wire_of: WireOf | None = None,
 ) -> PodClouds | None:
     """Return the clouds behind this service; ``None`` if it administers none.
 
@@ -212,7 +212,7 @@ def clouds_of(
     if box is None or not settings.has_pods:
         return None
     most = podding.pod_requests_max
-    client = PodClient(clock, most, observe=metrics.asked_pod, pool_of=pool_of)
+    client = PodClient(clock, most, observe=metrics.asked_pod, wire_of=wire_of)
     return PodClouds(engine, client, box, podding, policy, clock, ids)
 
 

@@ -39,6 +39,8 @@ OWNER = "os-vol-tenant-attr:tenant_id"
 PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
+LACKING = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
+"""Refusals of a pod that may have lost what the create names: a flavor, type, key pair or image."""
 AWAY = "The place of this work does not answer. Try again later."
 UNKNOWN = "It is not known yet whether this was made. Look at the list before you try again."
 
@@ -88,35 +90,43 @@ class Creating:
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
         """
-        plan = await self._clouds.engine.read(lambda tx: plans.plan(tx, self._settings, request))
+        plan: Plan | None = None
         refusals: list[tuple[Pod, _Refused]] = []
         for _ in range(PODS_MAX):
             try:
-                pod = await self._choose(plan, [pod for pod, _ in refusals])
+                plan, pod, moves = await self._choose(request, plan, [pod for pod, _ in refusals])
             except NoPod as error:
                 raise_or_return = _outcome(refusals, error, is_admin=request.caller.is_admin)
                 if isinstance(raise_or_return, DoorAnswer):
                     return raise_or_return
                 raise raise_or_return from error
             try:
-                return await self._in_pod(plan, pod)
+                return await self._in_pod(plan, pod, moves=moves)
             except _Refused as error:
                 LOG.warning("pod_refused_create", pod=pod.pod_name, reason=str(error))
                 self._pushing.forget(pod)
                 refusals.append((pod, error))
         raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
 
-    async def _choose(self, plan: Plan, refused: Sequence[Pod]) -> Pod:
+    async def _choose(
+        self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
+    ) -> tuple[Plan, Pod, bool]:
+        """Return the plan, which is only read once, a pod, and whether the project moves there.
+
+        It does not move if its binding is kept, or does not matter because of a volume.
+        """
         gone = frozenset(each.id for each in refused)
 
-        def look(tx: Tx) -> Pod:
+        def look(tx: Tx) -> tuple[Plan, Pod, bool]:
+            plan = known or plans.plan(tx, self._settings, request)
             away = gone if plan.must is None else gone | plans.others(tx, plan.must)
             asked = replace(plan.asked, refused=away)
-            return bindings.choose(tx, self._clouds.policy, asked).pod
+            choice = bindings.choose(tx, self._clouds.policy, asked)
+            return plan, choice.pod, choice.binding is None and plan.must is None
 
         return await self._clouds.engine.read(look)
 
-    async def _in_pod(self, plan: Plan, pod: Pod) -> DoorAnswer:
+    async def _in_pod(self, plan: Plan, pod: Pod, *, moves: bool) -> DoorAnswer:
         kind = plan.request.kind
         try:
             login = await self._tenants.of_project(pod, plan.request.caller.project_id)
@@ -127,37 +137,60 @@ class Creating:
         except PodSilent as error:
             LOG.warning("pod_create_failed", pod=pod.pod_name, reason=str(error))
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        begun = await self._begin(plan, pod)
-        sent = _Sent(plan, pod, begun, login)
-        metadata = body[plan.key].get("metadata") or {}
-        body[plan.key]["metadata"] = {**metadata, MARK: begun.top_id}
-        call = PodCall(
-            SERVICES[kind],
-            "POST",
-            plan.request.target,
-            self._clouds.podding.pod_request_timeout_s,
-            msgspec.json.encode(body),
-            plan.request.headers,
-        )
+        sent = _Sent(plan, pod, await self._begin(plan, pod, moves=moves), login)
         try:
-            answer = await self._clouds.client.send(login, call)
+            answer = await self._send(sent, body)
+            if answer.status in LACKING:
+                repaired = await self._repaired(sent)
+                # A refusal made nothing, so this one may be sent again.
+                answer = answer if repaired is None else await self._send(sent, repaired)
         except PodSilent as error:
             return await self._after_silence(sent, error)
         return await self._after_answer(sent, answer)
 
-    async def _body(self, plan: Plan, pod: Pod, login: PodLogin) -> dict[str, Json]:
-        """Return the body for a pod, in which all that it names exists there."""
+    async def _send(self, sent: _Sent, body: dict[str, Json]) -> PodAnswer:
+        plan = sent.plan
+        fields = body[plan.key]
+        marked = {**fields, "metadata": {**(fields.get("metadata") or {}), MARK: sent.begun.top_id}}
+        call = PodCall(
+            SERVICES[plan.request.kind],
+            "POST",
+            plan.request.target,
+            self._clouds.podding.pod_request_timeout_s,
+            msgspec.json.encode({**body, plan.key: marked}),
+            plan.request.headers,
+        )
+        return await self._clouds.client.send(sent.login, call)
+
+    async def _repaired(self, sent: _Sent) -> dict[str, Json] | None:
+        """Return the body again, if its pod had lost something that it names; else ``None``."""
+        made = self._pushing.made
+        try:
+            body = await self._body(sent.plan, sent.pod, sent.login, is_sure=False)
+        except (Conflict, PodSilent):
+            return None
+        return body if self._pushing.made > made else None
+
+    async def _body(
+        self, plan: Plan, pod: Pod, login: PodLogin, *, is_sure: bool = True
+    ) -> dict[str, Json]:
+        """Return the body for a pod, in which all that it names exists there.
+
+        If it ``is_sure``, the pod is not asked again for what it had a moment ago.
+        """
         fields = dict(plan.fields)
         if plan.flavor is not None:
-            await self._pushing.flavor(pod, login, plan.flavor)
+            await self._pushing.flavor(pod, login, plan.flavor, is_sure=is_sure)
             fields["flavorRef"] = plan.flavor.flavor_id
         if plan.kind is not None:
-            await self._pushing.volume_type(pod, login, plan.kind)
+            await self._pushing.volume_type(pod, login, plan.kind, is_sure=is_sure)
             fields["volume_type"] = plan.kind.name
         if plan.keypair is not None:
-            fields["key_name"] = await self._pushing.keypair(pod, login, plan.keypair)
+            fields["key_name"] = await self._pushing.keypair(
+                pod, login, plan.keypair, is_sure=is_sure
+            )
         if plan.image_name is not None:
-            image_id = await self._pushing.image(pod, login, plan.image_name)
+            image_id = await self._pushing.image(pod, login, plan.image_name, is_sure=is_sure)
             fields.pop("image_id", None)
             fields["imageRef"] = image_id
             devices = fields.get("block_device_mapping_v2")
@@ -176,7 +209,7 @@ class Creating:
             whole[key] = {**whole[key], "group": group_id}
         return whole
 
-    async def _begin(self, plan: Plan, pod: Pod) -> PodRouting:
+    async def _begin(self, plan: Plan, pod: Pod, *, moves: bool) -> PodRouting:
         now, caller = self._clouds.clock(), plan.request.caller
         wanted = PodRouting(
             0,
@@ -195,7 +228,7 @@ class Creating:
             size_gb=plan.one.size_gb,
             disk_gb=plan.one.disk_gb,
             # What must be beside a volume does not move the project.
-            group_name=plan.asked.group if plan.must is None else None,
+            group_name=plan.asked.group if moves else None,
             az_name=plan.asked.az_name,
             server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
             type_uuid=None if plan.kind is None else plan.kind.uuid,

@@ -58,7 +58,9 @@ class Forwarding:
         def look(tx: Tx) -> tuple[PodRouting, Pod]:
             found = routings.place_of(tx, uuid, request.kind)
             check(found)
-            return found, next(each for each in pods.every(tx) if each.id == found.pod_id)
+            pod = pods.by_id(tx, found.pod_id)
+            assert pod is not None, "a pod with routings is not deleted"
+            return found, pod
 
         routing, pod = await self._clouds.engine.read(look)
         await self._check_volumes(request, routing)

@@ -8,9 +8,8 @@ says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cmp_to_key
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -20,10 +19,11 @@ from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodCall, PodSilent
 from innkeeper.domain.door import SERVER, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, Unavailable
-from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.domain.pods import Pod, PodHome
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.shown import DoorView
+from innkeeper.engine.pods.shown_rows import RowView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
@@ -59,7 +59,8 @@ Sort = Sequence[tuple[str, bool]]
 class PodListQuestion:
     """A list that a client wants. ``filters`` are sent to pods unchanged.
 
-    ``project_id`` is ``None`` for a list of all projects.
+    ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has only ids and
+    names. It ``is_alone`` if it comes from a single pod.
     """
 
     request: DoorRequest
@@ -69,6 +70,8 @@ class PodListQuestion:
     marker: str | None
     project_id: str | None
     az_name: str | None = None
+    is_brief: bool = False
+    is_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +92,31 @@ class Lists:
 
     async def page(self, question: PodListQuestion) -> DoorPage:
         """Return a page. Raises :class:`Invalid` for an unknown marker or sort key."""
-        kind = question.request.kind
+        kind, marker, project_id = question.request.kind, question.marker, question.project_id
         for key, _ in question.sort:
             if key not in SORTS[kind]:
                 raise Invalid(f"The door does not sort by {key}.")
 
-        def look(tx: Tx) -> tuple[list[PodRouting], dict[int, Pod]]:
-            found = routings.of_project(tx, question.project_id, kind)
-            return list(found), {each.id: each for each in pods.every(tx)}
+        def look(tx: Tx) -> tuple[list[Pod], PodHome | None]:
+            homes = routings.pods_of(tx, project_id, kind)
+            by_id = {each.id: each for each in pods.every(tx)}
+            found = {} if marker is None else routings.homes(tx, kind, [marker])
+            return [by_id[each] for each in homes], found.get(marker or "")
 
-        found, by_id = await self._clouds.engine.read(look)
-        known = {each.top_id: each for each in found if each.bottom_id is not None}
-        homes = [by_id[each] for each in sorted({each.pod_id for each in known.values()})]
-        asked = [each for each in homes if question.az_name in (None, each.az_name)]
-        after = await self._after(question, known, by_id)
+        known, home = await self._clouds.engine.read(look)
+        asked = [each for each in known if question.az_name in (None, each.az_name)]
+        after = await self._after(question, known, home)
+        if len(known) == 1 and asked and asked[0].health.is_up is not False:
+            # The usual case. The pod sorts, and rows need only the fields that are shown.
+            question = replace(question, is_alone=True)
         # A list must not wait for a pod that has not answered for a while.
         missing = [each.pod_name for each in asked if each.health.is_up is False]
         asked = [each for each in asked if each.health.is_up is not False]
         answers = await asyncio.gather(
-            *(self._rows(each, question, known, after) for each in asked), return_exceptions=True
+            *(self._rows(each, question, after) for each in asked), return_exceptions=True
         )
         rows: list[dict[str, Json]] = []
+        has_more = False
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
                 LOG.warning("pod_list_failed", pod=pod.pod_name, reason=str(answer))
@@ -117,24 +124,25 @@ class Lists:
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                rows += answer
-        order = _order(kind, question.sort)
-        rows.sort(key=cmp_to_key(order))
-        return DoorPage(rows[: question.limit], len(rows) > question.limit, missing)
+                rows += answer[0]
+                has_more = has_more or answer[1]
+        if not question.is_alone:
+            _sort(rows, kind, question.sort)
+        has_more = bool(rows) and (has_more or len(rows) > question.limit)
+        return DoorPage(rows[: question.limit], has_more, missing)
 
     async def _after(
-        self, question: PodListQuestion, known: Mapping[str, PodRouting], by_id: Mapping[int, Pod]
+        self, question: PodListQuestion, known: Sequence[Pod], home: PodHome | None
     ) -> tuple[int, Mapping[str, Json]] | None:
         """Return the pod of the marker, and the marker's row."""
         if question.marker is None:
             return None
-        home = known.get(question.marker)
-        if home is None:
+        if home is None or question.project_id not in (None, home.project_id):
             raise Invalid(f"marker [{question.marker[:64]}] not found")
-        pod, kind = by_id[home.pod_id], question.request.kind
+        pod, kind = next(each for each in known if each.id == home.pod_id), question.request.kind
         try:
             login = await self._login(pod, question)
-            told = await self._ask(pod, login, question, f"/{kind}s/{home.top_id}")
+            told = await self._ask(pod, login, question, f"/{kind}s/{question.marker}")
         except PodSilent as error:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         row = told.get(kind)
@@ -143,53 +151,61 @@ class Lists:
         return pod.id, row
 
     async def _rows(
-        self,
-        pod: Pod,
-        question: PodListQuestion,
-        known: Mapping[str, PodRouting],
-        after: tuple[int, Mapping[str, Json]] | None,
-    ) -> list[dict[str, Json]]:
-        """Return the rows of a pod after the marker, one more than the limit at most."""
+        self, pod: Pod, question: PodListQuestion, after: tuple[int, Mapping[str, Json]] | None
+    ) -> tuple[list[dict[str, Json]], bool]:
+        """Return the rows of a pod after the marker, at most the limit, and whether it has more."""
         timeout_s = self._clouds.podding.pod_request_timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._paged(pod, question, known, after)
+                return await self._paged(pod, question, after)
         except TimeoutError as error:
             raise PodSilent(f"no list within {timeout_s:g} seconds") from error
 
     async def _paged(
-        self,
-        pod: Pod,
-        question: PodListQuestion,
-        known: Mapping[str, PodRouting],
-        after: tuple[int, Mapping[str, Json]] | None,
-    ) -> list[dict[str, Json]]:
+        self, pod: Pod, question: PodListQuestion, after: tuple[int, Mapping[str, Json]] | None
+    ) -> tuple[list[dict[str, Json]], bool]:
         kind, login = question.request.kind, await self._login(pod, question)
-        order = _order(kind, question.sort)
-        wanted = question.limit + 1
+        is_next = _is_next(kind, question.sort)
         marker = question.marker if after is not None and after[0] == pod.id else None
+        views: dict[PodHome, RowView] = {}
         found: list[dict[str, Json]] = []
         for _ in range(PAGES_MAX):
-            query = [*question.filters, *_sort_query(kind, question.sort), ("limit", str(wanted))]
-            query += [("marker", marker)] if marker is not None else []
-            query += [("all_tenants", "1")] if question.project_id is None else []
-            told = await self._ask(pod, login, question, f"/{kind}s/detail?{urlencode(query)}")
+            told = await self._ask(pod, login, question, _target(question, marker))
             rows = told.get(f"{kind}s")
-            if not isinstance(rows, list) or not all(_is_row(each) for each in rows):
+            if not isinstance(rows, list) or not all(map(_is_row, rows)):
                 raise PodSilent("its answer is no list", may_have_arrived=True)
-            for each in rows:
-                routing = known.get(each["id"])
-                is_behind = after is None or order(each, after[1]) > 0
-                if routing is not None and routing.pod_id == pod.id and is_behind:
-                    found.append(self._view(pod, routing, question).change(each))
-            if len(found) >= wanted or not rows or f"{kind}s_links" not in told:
-                return found[:wanted]
+            for row, home in zip(rows, await self._homes(pod, question, rows), strict=True):
+                is_behind = question.is_alone or after is None or is_next(after[1], row)
+                if home is not None and is_behind:
+                    view = views.get(home)
+                    if view is None:
+                        view = views[home] = self._view(pod, home, question)
+                    found.append(view.change(row))
+            has_more = bool(rows) and f"{kind}s_links" in told
+            if len(found) >= question.limit or not has_more:
+                return found[: question.limit], has_more or len(found) > question.limit
             marker = rows[-1]["id"]
         raise PodSilent("the list is too far from its start", may_have_arrived=True)
 
-    def _view(self, pod: Pod, routing: PodRouting, question: PodListQuestion) -> DoorView:
+    async def _homes(
+        self, pod: Pod, question: PodListQuestion, rows: Sequence[Mapping[str, Json]]
+    ) -> list[PodHome | None]:
+        """Return the home of each row. Rows that are not known to be in the pod have none."""
+        ids, kind = [each["id"] for each in rows], question.request.kind
+        homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, kind, ids))
+        return [
+            home
+            if (home := homes.get(uuid)) is not None
+            and home.pod_id == pod.id
+            and (question.project_id is None or home.project_id == question.project_id)
+            else None
+            for uuid in ids
+        ]
+
+    def _view(self, pod: Pod, home: PodHome, question: PodListQuestion) -> RowView:
         request = question.request
-        return DoorView.of(pod, routing, request.address, is_admin=request.caller.is_admin)
+        view = DoorView.of(pod, home, request.address, is_admin=request.caller.is_admin)
+        return RowView(view)
 
     async def _login(self, pod: Pod, question: PodListQuestion) -> PodLogin:
         if question.project_id is None:
@@ -229,22 +245,44 @@ def _sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
     return [("sort", ",".join(f"{key}:{word}" for key, word in words))]
 
 
-def _order(kind: str, sort: Sort) -> Json:
-    """Return a function that compares two rows, as for ``cmp_to_key``."""
+def _target(question: PodListQuestion, marker: str | None) -> str:
+    """Return the path and query of one page of a pod."""
+    kind = question.request.kind
+    query = [*question.filters, *_sort_query(kind, question.sort), ("limit", str(question.limit))]
+    query += [("marker", marker)] if marker is not None else []
+    query += [("all_tenants", "1")] if question.project_id is None else []
+    is_brief = question.is_alone and question.is_brief
+    return f"/{kind}s{'' if is_brief else '/detail'}?{urlencode(query)}"
+
+
+def _sort(rows: list[dict[str, Json]], kind: str, sort: Sort) -> None:
+    """Sort rows by the requested keys. A sort is stable, so the last key comes first."""
+    for key, is_descending in reversed(sort):
+        rows.sort(key=_rank_by(SORTS[kind][key]), reverse=is_descending)
+
+
+def _rank_by(field: str) -> Callable[[Mapping[str, Json]], tuple[int, float, str]]:
+    return lambda row: _rank(row.get(field))
+
+
+def _is_next(kind: str, sort: Sort) -> Callable[[Mapping[str, Json], Mapping[str, Json]], bool]:
+    """Return a function that says whether its second row comes after the first one."""
     fields = [(SORTS[kind][key], is_descending) for key, is_descending in sort]
 
-    def compare(a: Mapping[str, Json], b: Mapping[str, Json]) -> int:
+    def is_next(first: Mapping[str, Json], second: Mapping[str, Json]) -> bool:
         for field, is_descending in fields:
-            left, right = a.get(field), b.get(field)
-            if left == right:
-                continue
-            is_less = left is None or (right is not None and _pair(left) < _pair(right))
-            return 1 if is_less == is_descending else -1
-        return 0
+            left, right = _rank(first.get(field)), _rank(second.get(field))
+            if left != right:
+                return (right < left) if is_descending else (left < right)
+        return False
 
-    return compare
+    return is_next
 
 
-def _pair(value: Json) -> tuple[float, str]:
-    """Return a value that can be compared with that of any other value."""
-    return (float(value), "") if isinstance(value, int | float) else (0.0, str(value))
+def _rank(value: Json) -> tuple[int, float, str]:
+    """Return a value that can be compared with that of any other value. Nulls come first."""
+    if type(value) is str:
+        return 1, 0.0, value
+    if value is None:
+        return 0, 0.0, ""
+    return (1, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))

@@ -27,8 +27,8 @@ from innkeeper.domain.volumes import VolumeType
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, COMPUTE, Tenants, decoded
 
-KNOWN_FOR = timedelta(seconds=60)
-"""So long the door believes that a pod has what it had."""
+KNOWN_FOR = timedelta(minutes=5)
+"""So long the door believes that a pod has what it had, unless the pod refuses a create."""
 KNOWN_MAX = 10_000
 DIGEST_CHARS = 16
 NAME_CHARS_MAX = 255
@@ -38,27 +38,35 @@ _OWN_KEY = re.compile(rf"(.+)-[0-9a-f]{{{DIGEST_CHARS}}}")
 
 
 class Pushing:
-    """Makes what pods lack, and remembers for a minute what they have."""
+    """Makes what pods lack, and remembers for a while what they have.
+
+    ``made`` counts what was made or found anew. Without ``is_sure``, nothing that is remembered is
+    believed.
+    """
 
     def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
         self._clouds = clouds
         self._tenants = tenants
         self._known: dict[tuple[object, ...], tuple[datetime, str]] = {}
+        self.made = 0
 
     def forget(self, pod: Pod) -> None:
         """Forget what a pod had, because it refused a request."""
         for key in [each for each in self._known if each[0] == pod.uuid]:
             del self._known[key]
 
-    async def flavor(self, pod: Pod, login: PodLogin, flavor: Flavor) -> None:
+    async def flavor(
+        self, pod: Pod, login: PodLogin, flavor: Flavor, *, is_sure: bool = True
+    ) -> None:
         """Make a flavor with the same id. Raises :class:`Conflict` if the pod has another one."""
         key = (pod.uuid, login.project_name, flavor.flavor_id, flavor.updated_at)
-        if self._is_known(key):
+        if is_sure and self._is_known(key):
             return
         own = await self._tenants.own(pod)
         path = f"/flavors/{quote(flavor.flavor_id, safe='')}"
         found = await self._ask(own, COMPUTE, "GET", path)
         if found.status == HTTPStatus.NOT_FOUND:
+            self.made += 1
             found = await self._ask(own, COMPUTE, "POST", "/flavors", _flavor_body(flavor))
             if found.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
                 raise PodSilent(f"the flavor cannot be made: {found.status}")
@@ -86,14 +94,16 @@ class Pushing:
         body = {"addTenantAccess": {"tenant": session.project_id}}
         await self._ask(own, COMPUTE, "POST", f"{path}/action", body)
 
-    async def keypair(self, pod: Pod, login: PodLogin, keypair: Keypair) -> str:
+    async def keypair(
+        self, pod: Pod, login: PodLogin, keypair: Keypair, *, is_sure: bool = True
+    ) -> str:
         """Make a key pair, and return its name in the pod."""
         if len(keypair.name) + DIGEST_CHARS >= NAME_CHARS_MAX:
             raise Invalid("The name of the key pair is too long.")
         text = "\0".join((keypair.user_id, keypair.public_key))
         name = f"{keypair.name}-{sha256(text.encode()).hexdigest()[:DIGEST_CHARS]}"
         key = (pod.uuid, "keypair", name)
-        if not self._is_known(key):
+        if not (is_sure and self._is_known(key)):
             # All key pairs belong to the door's user, whatever the project.
             wanted = {"name": name, "type": keypair.key_type, "public_key": keypair.public_key}
             is_new = bool({".", "@"} & set(name))
@@ -102,14 +112,15 @@ class Pushing:
             made = await self._ask(login, COMPUTE, "POST", "/os-keypairs", body, headers)
             if made.status not in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.CONFLICT):
                 raise PodSilent(f"the key pair cannot be made: {made.status}")
+            self.made += made.status != HTTPStatus.CONFLICT
             self._remember(key)
         return name
 
-    async def image(self, pod: Pod, login: PodLogin, name: str) -> str:
+    async def image(self, pod: Pod, login: PodLogin, name: str, *, is_sure: bool = True) -> str:
         """Return the id of the image with this name. Raises :class:`Conflict` if none has it."""
         key = (pod.uuid, login.project_name, "image", name)
         known = self._is_known(key)
-        if known:
+        if known and is_sure:
             return known
         answer = await self._ask(login, IMAGE, "GET", f"/v2/images?{urlencode({'name': name})}")
         rows = _rows(decoded(answer).get("images"))
@@ -117,19 +128,23 @@ class Pushing:
         if len(found) != 1 or not isinstance(found[0].get("id"), str):
             number = "no image" if not found else "several images"
             raise Conflict(f"There is {number} with the name {name} where the server should be.")
+        self.made += found[0]["id"] != known
         self._remember(key, found[0]["id"])
         return str(found[0]["id"])
 
-    async def volume_type(self, pod: Pod, login: PodLogin, kind: VolumeType) -> None:
+    async def volume_type(
+        self, pod: Pod, login: PodLogin, kind: VolumeType, *, is_sure: bool = True
+    ) -> None:
         """Make a volume type with the same name, and let the project use a private one."""
         key = (pod.uuid, "type", login.project_name, kind.name, kind.updated_at)
-        if self._is_known(key):
+        if is_sure and self._is_known(key):
             return
         own = await self._tenants.own(pod)
         answer = await self._ask(own, BLOCK_STORAGE, "GET", "/types?is_public=None")
         rows = _rows(decoded(answer).get("volume_types"))
         found = next((each for each in rows if each.get("name") == kind.name), None)
         if found is None:
+            self.made += 1
             wanted = {
                 "name": kind.name,
                 "extra_specs": _without_tags(kind.extra_specs, pod),

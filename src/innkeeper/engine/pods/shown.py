@@ -15,15 +15,21 @@ import msgspec
 
 from innkeeper.clients.pods import PodAnswer, PodSilent
 from innkeeper.domain.door import MARK, SERVER, Json
-from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.domain.pods import Pod, PodHome, PodRouting
 from innkeeper.engine.pods.pushing import keypair_name
 from innkeeper.engine.pods.tenants import decoded, is_gone
 
 DEPTH_MAX = 32
 RETRY_CHARS_MAX = 8
 PROJECTS = ("tenant_id", "project_id", "source_project_id")
+TEXTS = frozenset({"user_id", "key_name"})
 ZONES = frozenset({"OS-EXT-AZ:availability_zone", "availability_zone"})
+"""The names of the fields with texts that :meth:`DoorView.text` changes, with ``PROJECTS``."""
+HIDDEN = frozenset({"destination_project_id"})
+"""The names of the fields that are always null: there is no such project at the door."""
 HOSTS = ("OS-EXT-SRV-ATTR:", "os-vol-host-attr:", "os-vol-mig-status-attr:", "host_status")
+WHOLE = frozenset({"links", "metadata", "image", "server_groups"})
+"""The fields with objects or lists that :meth:`DoorView.field` changes."""
 OF_USERS = frozenset({"OS-EXT-SRV-ATTR:hostname"})
 HREF = re.compile(r".*?(/(?:servers|volumes|flavors|images)/[^\s]*)")
 VERSIONS = {"servers": "/v2.1", "volumes": "/v3", "flavors": "/v2.1", "images": ""}
@@ -42,7 +48,7 @@ class DoorView:
     is_admin: bool
 
     @staticmethod
-    def of(pod: Pod, routing: PodRouting, address: str, *, is_admin: bool) -> DoorView:
+    def of(pod: Pod, routing: PodRouting | PodHome, address: str, *, is_admin: bool) -> DoorView:
         """Return the view of a resource with a routing."""
         return DoorView(
             pod,
@@ -63,27 +69,29 @@ class DoorView:
         if not isinstance(told, dict):
             return told
         return {
-            key: self._field(key, value, depth)
+            key: self.field(key, value, depth)
             for key, value in told.items()
             if self.is_admin or key in OF_USERS or not key.startswith(HOSTS)
         }
 
-    def _field(self, key: str, value: Json, depth: int) -> Json:
+    def field(self, key: str, value: Json, depth: int = 0) -> Json:
+        """Return the value of a field as the door shows it."""
         if key == "metadata" and isinstance(value, dict):
             return {name: each for name, each in value.items() if name != MARK}
-        if isinstance(value, str):
-            return self._text(key, value)
-        if key == "links" and isinstance(value, list):
-            return [moved for each in value if (moved := self._link(each)) is not None]
-        if key == "destination_project_id":
+        if key in HIDDEN:
             return None
+        if isinstance(value, str):
+            return self.text(key, value)
+        if key == "links" and isinstance(value, list):
+            return [moved for each in value if (moved := self.link(each)) is not None]
         if key == "server_groups" and isinstance(value, list):
             return [] if self.group_uuid is None else [self.group_uuid]
         if key == "image" and isinstance(value, dict) and self.image_id is not None:
             value = {**value, "id": self.image_id}
         return self.change(value, depth + 1)
 
-    def _text(self, key: str, value: str) -> str:
+    def text(self, key: str, value: str) -> str:
+        """Return a text as the door shows it."""
         if key.rpartition(":")[2] in PROJECTS:
             return self.project_id
         if key == "user_id" and self.user_id is not None:
@@ -92,7 +100,8 @@ class DoorView:
             return self.pod.az_name
         return keypair_name(value) if key == "key_name" else value
 
-    def _link(self, link: Json) -> dict[str, str] | None:
+    def link(self, link: Json) -> dict[str, str] | None:
+        """Return a link to the door; ``None`` for one that leads elsewhere."""
         href, rel = (link.get("href"), link.get("rel")) if isinstance(link, Mapping) else (0, 0)
         found = HREF.fullmatch(href) if isinstance(href, str) else None
         if found is None or not isinstance(rel, str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod
 from innkeeper.engine.pods.clouds import PodClouds
 
+LOGINS_MAX = 1_000
 ROLES = ("member", "_member_")
 """The names of the role of users, the preferred one first."""
 COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
@@ -41,10 +43,20 @@ class Tenants:
     def __init__(self, clouds: PodClouds) -> None:
         self._clouds = clouds
         self._ready: set[tuple[str, str, str]] = set()
+        self._own: dict[str, tuple[datetime, PodLogin]] = {}
 
     async def own(self, pod: Pod) -> PodLogin:
-        """Return the administrator's login at a pod. Raises :class:`PodSilent`."""
-        return await self._clouds.own_login(pod)
+        """Return the administrator's login at a pod. Raises :class:`PodSilent`.
+
+        It is read again once the pod was changed.
+        """
+        changed_at, login = self._own.get(pod.uuid, (None, None))
+        if login is None or changed_at != pod.updated_at:
+            login = await self._clouds.own_login(pod)
+            if len(self._own) >= LOGINS_MAX:
+                self._own.clear()
+            self._own[pod.uuid] = pod.updated_at, login
+        return login
 
     async def of_project(self, pod: Pod, project_id: str) -> PodLogin:
         """Return the login for a project, which is made if it is missing.

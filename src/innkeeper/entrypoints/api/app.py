@@ -47,13 +47,20 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
             if api.takes_json_suffix:
                 suffixed.append(openapi.pattern(template))
     _add_others(paths, site, is_ready, openapi.document(apis, mounts))
-    on_shutdown = None if site.neighbours is None else site.neighbours.tree.parts.client.close
-    whole = Application(paths, _unknown(site, apis, mounts), on_shutdown)
+    whole = Application(paths, _unknown(site, apis, mounts), lambda: _close(site))
     plain = suffixes.without(whole, suffixed)
     with_projects = project_paths.without(
         plain, {mounts[name]: api for name, api in apis.items() if api.takes_project_in_path}
     )
     return origins.opened(with_projects, site.settings.serving, site.ids)
+
+
+async def _close(site: Site) -> None:
+    """Close the connections to other services, in the event loop that opened them."""
+    if site.neighbours is not None:
+        await site.neighbours.tree.parts.client.close()
+    if site.pods is not None:
+        await site.pods.client.close()
 
 
 def _traced(endpoint: Handler, template: str, tracing: Tracer | None) -> Handler:

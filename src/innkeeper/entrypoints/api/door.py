@@ -153,7 +153,9 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
     ]
     sort = _sort(call, request.kind)
     zone = call.last("availability_zone")
-    return PodListQuestion(request, filters, sort, limit, call.last("marker"), project_id, zone)
+    is_brief = not call.route.path.endswith("/detail")
+    marker = call.last("marker")
+    return PodListQuestion(request, filters, sort, limit, marker, project_id, zone, is_brief)
 
 
 def _sort(call: Call, kind: str) -> list[tuple[str, bool]]:

@@ -92,6 +92,8 @@ def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str
 
     A spec is a tag if its key is among ``keys``, or if any pod has a tag with this key.
     """
+    if not specs:
+        return group_of({})
     known = {*keys, *(key for each in pods.every(tx) for key in each.tags)}
     return group_of({key: value for key, value in specs.items() if key in known})
 

@@ -26,6 +26,7 @@ RATIO_MAX = 1e6
 
 # Queries that are re-exported unchanged.
 every = pods.every
+by_id = pods.by_id
 found = pods.by_uuid
 
 

@@ -18,7 +18,9 @@ from innkeeper.systems.volumes import quotas as volume_quotas
 
 # Queries that are re-exported unchanged.
 page = routings.page
+homes = routings.homes
 of_project = routings.of_project
+pods_of = routings.pods_of
 open_ones = routings.open_ones
 used = routings.used
 used_by_type = routings.used_by_type
@@ -30,10 +32,7 @@ def create(tx: Tx, wanted: PodRouting) -> PodRouting:
         raise AlreadyExists(
             f"A routing of the {wanted.resource_type} {wanted.top_id} to this pod exists already."
         )
-    routings.add(tx, wanted)
-    made = routings.found(tx, wanted.top_id, wanted.pod_id, wanted.resource_type)
-    assert made is not None, "it was just inserted"
-    return made
+    return replace(wanted, id=routings.add(tx, wanted))
 
 
 def delete(tx: Tx, row_id: int) -> None:
@@ -109,12 +108,16 @@ def _demand(name: str, requested: int, used: int, limit: int) -> None:
 
 
 def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) -> list[str]:
-    """Replace the routing of a create by those of what the pod has made. Return their ids.
+    """Make the routing of a create that of what the pod has made, or several. Return their ids.
 
     A second call adds nothing. An id that another pod has is left out: it cannot be told apart.
     """
-    is_open = routings.by_id(tx, begun.id) is not None
-    routings.remove(tx, begun.id)
+    if len(bottom_ids) == 1 and _confirm(tx, begun, bottom_ids[0], now):
+        return list(bottom_ids)
+    found = routings.by_id(tx, begun.id)
+    is_open = found is not None and found.bottom_id is None
+    if is_open:
+        routings.remove(tx, begun.id)
     settled = []
     for bottom_id in bottom_ids:
         known = routings.of_resource(tx, bottom_id, begun.resource_type)
@@ -128,6 +131,13 @@ def settle(tx: Tx, begun: PodRouting, bottom_ids: Sequence[str], now: datetime) 
             routings.add(tx, replace(made, deleted_at=None))
         settled.append(bottom_id)
     return settled
+
+
+def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
+    """Settle the usual create, of one new resource, by one write. Return whether it is settled."""
+    if begun.deleted_at is not None or routings.of_resource(tx, bottom_id, begun.resource_type):
+        return False
+    return routings.confirm(tx, begun.id, bottom_id, now)
 
 
 def forget(tx: Tx, row_id: int) -> None:

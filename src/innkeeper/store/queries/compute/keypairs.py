@@ -7,18 +7,22 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.keypairs import Keypair
 from innkeeper.store import records
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import keypairs
 from innkeeper.store.transactions import Tx
 
 _KEYPAIRS = sa.select(*records.columns(keypairs, Keypair))
-_ONE = _KEYPAIRS.where(keypairs.c.user_id == sa.bindparam("user")).where(
-    keypairs.c.name == sa.bindparam("name")
+_ONE = Prepared(
+    _KEYPAIRS.where(keypairs.c.user_id == sa.bindparam("user")).where(
+        keypairs.c.name == sa.bindparam("name")
+    )
 )
 
 
 def get(tx: Tx, user_id: str, name: str) -> Keypair | None:
     """Return a user's keypair with this name."""
-    return records.first(tx, _ONE, Keypair, user=user_id, name=name)
+    rows = _ONE.rows(tx, {"user": user_id, "name": name})
+    return next((Keypair(*row) for row in rows), None)
 
 
 def count(tx: Tx, user_id: str) -> int:

@@ -11,11 +11,15 @@ import sqlalchemy as sa
 
 from innkeeper.domain.pods import PodBinding, active_key, group_key
 from innkeeper.store import records
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.pods import pod_bindings
 from innkeeper.store.transactions import Tx
 
 _C = pod_bindings.c
 _BINDINGS = sa.select(*records.columns(pod_bindings, PodBinding))
+_OF_GROUP = _C.group_key == sa.bindparam("key")
+_ACTIVE = Prepared(_BINDINGS.where(_OF_GROUP, _C.ended_at.is_(None)).order_by(_C.chain))
+_LAST = Prepared(sa.select(sa.func.max(_C.sequence)).where(_OF_GROUP))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,14 @@ def by_uuid(tx: Tx, uuid: str) -> PodBinding | None:
 
 def active(tx: Tx, project_id: str, group: str) -> list[PodBinding]:
     """Return the active bindings of a project and group, the oldest chain of moves first."""
-    query = _BINDINGS.where(_C.group_key == group_key(project_id, group))
-    query = query.where(_C.ended_at.is_(None)).order_by(_C.chain)
-    return [PodBinding(*row) for row in tx.execute(query)]
+    rows = _ACTIVE.rows(tx, {"key": group_key(project_id, group)})
+    return [PodBinding(*row) for row in rows]
 
 
 def last_sequence(tx: Tx, project_id: str, group: str) -> int:
     """Return the highest number of the bindings of a project and group; 0 if there are none."""
-    query = sa.select(sa.func.max(_C.sequence)).where(_C.group_key == group_key(project_id, group))
-    return tx.execute(query).scalar() or 0
+    ((last,),) = _LAST.rows(tx, {"key": group_key(project_id, group)})
+    return int(last or 0)
 
 
 def ended_at(tx: Tx, project_id: str, group: str, az_name: str) -> datetime | None:

@@ -9,22 +9,19 @@ import sqlalchemy as sa
 
 from innkeeper.domain.pods import PodMeasurement
 from innkeeper.store import records
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.pods import pod_measurements, pods
 from innkeeper.store.transactions import Tx
 
 _C = pod_measurements.c
 _ROWS = sa.select(*records.columns(pod_measurements, PodMeasurement))
 # For each pod, one step in the index of its measurements, however many there are:
-# SELECT (SELECT id FROM pod_measurements WHERE pod_id = pods.id ORDER BY id DESC LIMIT 1) FROM pods
+# SELECT (SELECT MAX(id) FROM pod_measurements WHERE pod_id = pods.id) FROM pods
 _LAST = (
-    sa.select(_C.id)
-    .where(_C.pod_id == pods.c.id)
-    .order_by(_C.id.desc())
-    .limit(1)
-    .correlate(pods)
-    .scalar_subquery()
+    sa.select(sa.func.max(_C.id)).where(_C.pod_id == pods.c.id).correlate(pods).scalar_subquery()
 )
 NEWEST = sa.select(_LAST.label("id")).select_from(pods).subquery()
+_OF_ALL = Prepared(_ROWS.join(NEWEST, NEWEST.c.id == _C.id))
 
 
 def add(tx: Tx, measurement: PodMeasurement) -> None:
@@ -34,8 +31,7 @@ def add(tx: Tx, measurement: PodMeasurement) -> None:
 
 def newest(tx: Tx) -> Mapping[int, PodMeasurement]:
     """Return the newest measurement of each pod that has one, by the pod's row id."""
-    query = _ROWS.join(NEWEST, NEWEST.c.id == _C.id)
-    found = [PodMeasurement(*row) for row in tx.execute(query)]
+    found = [PodMeasurement(*row) for row in _OF_ALL.rows(tx, {})]
     return {each.pod_id: each for each in found}
 
 

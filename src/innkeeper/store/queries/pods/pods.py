@@ -9,12 +9,15 @@ import sqlalchemy as sa
 
 from innkeeper.domain.pods import Pod, PodHealth
 from innkeeper.store import records
+from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.pods import pod_bindings, pod_measurements, pod_routings, pods
 from innkeeper.store.transactions import Tx
 
 _OWN = records.columns(pods, Pod, but=("health",))
 _HEALTH = records.columns(pods, PodHealth)
 _PODS = sa.select(*_OWN, *_HEALTH).order_by(pods.c.id)
+_EVERY = Prepared(_PODS)
+_BY_ID = Prepared(_PODS.where(pods.c.id == sa.bindparam("row_id")))
 
 
 def _pod(row: Sequence[Any]) -> Pod:
@@ -51,6 +54,11 @@ def by_uuid(tx: Tx, uuid: str) -> Pod | None:
     return None if row is None else _pod(row)
 
 
+def by_id(tx: Tx, row_id: int) -> Pod | None:
+    """Return a pod by its row id."""
+    return next((_pod(row) for row in _BY_ID.rows(tx, {"row_id": row_id})), None)
+
+
 def by_ids(tx: Tx, ids: Collection[int]) -> Mapping[int, Pod]:
     """Return the pods with these row ids. There are few pods."""
     return {each.id: each for each in every(tx) if each.id in ids}
@@ -63,7 +71,7 @@ def named(tx: Tx, pod_name: str) -> bool:
 
 def every(tx: Tx) -> list[Pod]:
     """Return all pods, in the order in which they were added."""
-    return [_pod(row) for row in tx.execute(_PODS)]
+    return [_pod(row) for row in _EVERY.rows(tx, {})]
 
 
 def counts(tx: Tx, pod_id: int) -> tuple[int, int]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from innkeeper.domain.door import GROUP, VOLUME
-from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRouting
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.queries.pods.measurements import NEWEST
 from innkeeper.store.tables.compute import server_groups
 from innkeeper.store.tables.pods import pod_measurements, pod_routings
@@ -22,7 +24,7 @@ _KINDS = {VCPUS: _C.vcpus, MEMORY_MB: _C.memory_mb, DISK_GB: _C.disk_gb, VOLUME_
 # SELECT pod_routings.pod_id, SUM(number * vcpus), ... FROM (the newest measurement of each pod)
 # JOIN pod_measurements ... JOIN pod_routings ON the same pod_id AND created_at > measured_at
 # GROUP BY pod_routings.pod_id
-_PLACED = (
+_PLACED = Prepared(
     sa.select(_C.pod_id, *(sa.func.sum(_C.number * each) for each in _KINDS.values()))
     .select_from(NEWEST)
     .join(pod_measurements, pod_measurements.c.id == NEWEST.c.id)
@@ -33,17 +35,48 @@ _PLACED = (
     .group_by(_C.pod_id)
 )
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
+_HOMES = PreparedForIds(
+    sa.select(_C.top_id, _C.resource_type, *records.columns(pod_routings, PodHome)).where(
+        _C.top_id.in_(IDS), _C.bottom_id.is_not(None)
+    )
+)
+_IS_OF = sa.and_(
+    _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
+)
+# These are a part of each request for a server or volume.
+_ADD = Prepared(pod_routings.insert())
+_OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
+_IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
+_BY_ID = Prepared(_ROWS.where(_C.id == sa.bindparam("row_id")))
+NAMED = ("top_id", "bottom_id", "number", "updated_at")
+_CONFIRM = Prepared(
+    pod_routings.update()
+    .where(_C.id == sa.bindparam("row_id"), _C.bottom_id.is_(None))
+    .values({name: sa.bindparam(f"new_{name}") for name in NAMED})
+)
+# SELECT SUM(number), SUM(vcpus * number), ... over the resources of a project. Sums skip nulls.
+_USED = Prepared(
+    sa.select(
+        sa.func.sum(_C.number),
+        *(sa.func.sum(each * _C.number) for each in (_C.vcpus, _C.memory_mb, _C.size_gb)),
+    ).where(
+        _C.project_id == sa.bindparam("project"), _C.resource_type == sa.bindparam("wanted_type")
+    )
+)
 
 
-def add(tx: Tx, routing: PodRouting) -> None:
-    """Insert a routing."""
-    tx.execute(pod_routings.insert(), records.values(routing, but=("id",)))
+def add(tx: Tx, routing: PodRouting) -> int:
+    """Insert a routing. Return its row id."""
+    _ADD.run(tx, [records.values(routing, but=("id",))])
+    made = found(tx, routing.top_id, routing.pod_id, routing.resource_type)
+    assert made is not None, "it was just inserted"
+    return made.id
 
 
 def found(tx: Tx, top_id: str, pod_id: int, resource_type: str) -> PodRouting | None:
     """Return the routing of a resource to a pod."""
-    query = _ROWS.where(_C.top_id == top_id, _C.pod_id == pod_id)
-    return records.first(tx, query.where(_C.resource_type == resource_type), PodRouting)
+    wanted = {"wanted_id": top_id, "wanted_type": resource_type, "wanted_pod": pod_id}
+    return next((PodRouting(*row) for row in _IN_POD.rows(tx, wanted)), None)
 
 
 def remove(tx: Tx, row_id: int) -> None:
@@ -53,7 +86,7 @@ def remove(tx: Tx, row_id: int) -> None:
 
 def by_id(tx: Tx, row_id: int) -> PodRouting | None:
     """Return a routing."""
-    return records.first(tx, _ROWS.where(_C.id == row_id), PodRouting)
+    return next((PodRouting(*row) for row in _BY_ID.rows(tx, {"row_id": row_id})), None)
 
 
 def page(
@@ -70,8 +103,8 @@ def page(
 
 def of_resource(tx: Tx, top_id: str, resource_type: str) -> Sequence[PodRouting]:
     """Return the routings of a resource, in any pod."""
-    query = _ROWS.where(_C.top_id == top_id, _C.resource_type == resource_type)
-    return [PodRouting(*row) for row in tx.execute(query)]
+    wanted = {"wanted_id": top_id, "wanted_type": resource_type}
+    return [PodRouting(*row) for row in _OF_RESOURCE.rows(tx, wanted)]
 
 
 def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[PodRouting]:
@@ -92,6 +125,24 @@ def has_any(tx: Tx, project_id: str) -> bool:
     """Return whether a project has a routing."""
     query = sa.select(_C.id).where(_C.project_id == project_id).limit(1)
     return tx.execute(query).first() is not None
+
+
+def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
+    """Return the row ids of the pods with a project's resources; with ``None``, of all projects.
+
+    Routings that no pod has confirmed do not count.
+    """
+    query = sa.select(_C.pod_id).where(_C.resource_type == resource_type)
+    query = query.where(_C.bottom_id.is_not(None)).distinct().order_by(_C.pod_id)
+    if project_id is not None:
+        query = query.where(_C.project_id == project_id)
+    return list(tx.execute(query).scalars())
+
+
+def homes(tx: Tx, resource_type: str, ids: Iterable[str]) -> dict[str, PodHome]:
+    """Return the homes of those of these resources that a pod has confirmed, by their ids."""
+    rows = _HOMES.rows(tx, ids)
+    return {row[0]: PodHome(*row[2:]) for row in rows if row[1] == resource_type}
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
@@ -146,6 +197,13 @@ def confirmed(tx: Tx, pod_id: int) -> int:
     return tx.execute(query).scalar_one()
 
 
+def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
+    """Name the resource of an open routing. Return whether the routing was open."""
+    new = dict(zip(NAMED, (bottom_id, bottom_id, 1, now), strict=True))
+    values = {f"new_{name}": each for name, each in new.items()}
+    return _CONFIRM.run(tx, [{"row_id": row_id, **values}]) > 0
+
+
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
     """Change columns of a routing."""
     tx.execute(pod_routings.update().where(_C.id == row_id), dict(values))
@@ -157,7 +215,7 @@ def placed(tx: Tx) -> Mapping[int, Mapping[str, float]]:
     It is by the pod's row id. Pods that were never measured, or have nothing new, are left out.
     """
     found = {}
-    for pod_id, *sums in tx.execute(_PLACED):
+    for pod_id, *sums in _PLACED.rows(tx, {}):
         found[pod_id] = {kind: float(each or 0) for kind, each in zip(_KINDS, sums, strict=True)}
     return found
 
@@ -179,13 +237,5 @@ def used(tx: Tx, project_id: str, resource_type: str) -> tuple[int, int, int, in
 
     The amounts are vcpus, memory in MB and size in GB.
     """
-    number = sa.func.sum(sa.func.coalesce(_C.number, 0))
-    amounts = (
-        sa.func.sum(sa.func.coalesce(each, 0) * sa.func.coalesce(_C.number, 0))
-        for each in (_C.vcpus, _C.memory_mb, _C.size_gb)
-    )
-    query = sa.select(number, *amounts).where(
-        _C.project_id == project_id, _C.resource_type == resource_type
-    )
-    row = tx.execute(query).one()
+    (row,) = _USED.rows(tx, {"project": project_id, "wanted_type": resource_type})
     return tuple(int(each or 0) for each in row)  # type: ignore[return-value]

@@ -1,0 +1,253 @@
+"""HTTP/1.1 over connections that stay open, to services that this service calls often.
+
+Always true: an answer is read only up to its bound. Redirects are not followed. A connection is
+used again only after a whole answer. The caller limits the time, and the number of requests at
+once.
+
+A plan asks each child zone once, and a door asks a pod for each request of a user. So the work of
+the client itself matters, and this one does no more than it must.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httptools
+
+from innkeeper.clients.certificates import trust_of
+
+ANSWER_BYTES_MAX = 16 * 2**20
+"""The largest answer: a page of a thousand servers has a few megabytes."""
+HEAD_BYTES_MAX = 64 * 2**10
+KEPT_OPEN_S = 4.0
+"""How long an idle connection is kept: less than servers keep theirs, often five seconds."""
+READ_BYTES = 256 * 2**10
+LENGTHS = frozenset({"content-length", "transfer-encoding"})
+"""The headers that say where the answer ends. Without them, it ends with the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """A request as it is sent: the whole URL, and all headers but the length of the body."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    answer_bytes_max: int = ANSWER_BYTES_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class WireAnswer:
+    """An answer: any status below 600, with lower-case names of headers."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class NotSent(Exception):
+    """The service cannot have the request."""
+
+
+class NoAnswer(Exception):
+    """The service may have the request, but there is no whole answer."""
+
+
+class TooLarge(NoAnswer):
+    """The answer has more bytes than the request allows."""
+
+
+class Wire(Protocol):
+    """Carries requests to services. ``owner`` is the id of the service that is asked."""
+
+    async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
+        """Send a request, and return the whole answer.
+
+        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`TooLarge`.
+        """
+
+    async def forget(self, owner: str) -> None:
+        """Close the connections to one service."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+class KeptConnections:
+    """Carries requests to services. ``owner`` is the id of the service that is asked."""
+
+    def __init__(self, trusted: ssl.SSLContext | None = None) -> None:
+        # The authorities are read at the first use, because most wires never carry a request.
+        self._trusted = trusted
+        self._idle: dict[str, list[_Connection]] = {}
+
+    async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
+        """Send a request, and return the whole answer.
+
+        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`TooLarge`.
+        """
+        parts = urlsplit(wanted.url)
+        head = _head(wanted, parts.path + (f"?{parts.query}" if parts.query else ""))
+        origin = f"{parts.scheme}://{parts.netloc}"
+        connection = self._kept(owner, origin) or await self._opened(origin)
+        is_kept = False
+        try:
+            answer, is_kept = await connection.ask(wanted, head)
+        except (OSError, EOFError, httptools.HttpParserError) as error:
+            raise NoAnswer(_words(error)) from error
+        finally:
+            # The time may be over in the middle of an answer.
+            if not is_kept:
+                connection.close()
+        connection.kept_until_s = asyncio.get_running_loop().time() + KEPT_OPEN_S
+        self._idle.setdefault(owner, []).append(connection)
+        return answer
+
+    def _kept(self, owner: str, origin: str) -> _Connection | None:
+        """Return a connection that is still open, and close those that are not."""
+        kept, now_s = self._idle.get(owner, []), asyncio.get_running_loop().time()
+        while kept:
+            found = kept.pop()
+            if found.origin == origin and now_s < found.kept_until_s and not found.has_ended:
+                return found
+            found.close()
+        return None
+
+    async def _opened(self, origin: str) -> _Connection:
+        parts = urlsplit(origin)
+        is_secure = parts.scheme == "https"
+        port = parts.port or (443 if is_secure else 80)
+        try:
+            reader, writer = await asyncio.open_connection(
+                parts.hostname, port, limit=READ_BYTES, ssl=self._trust() if is_secure else None
+            )
+        except (OSError, UnicodeError) as error:
+            raise NotSent(_words(error)) from error
+        return _Connection(origin, reader, writer)
+
+    def _trust(self) -> ssl.SSLContext:
+        if self._trusted is None:
+            self._trusted = trust_of(None, None, None)
+        return self._trusted
+
+    async def forget(self, owner: str) -> None:
+        """Close the connections to one service."""
+        for connection in self._idle.pop(owner, []):
+            connection.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for kept in self._idle.values():
+            for connection in kept:
+                connection.close()
+        self._idle.clear()
+
+
+@dataclass(slots=True)
+class _Connection:
+    origin: str
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    kept_until_s: float = 0.0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the service closed it."""
+        return self.reader.at_eof() or self.writer.is_closing()
+
+    def close(self) -> None:
+        self.writer.close()
+
+    async def ask(self, wanted: WireRequest, head: bytes) -> tuple[WireAnswer, bool]:
+        """Send a request; returns the answer, and whether the connection may be used again."""
+        self.writer.write(head + wanted.body)
+        await self.writer.drain()
+        coming = _Coming(has_body=wanted.method != "HEAD")
+        parser = httptools.HttpResponseParser(coming)
+        coming.parser = parser
+        most = wanted.answer_bytes_max
+        while not coming.is_whole:
+            piece = await self.reader.read(READ_BYTES)
+            if not piece:
+                coming.end()
+                return coming.answer(), False
+            parser.feed_data(piece)
+            if len(coming.body) > most:
+                raise TooLarge(f"the answer has more than {most} bytes")
+        return coming.answer(), coming.is_kept
+
+
+@dataclass(slots=True)
+class _Coming:
+    """An answer while it comes in."""
+
+    has_body: bool
+    parser: Any = None
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+    head_bytes: int = 0
+    has_head: bool = False
+    is_whole: bool = False
+    is_kept: bool = False
+
+    def on_message_begin(self) -> None:
+        if self.is_whole:
+            raise httptools.HttpParserError("there is an answer that nobody asked for")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.head_bytes += len(name) + len(value)
+        if self.head_bytes > HEAD_BYTES_MAX:
+            raise httptools.HttpParserError("the headers are too large")
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self.status = self.parser.get_status_code()
+        self.has_head = True
+        if not self.has_body:
+            self.is_whole = True
+
+    def on_body(self, piece: bytes) -> None:
+        if not self.is_whole:
+            self.body += piece
+
+    def on_message_complete(self) -> None:
+        if self.status < HTTPStatus.OK:
+            # The real answer follows.
+            self.headers, self.has_head = {}, False
+            return
+        self.is_whole = True
+        self.is_kept = self.has_body and self.parser.should_keep_alive()
+
+    def end(self) -> None:
+        """Note that the connection ended. Raises :class:`EOFError` in the middle of an answer."""
+        if not self.has_head or not LENGTHS.isdisjoint(self.headers):
+            raise EOFError("the answer is incomplete")
+        self.is_whole = True
+
+    def answer(self) -> WireAnswer:
+        return WireAnswer(self.status, self.headers, bytes(self.body))
+
+
+def _head(wanted: WireRequest, target: str) -> bytes:
+    """Return the head of a request. Raises :class:`NotSent` for one that would not be valid."""
+    try:
+        lines = [f"{wanted.method} {target} HTTP/1.1".encode("ascii")]
+    except UnicodeError as error:
+        raise NotSent("the target is not ASCII") from error
+    lines += [name + b": " + text for name, text in wanted.headers]
+    lines.append(b"content-length: %d" % len(wanted.body))
+    if " " in target or any(bad in line for line in lines for bad in (b"\r", b"\n", b"\0")):
+        raise NotSent("the request has characters that cannot be sent")
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__
