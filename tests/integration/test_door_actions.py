@@ -19,6 +19,7 @@ COMPUTE, VOLUME, IMAGE = "/compute/v2.1", "/volume/v3", "/image/v2/images"
 ALONE = {"build_plan_encryption_key": ""}
 LARGE = {**FLAVOR, "id": "2", "name": "sixteen", "vcpus": 16}
 PUBLIC = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
+REFUSED = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -108,6 +109,12 @@ def routings(at: Door, project: str) -> list[Any]:
     return [each for each in found if each["project_id"] == project]
 
 
+def with_image(at: Door, image_id: str) -> list[str]:
+    """Return the ids of the servers with an image of the door."""
+    query = f"{COMPUTE}/servers?image={image_id}"
+    return [each["id"] for each in at.ask("GET", query, token="u:images")["servers"]]
+
+
 def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Relay]) -> None:
     at, relay = two
     top, there = image(at.processes[0], "linux"), image(at.pods["p1"].service, "linux")
@@ -117,6 +124,8 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
     assert at.pods["p1"].get(f"/servers/{uuid}")["server"]["image"]["id"] == there
     path = f"{COMPUTE}/servers/{uuid}"
     assert at.ask("GET", path, token="u:images")["server"]["image"]["id"] == top
+    assert with_image(at, top) == [uuid]
+    assert with_image(at, other) == with_image(at, there) == []
     relay.answer("POST", f"{path}/action", ACCEPTED)
     accepted(act(at, uuid, "u:images", rebuild={"imageRef": other, "name": "new"}))
     accepted(act(at, uuid, "u:images", rescue={"rescue_image_ref": other}))
@@ -129,6 +138,21 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
         {"unrescue": None},
     ]
     assert at.ask("GET", path, token="u:images")["server"]["image"]["id"] == other
+    disk = {"source_type": "image", "destination_type": "local", "boot_index": 0}
+    booted(at, "u:images", imageRef=top, block_device_mapping_v2=[{**disk, "uuid": top}])
+    sent = [body for _, where, body in relay.requests if where == f"{COMPUTE}/servers"]
+    last = msgspec.json.decode(sent[-1])["server"]
+    assert (last["imageRef"], last["block_device_mapping_v2"][0]["uuid"]) == (there, there)
+    answer = boot(at, "u:images", block_device_mapping_v2=[disk])
+    assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    bootable = {**disk, "destination_type": "volume", "volume_size": 1, "uuid": other}
+    relay.answer("POST", f"{COMPUTE}/servers", REFUSED)
+    answer = boot(at, "u:images", block_device_mapping_v2=[bootable])
+    assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    relay.release()
+    sent = [body for _, where, body in relay.requests if where == f"{COMPUTE}/servers"]
+    last = msgspec.json.decode(sent[-1])["server"]
+    assert (last["imageRef"], last["block_device_mapping_v2"][0]["uuid"]) == ("", second)
     missing = image(at.processes[0], "only here")
     answer = boot(at, "u:none", imageRef=missing)
     assert answer.status_code == httpx.codes.CONFLICT

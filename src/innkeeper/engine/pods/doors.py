@@ -52,7 +52,7 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
         settings,
         creating,
         Forwarding(clouds, settings, tenants, pushing),
-        Lists(clouds, tenants),
+        Lists(clouds, tenants, pushing),
         Completing(clouds, tenants, creating),
         VolumeParts(clouds, settings, tenants, creating),
         Looking(clouds, tenants),
