@@ -60,17 +60,17 @@ class NoAnswer(Exception):
     """The service may have the request, but there is no whole answer."""
 
 
-class TooLarge(NoAnswer):
+class AnswerTooLarge(NoAnswer):
     """The answer has more bytes than the request allows."""
 
 
-class Wire(Protocol):
+class ServiceWire(Protocol):
     """Carries requests to services. ``owner`` is the id of the service that is asked."""
 
     async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
         """Send a request, and return the whole answer.
 
-        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`TooLarge`.
+        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`AnswerTooLarge`.
         """
 
     async def forget(self, owner: str) -> None:
@@ -91,7 +91,7 @@ class KeptConnections:
     async def exchange(self, owner: str, wanted: WireRequest) -> WireAnswer:
         """Send a request, and return the whole answer.
 
-        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`TooLarge`.
+        Raises :class:`NotSent`, :class:`NoAnswer`, and :class:`AnswerTooLarge`.
         """
         parts = urlsplit(wanted.url)
         head = _head(wanted, parts.path + (f"?{parts.query}" if parts.query else ""))
@@ -180,7 +180,7 @@ class _Connection:
                 return coming.answer(), False
             parser.feed_data(piece)
             if len(coming.body) > most:
-                raise TooLarge(f"the answer has more than {most} bytes")
+                raise AnswerTooLarge(f"the answer has more than {most} bytes")
         return coming.answer(), coming.is_kept
 
 

@@ -24,7 +24,7 @@ from innkeeper.clients.kept_connections import (
     KeptConnections,
     NoAnswer,
     NotSent,
-    Wire,
+    ServiceWire,
     WireAnswer,
     WireRequest,
 )
@@ -74,7 +74,7 @@ PodAnswer = WireAnswer
 Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
 """The session of the last login at each pod and project, with the login."""
 SESSIONS_MAX = 4096
-WireOf = Callable[[], Wire]
+WireOf = Callable[[], ServiceWire]
 """Makes the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
 """Types of services. The address of the second one is that of the login."""

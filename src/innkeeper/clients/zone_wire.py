@@ -10,10 +10,10 @@ from typing import Protocol
 
 from innkeeper.clients.kept_connections import (
     ANSWER_BYTES_MAX,
+    AnswerTooLarge,
     KeptConnections,
     NoAnswer,
     NotSent,
-    TooLarge,
     WireAnswer,
     WireRequest,
 )
@@ -74,7 +74,7 @@ class HttpWire:
     async def exchange(self, child: ChildZone, signed: SignedRequest) -> ZoneAnswer:
         try:
             return await self._connections.exchange(child.uuid, signed)
-        except TooLarge as error:
+        except AnswerTooLarge as error:
             raise ZoneSilent(str(error), may_have_arrived=True) from error
 
     async def forget(self, child: ChildZone) -> None:

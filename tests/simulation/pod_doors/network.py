@@ -152,7 +152,7 @@ class Network:
         return serving.result()
 
 
-class SimulatedWire:
+class SimulatedPodWire:
     """The connections from one process of a door to all pods. Their names are those of hosts."""
 
     def __init__(self, network: Network, sender: Receiver) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from innkeeper.domain.errors import Refusal
 from innkeeper.engine.pods.doors import door_of
 from innkeeper.wiring import Seams
-from tests.simulation.pod_doors.network import Network, SimulatedWire
+from tests.simulation.pod_doors.network import Network, SimulatedPodWire
 from tests.simulation.stepping.services import Dice, ServiceProcess, SimulatedService
 
 UPKEEP_S = 5.0
@@ -46,7 +46,7 @@ class DoorProcess(ServiceProcess):
     """One process of a door: the service, and its tasks."""
 
     def __init__(self, door: SimulatedDoor, dice: Dice) -> None:
-        seams = Seams(pod_wire_of=lambda: SimulatedWire(door.network, door))
+        seams = Seams(pod_wire_of=lambda: SimulatedPodWire(door.network, door))
         super().__init__(door, dice, seams)
         self.spawn(self._upkeep())
 
