@@ -13,13 +13,12 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.numerals import number_of, whole_of
 from innkeeper.domain.pod_settings import Podding
-from innkeeper.domain.pods import VOLUME_GB, Pod
+from innkeeper.domain.pods import VOLUME_GB, Pod, check_numbers
 from innkeeper.entrypoints.simulator import policies
 from innkeeper.entrypoints.simulator.hosts import RATIOS, shape_amounts
 from innkeeper.scheduling.pod_choosing import PodPolicy
 from innkeeper.scheduling.simulation.pod_replay import DAY_S, SimulatedPod, added_at, blank_pod
 from innkeeper.scheduling.simulation.pod_work import KINDS
-from innkeeper.systems.pods.pods import check
 from innkeeper.systems.pods.policy import policy_of
 from innkeeper.terminal.arguments import names
 
@@ -146,7 +145,7 @@ def _totals(shape: str) -> dict[str, float]:
 
 def _changed(pod: SimulatedPod, **fields: Any) -> SimulatedPod:
     changed: Pod = replace(pod.pod, **fields)
-    check(changed)
+    check_numbers(changed)
     return replace(pod, pod=changed)
 
 

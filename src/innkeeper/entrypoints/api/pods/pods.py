@@ -13,7 +13,7 @@ from typing import Any
 from innkeeper.clients.pod_logins import checked_auth_url, checked_url
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.errors import Conflict
-from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, Pod
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, Pod, check_numbers
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.faults import HttpRefusal
@@ -86,7 +86,7 @@ async def create(call: Call) -> Answer:
     """Add a pod. It is contacted first."""
     clouds, body = clouds_of(call), call.body["pod"]
     new, region = wanted(call, body), region_of(call)
-    pods.check(new)
+    check_numbers(new)
     # Names are checked before a slow pod is asked, and again when the pod is stored.
     await call.read(lambda tx: pods.check_name(tx, new.pod_name, region))
     latency_ms = await _contact(call, new, body["password"])
