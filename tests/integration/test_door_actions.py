@@ -27,7 +27,7 @@ ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
     """A door over two pods. The Compute API of the first one is behind a relay."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, GATEWAY) as made:
+    with door(folder, {**GATEWAY, "pod_request_timeout_s": "4"}) as made:
         for flavor in (FLAVOR, LARGE):
             made.ask("POST", f"{COMPUTE}/flavors", {"flavor": flavor}, token="admin")
         first, second = (made.pods.start(name, 2, ALONE) for name in ("p1", "p2"))

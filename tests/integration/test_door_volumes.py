@@ -19,6 +19,8 @@ COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
 VOLUMES, ATTACHMENTS = f"{VOLUME}/volumes", f"{VOLUME}/attachments"
 TRANSFERS = f"{VOLUME}/volume-transfers"
 HEADERS = {"openstack-api-version": "volume 3.60"}
+PATIENT = {"pod_failures_to_offline": "1000", "pod_request_timeout_s": "4"}
+"""On a busy machine, answers take their time."""
 LOST = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -26,7 +28,7 @@ LOST = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
     """A door over two pods. The volumes of the first one are behind a relay."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, {**GATEWAY, "pod_failures_to_offline": "1000"}) as made:
+    with door(folder, {**GATEWAY, **PATIENT}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         first, second = (
             made.pods.start(name, 2, {"build_plan_encryption_key": ""}) for name in ("p1", "p2")
