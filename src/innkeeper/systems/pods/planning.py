@@ -9,7 +9,7 @@ from typing import Any
 
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.pod_usage import KindUsage, Usage
-from innkeeper.domain.pods import Pod, PodBinding, PodContents, PodRequest
+from innkeeper.domain.pods import Pod, PodBinding, PodContents, PodRequest, check_numbers
 from innkeeper.scheduling import pod_choosing
 from innkeeper.scheduling.pod_choosing import PodPolicy
 from innkeeper.snapshot.pods import PodTable
@@ -124,7 +124,7 @@ def _numbered(tx: Tx, added: Sequence[PlannedPod]) -> list[tuple[Pod, Usage]]:
         if name in names:
             raise AlreadyExists(f"A pod with the name {name} exists already.")
         names.add(name)
-        pod_rules.check(each.pod)
+        check_numbers(each.pod)
         found.append((replace(each.pod, id=last + number), each.usage()))
     return found
 
