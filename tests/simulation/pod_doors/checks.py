@@ -74,9 +74,16 @@ def seen(door: SimulatedDoor, pods: Mapping[str, SimulatedPod]) -> Seen:
 
 
 def is_settled(found: Seen) -> bool:
-    """Return whether nothing is left to do."""
+    """Return whether nothing is left to do, except to wait for deletes that never arrived.
+
+    The door looks for an hour whether a pod carries out such a delete.
+    """
     is_busy = any(row["task"] not in RESTING for row in found.alive)
-    is_open = any(row["bottom_id"] is None or row["deleted_at"] for row in found.routings)
+    alive = {row["uuid"] for row in found.alive}
+    is_open = any(
+        row["bottom_id"] is None or (row["deleted_at"] and row["bottom_id"] not in alive)
+        for row in found.routings
+    )
     return not (is_busy or is_open)
 
 

@@ -22,7 +22,6 @@ of_project = routings.of_project
 open_ones = routings.open_ones
 used = routings.used
 used_by_type = routings.used_by_type
-unchecked = routings.unchecked
 
 
 def create(tx: Tx, wanted: PodRouting) -> PodRouting:
