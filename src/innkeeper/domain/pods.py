@@ -195,6 +195,29 @@ class PodRouting:
 
 
 @dataclass(frozen=True, slots=True)
+class PodContents:
+    """What a project has in a pod, as the routings say.
+
+    ``servers`` and ``volumes`` include those that the pod is ``deleting``. Of those that are
+    ``begun``, it is not known yet whether the pod has made them; their amounts are counted.
+    """
+
+    project_id: str
+    servers: int
+    volumes: int
+    deleting: int
+    begun: int
+    vcpus: int
+    memory_mb: int
+    volume_gb: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, and nothing can appear."""
+        return not (self.servers or self.volumes or self.begun)
+
+
+@dataclass(frozen=True, slots=True)
 class PodRequest:
     """Work for which a pod is wanted.
 
