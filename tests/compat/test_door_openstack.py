@@ -5,7 +5,7 @@ The other pod is Innkeeper. Users work with the stock ``openstack`` command at t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,23 @@ PUBLIC_KEY = (
 )
 BOOT = ("server", "create", "--flavor", "small", "--nic", "none", "--image", "cirros")
 CREATE = "/v2.1/servers"
+SECRET = "secret-of-ann"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user of the door, who administers nothing."""
+
+    door: Started
+    login: Mapping[str, str]
+
+    def ask(self, *words: str) -> Any:
+        """Run a command that must succeed, and return its answer."""
+        return self.door.ask(*words, login=self.login)
+
+    def do(self, *words: str) -> str:
+        """Run a command that must succeed and prints only text."""
+        return self.door.do(*words, login=self.login)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,7 @@ class Behind:
     cloud: OpenStack
     relay: Relay
     other: Started
+    user: User
 
     def there(self, *words: str) -> Any:
         """Ask OpenStack itself, as its administrator."""
@@ -57,7 +75,8 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
     ):
         cloud.wait_until_ready()
         with relay_to(cloud.at("nova")) as relay:
-            made = Behind(door, cloud, relay, other)
+            user = User(door, door.login("ann", SECRET, "acme"))
+            made = Behind(door, cloud, relay, other, user)
             through = ("--endpoint", f"compute={relay.address}/v2.1")
             add(made, folder, "nova", cloud.urls["identity"], cloud.password, *through)
             add(made, folder, "other", f"{other.url}/identity/v3", password_of(folder / "other"))
@@ -66,14 +85,17 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
             other.ask(*image)
             made.there(*image)
             door.ask("flavor", "create", "--ram", "64", "--disk", "1", "--vcpus", "1", "small")
-            door.ask("keypair", "create", "--public-key", str(key), "laptop")
+            door.ask("project", "create", "acme")
+            door.ask("user", "create", "--password", SECRET, "ann")
+            door.do("role", "add", "--project", "acme", "--user", "ann", "member")
+            user.ask("keypair", "create", "--public-key", str(key), "laptop")
             yield made
 
 
 @pytest.fixture(autouse=True)
 def in_nova(behind: Behind) -> None:
     """Move the project to the pod of OpenStack's code."""
-    project = behind.door.ask("project", "show", "admin")["id"]
+    project = behind.door.ask("project", "show", "acme")["id"]
     behind.door.ask("pod", "binding", "create", project, "--pod", "nova")
 
 
@@ -87,48 +109,49 @@ def add(at: Behind, folder: Path, name: str, url: str, password: str, *more: str
 
 def delete(at: Behind, *names: str) -> None:
     """Delete servers at the door, and look that no pod has a server any more."""
-    at.door.do("server", "delete", "--wait", *names)
-    assert at.door.ask("server", "list") == []
+    at.user.do("server", "delete", "--wait", *names)
+    assert at.user.ask("server", "list") == []
     everywhere = ("server", "list", "--all-projects")
     assert at.there(*everywhere) == at.other.ask(*everywhere) == []
 
 
 def test_a_server_lives_in_nova(behind: Behind) -> None:
-    door = behind.door
-    made = door.ask(*BOOT, "--key-name", "laptop", "--property", "a=b", "--wait", "web")
+    user = behind.user
+    made = user.ask(*BOOT, "--key-name", "laptop", "--property", "a=b", "--wait", "web")
     assert made["status"] == "ACTIVE", made
     assert (made["key_name"], made["properties"]) == ("laptop", {"a": "b"})
     assert made["image"].startswith("cirros")
     there = behind.there("server", "show", made["id"])
     assert there["status"] == "ACTIVE"
     assert behind.there("project", "show", there["project_id"])["name"] == made["project_id"]
-    door.do("server", "lock", "web")
-    assert door.ask("server", "show", "web")["locked"] is True
-    door.do("server", "unlock", "web")
-    door.do("server", "stop", "web")
-    until("stopped", lambda: door.ask("server", "show", "web")["status"] == "SHUTOFF")
-    door.do("server", "start", "web")
+    user.do("server", "lock", "web")
+    assert user.ask("server", "show", "web")["locked"] is True
+    user.do("server", "unlock", "web")
+    user.do("server", "stop", "web")
+    until("stopped", lambda: user.ask("server", "show", "web")["status"] == "SHUTOFF")
+    user.do("server", "start", "web")
     until("started", lambda: behind.there("server", "show", made["id"])["status"] == "ACTIVE")
-    door.do("server", "set", "--property", "c=d", "--name", "www", "web")
-    shown = door.ask("server", "show", "www")
+    user.do("server", "set", "--property", "c=d", "--name", "www", "web")
+    shown = user.ask("server", "show", "www")
     assert shown["properties"] == {"a": "b", "c": "d"}
-    door.do("server", "rebuild", "--image", "cirros", "--wait", "www")
+    user.do("server", "rebuild", "--image", "cirros", "--wait", "www")
     delete(behind, "www")
 
 
 def test_servers_of_both_pods_are_in_one_list(behind: Behind) -> None:
-    door = behind.door
-    door.ask(*BOOT, "--min", "2", "--max", "2", "--wait", "pair")
-    door.do("pod", "set", "nova", "--maintenance")
-    door.ask(*BOOT, "--wait", "other")
-    door.do("pod", "set", "nova", "--no-maintenance")
+    user = behind.user
+    user.ask(*BOOT, "--min", "2", "--max", "2", "--wait", "pair")
+    behind.door.do("pod", "set", "nova", "--maintenance")
+    user.ask(*BOOT, "--wait", "other")
+    behind.door.do("pod", "set", "nova", "--no-maintenance")
     pair = {"pair-1", "pair-2"}
-    rows = door.ask("server", "list", "--long")
+    rows = user.ask("server", "list", "--long")
     assert {each["Status"] for each in rows} == {"ACTIVE"}
     assert {each["Name"] for each in rows} == {"other", *pair}
-    first = door.ask("server", "list", "--limit", "2")
+    assert user.ask("server", "list", "--long", "--image", "cirros") == rows
+    first = user.ask("server", "list", "--limit", "2")
     assert first[0]["Name"] == "other"
-    rest = door.ask("server", "list", "--marker", first[-1]["ID"])
+    rest = user.ask("server", "list", "--marker", first[-1]["ID"])
     assert {first[1]["Name"], *(each["Name"] for each in rest)} == pair
     there = behind.there("server", "list", "--all-projects")
     assert {each["Name"] for each in there} == pair
@@ -136,34 +159,34 @@ def test_servers_of_both_pods_are_in_one_list(behind: Behind) -> None:
 
 
 def test_volumes_live_in_cinder(behind: Behind) -> None:
-    door = behind.door
-    made = door.ask("volume", "create", "--size", "1", "data")
-    until("available", lambda: door.ask("volume", "show", "data")["status"] == "available")
+    user = behind.user
+    made = user.ask("volume", "create", "--size", "1", "data")
+    until("available", lambda: user.ask("volume", "show", "data")["status"] == "available")
     assert behind.there("volume", "show", made["id"])["status"] == "available"
     disk = f"uuid={made['id']},source_type=volume,destination_type=volume,boot_index=-1"
-    server = door.ask(*BOOT, "--block-device", disk, "--wait", "web")
+    server = user.ask(*BOOT, "--block-device", disk, "--wait", "web")
     assert [each["id"] for each in server["volumes_attached"]] == [made["id"]]
-    until("in use", lambda: door.ask("volume", "show", "data")["status"] == "in-use")
-    door.do("server", "remove", "volume", "web", "data")
-    until("detached", lambda: door.ask("volume", "show", "data")["status"] == "available")
-    door.do("server", "add", "volume", "web", "data")
-    until("attached", lambda: door.ask("volume", "show", "data")["status"] == "in-use")
+    until("in use", lambda: user.ask("volume", "show", "data")["status"] == "in-use")
+    user.do("server", "remove", "volume", "web", "data")
+    until("detached", lambda: user.ask("volume", "show", "data")["status"] == "available")
+    user.do("server", "add", "volume", "web", "data")
+    until("attached", lambda: user.ask("volume", "show", "data")["status"] == "in-use")
     delete(behind, "web")
-    until("free", lambda: door.ask("volume", "show", "data")["status"] == "available")
-    door.do("volume", "set", "--size", "2", "--property", "c=d", "data")
-    until("extended", lambda: door.ask("volume", "show", "data")["size"] == 2)
-    assert door.ask("volume", "show", "data")["properties"] == {"c": "d"}
-    assert [each["Name"] for each in door.ask("volume", "list")] == ["data"]
-    door.do("volume", "delete", "data")
-    until("deleted", lambda: door.ask("volume", "list") == [])
+    until("free", lambda: user.ask("volume", "show", "data")["status"] == "available")
+    user.do("volume", "set", "--size", "2", "--property", "c=d", "data")
+    until("extended", lambda: user.ask("volume", "show", "data")["size"] == 2)
+    assert user.ask("volume", "show", "data")["properties"] == {"c": "d"}
+    assert [each["Name"] for each in user.ask("volume", "list")] == ["data"]
+    user.do("volume", "delete", "data")
+    until("deleted", lambda: user.ask("volume", "list") == [])
     assert behind.there("volume", "list", "--all-projects") == []
 
 
 def test_a_create_whose_answer_is_lost_is_found_in_nova(behind: Behind) -> None:
-    door, relay = behind.door, behind.relay
+    user, relay = behind.user, behind.relay
     came = relay.hold(CREATE, passes=True)
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(door.ask, *BOOT, "lost")
+        asked = pool.submit(user.ask, *BOOT, "lost")
         assert came.wait(WITHIN_S)
         relay.release()
         made = asked.result()
@@ -174,9 +197,11 @@ def test_a_create_whose_answer_is_lost_is_found_in_nova(behind: Behind) -> None:
 
 
 def test_the_pod_is_measured_by_its_own_statistics(behind: Behind) -> None:
-    door = behind.door
-    door.ask(*BOOT, "--wait", "some")
-    rows = {each["Kind"]: each for each in door.ask("pod", "usage", "show", "nova", "--measure")}
+    user = behind.user
+    user.ask(*BOOT, "--wait", "some")
+    rows = {
+        each["Kind"]: each for each in behind.door.ask("pod", "usage", "show", "nova", "--measure")
+    }
     assert (rows["vcpus"]["Total"], rows["vcpus"]["Used"]) == (10, 1)
     assert rows["memory_mb"]["Total"] == 8192
     delete(behind, "some")
