@@ -162,6 +162,8 @@ def test_nothing_is_lost_or_built_twice_when_connections_are_cut(pair: Pair) -> 
     assert not [
         each for each in codes if each[1] not in FINE and each != ("tag", httpx.codes.NOT_FOUND)
     ], codes
+    # A cut plan lets the root leave the child out until it answers a poll.
+    wait_for("the child is active", lambda: root.child("kid")["is_active"])
     # More than fit in the root, so the child has some, whatever the clients deleted.
     assert root.boot(BATCH).status_code == httpx.codes.ACCEPTED
 
