@@ -34,6 +34,7 @@ from benchmarks import (
     serving,
     several_processes,
     together,
+    volume_claims,
     zone_report,
     zoning,
 )
@@ -52,6 +53,7 @@ PARTS = (
     "together",
     "building",
     "placement_claims",
+    "volumes",
     "candidates",
     "several_processes",
     "zones",
@@ -73,6 +75,7 @@ class Extent:
     together: together.Plan
     building: Plan
     claiming: claiming.Plan
+    volumes: volume_claims.Plan
     searching: searching.Plan
     several: several_processes.Plan
     zoning: zoning.Plan
@@ -92,6 +95,7 @@ FULL = Extent(
     together=together.Plan((10_000,), requests=10),
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
+    volumes=volume_claims.Plan(1_000, (1, 16), seconds=4.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
     several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.25, repetitions=2),
     zoning=zoning.Plan((1, 3, 9), 3_000, {1: 60, 100: 20, 1_000: 6}, dead_requests=10),
@@ -110,6 +114,7 @@ QUICK = Extent(
     together=together.Plan((10_000,), requests=3),
     building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
+    volumes=volume_claims.Plan(1_000, (1, 16), seconds=1.0, repetitions=1),
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
     several=several_processes.Plan((10_000,), (1, 4), 16, seconds=0.5, repetitions=1),
     zoning=zoning.Plan((1,), 3_000, {1: 20, 1_000: 2}, dead_requests=5),
@@ -210,6 +215,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "together": lambda: together.measure(directory, extent.together),
         "building": lambda: serving.measure(directory, extent.building, is_building=True),
         "placement_claims": lambda: claiming.measure(directory, extent.claiming),
+        "volumes": lambda: volume_claims.measure(directory, extent.volumes),
         "candidates": lambda: searching.measure(directory, extent.searching),
         "several_processes": lambda: several_processes.measure(directory, extent.several),
         "zones": lambda: zoning.measure(directory, extent.zoning),
@@ -243,6 +249,7 @@ def _tables(part: str, extent: Extent, found: Found) -> Sequence[str]:
                 found, "claim", [claims.providers], claims.client_counts, ("providers", "claims/s")
             )
         ],
+        "volumes": lambda: [report.volume_claims(found, extent.volumes.client_counts)],
         "candidates": lambda: [
             report.searching(*searched, searching.LIMITS),
             report.reading(*searched),
@@ -281,6 +288,7 @@ TITLES = {
     "together": "One durable POST /servers for 1,000 servers",
     "building": "The same comparison while an agent carries out the builds",
     "placement_claims": "Durable PUT /allocations/{consumer} compared with an empty POST",
+    "volumes": "Durable POST /volumes beside POST /servers, 1,000 hosts; no agent runs",
     "candidates": "GET /allocation_candidates, one client",
     "several_processes": "Claims and boots through several processes, 16 clients",
     "zones": "Plans and boots over trees of zones with 3,000 hosts each",

@@ -27,7 +27,8 @@ ADMIN = "admin"
 class Question:
     """A request pattern; :mod:`benchmarks.load` describes its placeholders.
 
-    ``refusals`` are the statuses of refusals that do not end the run.
+    ``refusals`` are the statuses of refusals that do not end the run. Requests of the pattern
+    ``beside`` are sent in turns with those of this one.
     """
 
     method: str
@@ -37,6 +38,17 @@ class Question:
     status: int = 200
     picks: Sequence[str] = ()
     refusals: Sequence[int] = ()
+    beside: Question | None = None
+
+    @property
+    def pattern(self) -> dict[str, Any]:
+        """The part that the load needs."""
+        return {
+            "method": self.method,
+            "path": self.path,
+            "headers": dict(self.headers),
+            "body": self.body,
+        }
 
 
 def compute_headers(token: str) -> dict[str, str]:
@@ -63,10 +75,7 @@ def ask(
     command = [sys.executable, "-m", "benchmarks.load", "--port", str(service.port)]
     command += ["--clients", str(clients), "--seconds", str(seconds)]
     sent = {
-        "method": question.method,
-        "path": question.path,
-        "headers": dict(question.headers),
-        "body": question.body,
+        "patterns": [each.pattern for each in (question, question.beside) if each is not None],
         "picks": list(question.picks),
         "seed": seed,
     }

@@ -55,6 +55,13 @@ SELECT s.uuid,
  WHERE s.deleted_at IS NULL
  GROUP BY s.uuid
 """
+STORED = """
+SELECT v.uuid, COUNT(a.id),
+       SUM(CASE WHEN a.resource_provider_id = v.provider_id AND a.used = v.size_gb
+                THEN 1 ELSE 0 END)
+  FROM volumes v LEFT JOIN allocations a ON a.consumer_id = v.uuid
+ GROUP BY v.uuid
+"""
 LEASED = f"""
 SELECT l.uuid, COUNT(DISTINCT r.id),
        CASE WHEN SUM(h.units) BETWEEN r.hosts_min AND r.hosts_max THEN 1 ELSE 0 END
@@ -81,6 +88,8 @@ class Kind:
 
 SERVERS = Kind("server", PLACED, (CLASSES_HELD, 1, 1))
 CONSUMERS = Kind("consumer", HELD, (CLASSES_HELD, 1))
+VOLUMES = Kind("volume", STORED, (1, 1))
+"""Volumes with one allocation, which is of their size on their pool."""
 LEASED_SERVERS = Kind("server", BOOTED, (CLASSES_HELD, 0))
 """Servers with their amounts on their own host, and nothing elsewhere except a slot there."""
 LEASES = Kind("lease", LEASED, (1, 1))
@@ -95,6 +104,11 @@ def judge(directory: Path, acknowledged: Sequence[str]) -> None:
 def judge_claims(directory: Path, acknowledged: Sequence[str]) -> None:
     """Raise :class:`Unsafe` unless exactly the acknowledged consumers hold their amounts."""
     _judge(directory, None, {CONSUMERS: acknowledged})
+
+
+def judge_volumes(directory: Path, servers: Sequence[str], volumes: Sequence[str]) -> None:
+    """Raise :class:`Unsafe` unless exactly these servers and volumes exist, all placed."""
+    _judge(directory, None, {SERVERS: servers, VOLUMES: volumes})
 
 
 def judge_both(directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]) -> None:

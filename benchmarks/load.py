@@ -15,7 +15,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -31,6 +31,8 @@ NEW_UUID = b"eeeeeeee-eeee-4eee-8eee-eeeeeeeeeeee"
 PICK = b"dddddddd-dddd-4ddd-8ddd-dddddddddddd"
 """A placeholder in a path or a body for a random one of the given UUIDs."""
 STRAY_ANSWERS_KEPT = 5
+PLACED = b'"status":"creating"'
+"""What the body of a volume has that was given a pool."""
 
 
 @dataclass(slots=True)
@@ -44,24 +46,26 @@ class Tally:
     bytes: int = 0
     booted: list[bytearray] = field(default_factory=list)
     """Bodies that name servers; they are parsed after the run."""
+    created: list[bytearray] = field(default_factory=list)
+    """Bodies that describe volumes."""
     new_uuids: list[str] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
 
 
 class Maker:
-    """Makes requests from a pattern."""
+    """Makes requests from patterns, which take turns."""
 
-    def __init__(self, head: bytes, body: bytes, picks: list[str], seed: int) -> None:
-        self._pattern = head + body
+    def __init__(self, patterns: Sequence[bytes], picks: list[str], seed: int) -> None:
+        self._patterns = patterns
         self._picks = [each.encode() for each in picks]
         self._dice = random.Random(seed)
-        self._has_mark = MARK in self._pattern
-        self._has_new_uuid = NEW_UUID in self._pattern
+        self._has_mark = any(MARK in each for each in patterns)
+        self._has_new_uuid = any(NEW_UUID in each for each in patterns)
         self.new_uuid = ""
 
     def make(self, number: int) -> bytes:
         """Return the next request; ``new_uuid`` is the UUID generated for it, if any."""
-        made = self._pattern
+        made = self._patterns[number % len(self._patterns)]
         if self._has_mark:
             made = made.replace(MARK, b"%08d" % number)
         if self._picks:
@@ -142,6 +146,8 @@ class Client(asyncio.Protocol):
             tally.new_uuids.append(self._new_uuid)
         elif received.startswith(b'{"server":', self._body_starts):
             tally.booted.append(received[self._body_starts :])
+        elif received.startswith(b'{"volume":', self._body_starts):
+            tally.created.append(received[self._body_starts :])
 
 
 async def run(port: int, clients: int, seconds: float, make_client: Callable[..., Client]) -> Tally:
@@ -179,6 +185,9 @@ def _summary(tally: Tally, took_s: float) -> dict[str, Any]:
         "statuses": {str(status): count for status, count in tally.statuses.items()},
         "bytes": tally.bytes,
         "server_ids": [str(json.loads(each)["server"]["id"]) for each in tally.booted],
+        "volume_ids": [
+            str(json.loads(each)["volume"]["id"]) for each in tally.created if PLACED in each
+        ],
         "new_uuids": tally.new_uuids,
         "strays": tally.strays,
     }
@@ -192,12 +201,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, required=True)
     wanted = parser.parse_args()
     sent = json.load(sys.stdin)
-    body = sent["body"].encode()
-    head = request_head(wanted.port, sent["method"], sent["path"], sent["headers"], len(body))
-    maker = Maker(head, body, sent["picks"], sent["seed"])
+    patterns = [_pattern(wanted.port, each) for each in sent["patterns"]]
+    maker = Maker(patterns, sent["picks"], sent["seed"])
     started = time.perf_counter()
     tally = uvloop.run(run(wanted.port, wanted.clients, wanted.seconds, _with(maker)))
     json.dump(_summary(tally, time.perf_counter() - started), sys.stdout)
+
+
+def _pattern(port: int, sent: dict[str, Any]) -> bytes:
+    body = sent["body"].encode()
+    head = request_head(port, sent["method"], sent["path"], sent["headers"], len(body))
+    made: bytes = head + body
+    return made
 
 
 def _with(maker: Maker) -> Callable[..., Client]:

@@ -164,6 +164,33 @@ def serving(
     return table((*names, words[1], "median ms", "p99 ms", "ratio"), rows)
 
 
+VOLUMES = {
+    "empty": "empty POST",
+    "servers": "POST /servers",
+    "volumes": "POST /volumes",
+    "mixed": "both in turns",
+}
+
+
+def volume_claims(found: Found, clients: Sequence[int]) -> str:
+    """Return the table of creates of volumes beside boots."""
+    rows = [
+        (
+            str(count),
+            word,
+            shown(found, f"volumes.{kind}.{count}.rate", ",.0f"),
+            shown(found, f"volumes.{kind}.{count}.median", ".2f"),
+            shown(found, f"volumes.{kind}.{count}.p99", ".2f"),
+            shown(found, f"volumes.{kind}.{count}.busy", ".2f"),
+            "" if kind == "empty" else shown(found, f"volumes.{kind}.{count}.ratio", ".2f"),
+        )
+        for count in clients
+        for kind, word in VOLUMES.items()
+    ]
+    names = ("clients", "requests", "per s", "median ms", "p99 ms", "processor ms", "ratio")
+    return table(names, rows)
+
+
 def searching(
     found: Found, shapes: Iterable[str], hosts: Sequence[int], limits: Sequence[str]
 ) -> str:

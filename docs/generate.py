@@ -12,6 +12,7 @@ from pathlib import Path
 from docs import calendar_picture
 from innkeeper.domain.slices import Serving
 from innkeeper.engine.maintenance.invariants import INVARIANTS
+from innkeeper.engine.maintenance.pod_audit import POD_INVARIANTS
 from innkeeper.engine.maintenance.zone_audit import ZONE_INVARIANTS
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.tables import APIS
@@ -138,7 +139,7 @@ def invariants() -> str:
             "by hand" if each.repair is None else cell(each.repair),
             cell(each.advice),
         )
-        for each in (*INVARIANTS, *ZONE_INVARIANTS)
+        for each in (*INVARIANTS, *ZONE_INVARIANTS, *POD_INVARIANTS)
     )
     return "\n".join(("", *table(head, rows), ""))
 

@@ -25,6 +25,7 @@ from innkeeper.domain.errors import Invalid, Refusal
 from innkeeper.domain.slices import Settings
 from innkeeper.engine import metrics
 from innkeeper.engine.database import Database
+from innkeeper.engine.maintenance.pod_audit import PodAudit
 from innkeeper.engine.maintenance.zone_audit import ZoneAudit
 from innkeeper.engine.retry import START, START_ON_FILE
 from innkeeper.entrypoints.api import certificates
@@ -140,8 +141,12 @@ def audit(settings: Settings, options: Mapping[str, Any]) -> int:
         is_json=options["json"], repairs=options["repair"], is_dry=options["dry_run"]
     )
     with _existing(settings) as database:
-        zones = zone_audit(settings, database) if options["with_zones"] else None
-        return auditing.run(database, now, sys.stdout.write, audit_options, zones)
+        others: list[auditing.RemoteAudit] = []
+        if options["with_zones"]:
+            others.append(zone_audit(settings, database))
+        if options["with_pods"]:
+            others.append(pod_audit(settings, database))
+        return auditing.run(database, now, sys.stdout.write, audit_options, others)
 
 
 def zone_audit(settings: Settings, database: Database) -> ZoneAudit:
@@ -149,6 +154,13 @@ def zone_audit(settings: Settings, database: Database) -> ZoneAudit:
     ids = RandomIds()
     box, zone_id = startup.zone_secrets(database, settings.storing, secrets.token_bytes, ids, now())
     return ZoneAudit(database, box, settings.zoning, zone_id, ids, now)
+
+
+def pod_audit(settings: Settings, database: Database) -> PodAudit:
+    """Return the part of an audit that asks pods."""
+    storing, ids = settings.storing, RandomIds()
+    box, _ = startup.zone_secrets(database, storing, secrets.token_bytes, ids, now())
+    return PodAudit(database, box, settings.podding, now)
 
 
 @contextmanager

@@ -38,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
     audit.add_argument(
         "--with-zones", action="store_true", help="ask all child zones which servers they have"
     )
+    audit.add_argument(
+        "--with-pods", action="store_true", help="ask all pods which servers and volumes they have"
+    )
     audit.add_argument("--json", action="store_true", help="print the result as JSON")
     _add_database(add("db", help="maintain the database"))
     _add_settings(add("admin-password", help="set a new administrator's password"))

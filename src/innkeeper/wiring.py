@@ -291,7 +291,7 @@ class Service:
         serves_agents = "compute" in self.settings.serving.apis
         self.engine.start(watches_orders=self.settings.is_one_of_several and serves_agents)
         around = self.site.neighbours
-        settle = None if self.site.door is None else DoorUpkeep(self.site.door).settle
+        door = () if self.site.door is None else DoorUpkeep(self.site.door).tasks
         periodic = PeriodicTasks(
             self.settings,
             self.store,
@@ -300,7 +300,7 @@ class Service:
             self.ids,
             self.site.resource_types,
             None if around is None else ZoneUpkeep(around),
-            None if self.site.pods is None else PodUpkeep(self.site.pods, settle),
+            None if self.site.pods is None else PodUpkeep(self.site.pods, *door),
         )
         self._begin([*periodic.tasks(), self._token_task()])
 

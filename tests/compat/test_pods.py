@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import httpx
 import pytest
 
 from tests.compat.openstack_command import Started, started
@@ -107,9 +108,27 @@ def test_a_dry_run_lists_moves_and_changes_nothing(behind: Behind) -> None:
     assert move["Reason"] == "in maintenance"
     assert door.ask("pod", "dry", "run", "--weigher", "cost=1") == []
     assert "Give --pod" in door.refuses("pod", "dry", "run", "--maintenance")
+    assert "Give --pod" in door.refuses("pod", "dry", "run", "--add", "p9")
+    added = ("--add", "p9", "--availability-zone", "az1", "--weight", "1", "--capacity", "vcpus=9")
+    tried = door.run("pod", "dry", "run", *added, "-f", "json")
+    assert (tried.status, tried.output.strip()) == (0, "[]")
+    assert "New projects (general, az1) would go to p9, not to p1." in tried.errors
     (binding,) = door.ask("pod", "binding", "list", "--project", "dry", "--active")
     assert binding["Pod"] == "p1"
     door.do("pod", "binding", "end", binding["ID"])
+
+
+def test_what_is_in_a_pod_is_listed_by_project(behind: Behind) -> None:
+    door = behind.door
+    assert door.ask("pod", "project", "list", "p2") == []
+    pod_id = door.ask("pod", "show", "p2")["pod_id"]
+    lives = {"top_id": "t", "bottom_id": "b", "pod_id": pod_id, "project_id": "acme"}
+    body = {"routing": {**lives, "resource_type": "server"}}
+    token = {"x-auth-token": door.ask("token", "issue")["id"]}
+    made = httpx.post(f"{door.url}/pods/v1.0/routings", json=body, headers=token)
+    assert made.status_code == httpx.codes.CREATED, made.text
+    (row,) = door.ask("pod", "project", "list", "p2")
+    assert (row["Project"], row["Servers"], row["Bound"]) == ("acme", 1, False)
 
 
 def test_usage_is_measured_and_shown(behind: Behind) -> None:

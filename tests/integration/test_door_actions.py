@@ -19,6 +19,7 @@ COMPUTE, VOLUME, IMAGE = "/compute/v2.1", "/volume/v3", "/image/v2/images"
 ALONE = {"build_plan_encryption_key": ""}
 LARGE = {**FLAVOR, "id": "2", "name": "sixteen", "vcpus": 16}
 PUBLIC = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
+REFUSED = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -26,7 +27,7 @@ ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
     """A door over two pods. The Compute API of the first one is behind a relay."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, GATEWAY) as made:
+    with door(folder, {**GATEWAY, "pod_request_timeout_s": "4"}) as made:
         for flavor in (FLAVOR, LARGE):
             made.ask("POST", f"{COMPUTE}/flavors", {"flavor": flavor}, token="admin")
         first, second = (made.pods.start(name, 2, ALONE) for name in ("p1", "p2"))
@@ -108,6 +109,12 @@ def routings(at: Door, project: str) -> list[Any]:
     return [each for each in found if each["project_id"] == project]
 
 
+def with_image(at: Door, image_id: str) -> list[str]:
+    """Return the ids of the servers with an image of the door."""
+    query = f"{COMPUTE}/servers?image={image_id}"
+    return [each["id"] for each in at.ask("GET", query, token="u:images")["servers"]]
+
+
 def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Relay]) -> None:
     at, relay = two
     top, there = image(at.processes[0], "linux"), image(at.pods["p1"].service, "linux")
@@ -117,6 +124,8 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
     assert at.pods["p1"].get(f"/servers/{uuid}")["server"]["image"]["id"] == there
     path = f"{COMPUTE}/servers/{uuid}"
     assert at.ask("GET", path, token="u:images")["server"]["image"]["id"] == top
+    assert with_image(at, top) == [uuid]
+    assert with_image(at, other) == with_image(at, there) == []
     relay.answer("POST", f"{path}/action", ACCEPTED)
     accepted(act(at, uuid, "u:images", rebuild={"imageRef": other, "name": "new"}))
     accepted(act(at, uuid, "u:images", rescue={"rescue_image_ref": other}))
@@ -129,6 +138,21 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
         {"unrescue": None},
     ]
     assert at.ask("GET", path, token="u:images")["server"]["image"]["id"] == other
+    disk = {"source_type": "image", "destination_type": "local", "boot_index": 0}
+    booted(at, "u:images", imageRef=top, block_device_mapping_v2=[{**disk, "uuid": top}])
+    sent = [body for _, where, body in relay.requests if where == f"{COMPUTE}/servers"]
+    last = msgspec.json.decode(sent[-1])["server"]
+    assert (last["imageRef"], last["block_device_mapping_v2"][0]["uuid"]) == (there, there)
+    answer = boot(at, "u:images", block_device_mapping_v2=[disk])
+    assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    bootable = {**disk, "destination_type": "volume", "volume_size": 1, "uuid": other}
+    relay.answer("POST", f"{COMPUTE}/servers", REFUSED)
+    answer = boot(at, "u:images", block_device_mapping_v2=[bootable])
+    assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+    relay.release()
+    sent = [body for _, where, body in relay.requests if where == f"{COMPUTE}/servers"]
+    last = msgspec.json.decode(sent[-1])["server"]
+    assert (last["imageRef"], last["block_device_mapping_v2"][0]["uuid"]) == ("", second)
     missing = image(at.processes[0], "only here")
     answer = boot(at, "u:none", imageRef=missing)
     assert answer.status_code == httpx.codes.CONFLICT
@@ -136,6 +160,32 @@ def test_images_are_those_of_the_door_and_are_found_by_name(two: tuple[Door, Rel
     answer = act(at, uuid, "u:images", rebuild={"imageRef": missing})
     assert answer.status_code == httpx.codes.CONFLICT, answer.text
     assert at.history("none") == [] == routings(at, "none")
+
+
+def test_what_only_the_pod_serves_is_forwarded(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    token = "u:parts"
+    path = f"{COMPUTE}/servers/{booted(at, token)}"
+    console = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+    shown = b'{"remote_console": {"protocol": "vnc", "url": "http://console.example"}}'
+    head = f"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len(shown)}\r\n\r\n"
+    relay.answer("POST", f"{path}/remote-consoles", head.encode() + shown)
+    relay.answer("DELETE", f"{path}/os-interface/a", ACCEPTED)
+    made = at.ask("POST", f"{path}/remote-consoles", console, token=token)
+    assert made == msgspec.json.decode(shown)
+    assert at.send("DELETE", f"{path}/os-interface/a", token=token).status_code == 202
+    relay.release()
+    sent = [each for each in relay.requests if each[1].startswith(f"{path}/")]
+    assert [(method, where.removeprefix(path)) for method, where, _ in sent] == [
+        ("POST", "/remote-consoles"),
+        ("DELETE", "/os-interface/a"),
+    ]
+    assert msgspec.json.decode(sent[0][2]) == console
+    strange = at.send("POST", f"{path}/remote-consoles", console, token="u:other")
+    assert strange.status_code == httpx.codes.NOT_FOUND
+    # This pod has no diagnostics, and says so in its own words.
+    missing = at.send("GET", f"{path}/diagnostics", token=token)
+    assert missing.status_code == httpx.codes.NOT_FOUND
 
 
 def test_actions_that_make_images_are_refused(two: tuple[Door, Relay]) -> None:

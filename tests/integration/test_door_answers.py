@@ -24,6 +24,8 @@ SERVERS = f"{COMPUTE}/servers"
 PROJECT = USER.partition(":")[2]
 BODY = {"server": {"name": "s", "flavorRef": "1", "imageRef": "", "networks": "none"}}
 RETRY = "17"
+PATIENT = {"pod_failures_to_offline": "1000", "pod_request_timeout_s": "4"}
+"""On a busy machine, honest answers take their time."""
 
 
 def raw(status: int, body: Any, *headers: str) -> bytes:
@@ -56,7 +58,7 @@ LIES = {
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
     """A door over one pod, whose Compute API is behind a relay."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, {**GATEWAY, "pod_failures_to_offline": "1000"}) as made:
+    with door(folder, {**GATEWAY, **PATIENT}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         quota = {"quota_set": {"instances": -1}}
         made.ask("PUT", f"{COMPUTE}/os-quota-sets/{PROJECT}", quota, token="admin")

@@ -23,7 +23,7 @@ HEADERS = {"openstack-api-version": "compute 2.71"}
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     """A door over two pods with two hosts each."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, GATEWAY) as made:
+    with door(folder, {**GATEWAY, "pod_request_timeout_s": "10"}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         for name in ("p1", "p2"):
             made.add(name, made.pods.start(name, 2, {"build_plan_encryption_key": ""}).address)

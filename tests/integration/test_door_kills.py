@@ -18,6 +18,8 @@ from tests.support.zone_relays import CREATE, WITHIN_S, Relay, relay_to
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
 ALONE = {"build_plan_encryption_key": ""}
+PATIENT = {"pod_failures_to_offline": "100", "pod_request_timeout_s": "4"}
+"""On a busy machine, answers take their time."""
 BODIES = {
     f"{COMPUTE}/servers": {
         "server": {"name": "s", "flavorRef": "1", "imageRef": "", "networks": "none"}
@@ -30,7 +32,7 @@ BODIES = {
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
     """A door over one pod. The APIs of its servers and volumes are behind a relay."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, {**GATEWAY, "pod_failures_to_offline": "100"}) as made:
+    with door(folder, {**GATEWAY, **PATIENT}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         first = made.pods.start("p1", 1, ALONE)
         with relay_to(first.address) as relay:

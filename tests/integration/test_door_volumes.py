@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from tests.support.pod_processes import GATEWAY, Door, door
@@ -18,6 +19,8 @@ COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
 VOLUMES, ATTACHMENTS = f"{VOLUME}/volumes", f"{VOLUME}/attachments"
 TRANSFERS = f"{VOLUME}/volume-transfers"
 HEADERS = {"openstack-api-version": "volume 3.60"}
+PATIENT = {"pod_failures_to_offline": "1000", "pod_request_timeout_s": "4"}
+"""On a busy machine, answers take their time."""
 LOST = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -25,7 +28,7 @@ LOST = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]]:
     """A door over two pods. The volumes of the first one are behind a relay."""
     folder: Path = tmp_path_factory.mktemp("door")
-    with door(folder, {**GATEWAY, "pod_failures_to_offline": "1000"}) as made:
+    with door(folder, {**GATEWAY, **PATIENT}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         first, second = (
             made.pods.start(name, 2, {"build_plan_encryption_key": ""}) for name in ("p1", "p2")
@@ -204,6 +207,31 @@ def test_a_transfer_that_never_arrived_changes_nothing(two: tuple[Door, Relay]) 
     relay.release()
     assert ask(at, "u:late", "POST", f"{path}/accept", key).status_code == 202
     assert ids(at, "u:late") == {uuid}
+
+
+def test_a_retype_names_the_type_of_the_pod_and_keeps_to_its_quota(two: tuple[Door, Relay]) -> None:
+    at, relay = two
+    kinds = {}
+    for name in ("slow", "fast"):
+        body = {"volume_type": {"name": name}}
+        made = at.ask("POST", f"{VOLUME}/types", body, token="admin")["volume_type"]
+        kinds[name] = made["id"]
+    wanted = {"volume": {"size": 1, "volume_type": "slow"}}
+    uuid = told(ask(at, "u:retypes", "POST", VOLUMES, wanted))["volume"]["id"]
+    path, body = f"{VOLUMES}/{uuid}/action", {"os-retype": {"new_type": kinds["fast"]}}
+    quota = {"quota_set": {"volumes_fast": 0}}
+    at.ask("PUT", f"{VOLUME}/os-quota-sets/retypes", quota, token="admin")
+    assert ask(at, "u:retypes", "POST", path, body).status_code == 413
+    assert at.send("DELETE", f"{VOLUME}/os-quota-sets/retypes", token="admin").is_success
+    # This pod cannot change types, so that the old one counts again.
+    refused = ask(at, "u:retypes", "POST", path, body)
+    assert refused.status_code == httpx.codes.BAD_REQUEST, refused.text
+    sent = [msgspec.json.decode(each) for _, where, each in relay.requests if where == path]
+    assert sent == [{"os-retype": {"new_type": "fast"}}]
+    usage = f"{VOLUME}/os-quota-sets/retypes?usage=true"
+    used_now = at.ask("GET", usage, token="admin")["quota_set"]
+    assert used_now["volumes_slow"]["in_use"] == 1
+    assert used_now["volumes_fast"]["in_use"] == 0
 
 
 @pytest.mark.parametrize("passes", [True, False])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents import agent, eventually
 from tests.support.running import Running, running
 
 SIZE = "24m"
@@ -96,3 +97,43 @@ def test_a_full_disk_is_noticed_without_client_writes(disk: Path) -> None:
         assert "disk" in until_ready_is(service, UNAVAILABLE)
         (disk / "ballast").unlink()
         until_ready_is(service, 200)
+
+
+def test_what_a_full_disk_interrupts_is_completed_later(disk: Path, tmp_path: Path) -> None:
+    versions = {"openstack-api-version": "volume 3.71, compute 2.100"}
+    volumes, servers = "/volume/v3/volumes", "/compute/v2.1/servers"
+
+    with running(disk, work_poll_s=1.0) as service, agent(service.url, tmp_path / "agent"):
+
+        def ask(method: str, path: str, body: Any = None) -> Any:
+            return service.call(method, path, headers=versions, json=body)
+
+        def status(path: str, key: str) -> str:
+            return str(ask("GET", path).json()[key]["status"])
+
+        small = {"name": "small", "id": "small", "ram": 64, "vcpus": 1, "disk": 1}
+        assert ask("POST", FLAVORS, {"flavor": small}).status_code == 200
+        hosts = "/compute/v2.1/os-hypervisors"
+        eventually(lambda: len(ask("GET", hosts).json()["hypervisors"]), 1)
+        wanted = {"name": "s", "flavorRef": "small", "networks": "none"}
+        server = ask("POST", servers, {"server": wanted}).json()["server"]["id"]
+        volume = ask("POST", volumes, {"volume": {"size": 1}}).json()["volume"]["id"]
+        eventually(lambda: status(f"{servers}/{server}", "server"), "ACTIVE")
+        eventually(lambda: status(f"{volumes}/{volume}", "volume"), "available")
+        path = f"{servers}/{server}/os-volume_attachments"
+        fill(disk)
+        # Small writes may still fit into the pages that there are, until they do not.
+        for number in range(20):
+            is_attached = bool(ask("GET", path).json()["volumeAttachments"])
+            if is_attached:
+                answer = ask("DELETE", f"{path}/{volume}")
+            else:
+                answer = ask("POST", path, {"volumeAttachment": {"volumeId": volume}})
+            assert answer.status_code in (200, 202, 400, UNAVAILABLE), answer.text
+            make(service, number)
+        (disk / "ballast").unlink()
+        until_ready_is(service, 200)
+        eventually(lambda: status(f"{volumes}/{volume}", "volume") in ("available", "in-use"), True)
+        found = ask("GET", path).json()["volumeAttachments"]
+        ended = status(f"{volumes}/{volume}", "volume")
+        assert ended == ("in-use" if found else "available")

@@ -270,3 +270,33 @@ def test_a_service_does_not_import_matplotlib() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "['innkeeper.entrypoints.simulator.options']"
+
+
+def test_pods_are_compared_on_the_same_work() -> None:
+    arguments = ("--trace", "synthetic:0.02", "--projects", "10", "--pods", "2x1000c4000g")
+    policies = ("--pod-policy", "fill=creation_time", "--pod-policy", "one=;pods=2000c8000g")
+    shown = simulate(*arguments, *policies)
+    assert shown.returncode == 0, shown.stderr
+    found = rows(shown.stdout, "Bindings of projects")
+    assert set(found) == {"policy", "fill", "one"}
+    assert set(rows(shown.stdout, "Pods with the policy fill")) == {"pod", "p1", "p2"}
+    again = simulate(*arguments, *policies, "--json")
+    assert json.loads(again.stdout)["policies"][1]["moves"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--pods", "10c", "--tree", "2"), "--tree is for hosts"),
+        (("--pods", "10c", "--out", "x"), "--out is for hosts"),
+        (("--hosts", "10x10c", "--pod-policy", "a="), "--pod-policy is for pods"),
+        (("--pods", "10c", "--hosts", "10x10c"), "not allowed with"),
+        ((), "required"),
+        (("--pods", "10c", "--projects", "0"), "whole number"),
+        (("--pods", "10c", "--measure-s", "1"), "must be a number from 60"),
+    ],
+)
+def test_options_of_pods_and_hosts_do_not_mix(arguments: tuple[str, ...], why: str) -> None:
+    shown = simulate("--trace", "synthetic:0.01", *arguments)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert why in shown.stderr

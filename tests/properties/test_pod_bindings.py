@@ -195,7 +195,7 @@ def test_a_dry_run_of_maintenance_says_what_then_happens(
             world.do(step[0], *step[1])
         pod = world.plain.pods[world.row(chosen)]
         before = {each.uuid: each for each in bindings.every_active(tx)}
-        found = planning.dry_run(tx, POLICY, {pod.uuid: {"is_in_maintenance": True}})
+        found = planning.dry_run(tx, (POLICY, POLICY), {pod.uuid: {"is_in_maintenance": True}})
         assert [each.uuid for each in bindings.every_active(tx)] == list(before)
         assert found.staying + len(found.moves) == len(before)
         world.maintain(chosen, True)

@@ -24,6 +24,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.volumes import BlockDevice
 from innkeeper.store.tables import placement, volumes
+from innkeeper.store.tables.volumes import volume_attachments
 from innkeeper.systems.compute.moves import completion, resizing, shelving
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import quotas
@@ -42,8 +43,8 @@ SERVERS_MAX, VOLUMES_MAX = 3, 6
 STEPS = 250
 WEIGHTS = {
     **dict.fromkeys(("attach", "attach one"), 10),
-    **dict.fromkeys(("detach one", "reset server", "move"), 5),
-    **dict.fromkeys(("boot", "delete by force", "delete server", "delete volume"), 1),
+    **dict.fromkeys(("detach one", "reset server", "move"), 4),
+    **dict.fromkeys(("boot", "delete by force", "delete server", "delete volume", "shelve"), 1),
 }
 """How often an action is chosen, if it is possible. All others have the weight 2."""
 PROJECTS = ("project", "other")
@@ -64,12 +65,13 @@ class Story:
         self.it = VolumeCloud(cloud)
         self.machines = VolumeMachines(self.movers, self.dice)
         self.servers: list[ServerId] = []
+        self.reset: set[ServerId] = set()
         # Deleting or evacuating a server frees its host at once where that host is down.
         self.abandoned: set[tuple[str | None, ServerId]] = set()
 
     def tell(self) -> None:
         """Run the sequence, and check what must hold at every moment."""
-        for host in ("a1", "b1"):
+        for host in ("a2", "b1"):
             self.servers.append(self.machines.boot(host))
             self.it.create(5)
         self.machines.finish()
@@ -90,8 +92,14 @@ class Story:
             self.movers.wait()
             self.movers.sweep()
         self.machines.finish()
+        self.check()
+
+    def check(self) -> None:
+        """Check all that must hold when nothing is in progress."""
         self.judge()
-        assert list(self.machines.unequal()) == []
+        assert list(self.machines.loose(self.abandoned)) == []
+        failed = {each for each in self.servers if self.movers.server(each).status == Status.ERROR}
+        assert list(self.machines.unequal(failed | self.reset)) == []
 
     def judge(self) -> None:
         """Check pools, claims, quotas, and what an audit checks."""
@@ -206,6 +214,7 @@ class Story:
         """Make a server usable again whose move or build has failed."""
         if self.movers.server(uuid).status == Status.ERROR:
             self.movers.act(completion.reset_state, uuid, status=Status.ACTIVE)
+            self.reset.add(uuid)
 
     def _evacuate(self, uuid: ServerId) -> None:
         host = self.movers.server(uuid).host
@@ -213,7 +222,11 @@ class Story:
         self.abandoned.add((host, uuid))
 
     def _delete(self, uuid: ServerId) -> None:
-        self.abandoned.add((self.movers.server(uuid).host, uuid))
+        server = self.movers.server(uuid)
+        self.abandoned.add((server.host, uuid))
+        if server.host is None:
+            # Its build failed, and so did the cleanup of what was built too late.
+            self.abandoned |= {(host, uuid) for host in HOSTS}
         self.servers.remove(uuid)
         self.movers.delete(uuid)
 
@@ -243,4 +256,38 @@ def _sums(tx: Any, project: str) -> tuple[int, int]:
 def test_attachments_are_on_both_sides_or_on_neither(tmp_path: Path, seed: int) -> None:
     story = Story(tmp_path, seed)
     story.tell()
+    story.movers.close()
+
+
+def _lose_attachment(story: Story, volume: str) -> None:
+    gone = volume_attachments.delete().where(volume_attachments.c.volume_uuid == volume)
+    story.it.cloud.write(lambda tx: tx.execute(gone).rowcount)
+
+
+def _lose_connection(story: Story, volume: str) -> None:
+    for mine in story.machines.connected.values():
+        mine.discard(volume)
+
+
+def _grow_unclaimed(story: Story, volume: str) -> None:
+    grown = volumes.volumes.update().where(volumes.volumes.c.uuid == volume)
+    story.it.cloud.write(lambda tx: tx.execute(grown.values(size_gb=50)).rowcount)
+
+
+@pytest.mark.parametrize("plant", [_lose_attachment, _lose_connection, _grow_unclaimed])
+def test_planted_defects_are_found(tmp_path: Path, plant: Callable[[Story, str], None]) -> None:
+    story = Story(tmp_path, SEED)
+    server = story.machines.boot("a2")
+    # Some orders fail.
+    made = [story.it.create(5).uuid for _ in range(5)]
+    story.machines.finish()
+    for volume in made:
+        with contextlib.suppress(Refusal):
+            story.it.attach(server, volume)
+    story.machines.finish()
+    volume = min(story.machines.connected["a2", server])
+    story.check()
+    plant(story, volume)
+    with pytest.raises(AssertionError):
+        story.check()
     story.movers.close()

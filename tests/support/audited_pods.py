@@ -8,9 +8,11 @@ from typing import Any
 
 from innkeeper.domain.pods import PodRequest, PodRouting
 from innkeeper.store.queries.pods import routings
+from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.tables.pods import pod_bindings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import bindings
+from innkeeper.systems.pods.audit import SETTLE_TASK
 from tests.support.clouds import NOW, Numbers
 from tests.support.foreign_keys import loosen
 from tests.support.pod_rows import POLICY, add_pod
@@ -43,6 +45,13 @@ def _routing(tx: Tx, _: Any) -> None:
     routings.add(tx, PodRouting(0, "top", "top", 99, PROJECT, "server", NOW, NOW))
 
 
+def _undecided(tx: Tx, _: Any) -> None:
+    pod = add_pod(tx, 1)
+    routings.add(tx, PodRouting(0, "mark", None, pod.id, PROJECT, "server", NOW, NOW))
+    later = NOW + 2 * EARLIER
+    tx.execute(periodic_tasks.insert().values(name=SETTLE_TASK, last_at=later))
+
+
 PLANTS: Mapping[str, Plant] = {
     "two-active-bindings": _binding(0, ended_at=None, end_reason=None),
     "wrong-binding-key": _binding(1, sequence=7),
@@ -50,4 +59,5 @@ PLANTS: Mapping[str, Plant] = {
     "gap-between-bindings": _binding(1, started_at=NOW + EARLIER),
     "binding-without-pod": _binding(1, pod_id=None),
     "routing-without-pod": _routing,
+    "undecided-create": _undecided,
 }

@@ -16,7 +16,8 @@ import httpx
 
 from tests.support.trust import NOBODY
 
-PROGRAM = Path(__file__).with_name("serve_original.py")
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = "tests.support.openstack.serve_placement"
 STOP_WITHIN_S = 60.0
 
 
@@ -56,14 +57,14 @@ def original(directory: Path, **conf: Any) -> Iterator[Original]:
     folder = directory / "original"
     folder.mkdir()
     (folder / "placement.conf").write_text(_settings(folder, conf), encoding="utf-8")
-    environ = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder)}
+    environ = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(folder), "PYTHONPATH": str(ROOT)}
     with (
         socket.create_server(("127.0.0.1", 0), backlog=128) as listener,
         (folder / "log").open("wb") as log,
     ):
         port = listener.getsockname()[1]
         process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(listener.fileno())],
+            [sys.executable, "-m", PROGRAM, str(listener.fileno())],
             cwd=folder,
             env=environ,
             pass_fds=[listener.fileno()],

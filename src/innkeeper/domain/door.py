@@ -72,3 +72,18 @@ class DoorRequest:
     headers: Mapping[str, str]
     address: str
     caller: DoorCaller
+
+
+@dataclass(frozen=True, slots=True)
+class PodResource:
+    """A server or volume as its pod tells it.
+
+    ``project_id`` is that of the door: the name of the project in the pod. ``mark`` is that of the
+    create. ``amounts`` is ``None`` if the pod does not tell them, or while they may change.
+    """
+
+    kind: str
+    uuid: str
+    project_id: str
+    mark: str | None
+    amounts: DoorAmounts | None

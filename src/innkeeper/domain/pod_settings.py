@@ -14,7 +14,7 @@ class Podding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Pods: clouds behind this service.
 
     With the ``role`` of a ``gateway``, requests for servers and volumes are forwarded to pods. Each
-    server and volume is looked for in its pod every ``pod_recheck_interval_s``.
+    pod is compared with the routings every ``pod_recheck_interval_s``.
 
     A pod's login must work within ``pod_request_timeout_s``, and so must each request to the pod.
     At most ``pod_requests_max`` requests to one pod run at once, in each process. Each pod is

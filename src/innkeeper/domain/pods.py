@@ -5,6 +5,7 @@ Source: the seed *Dynamic Pod Binding*; ADR 0039.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,9 +13,14 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from innkeeper.domain.errors import Invalid
+
 VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB = "vcpus", "memory_mb", "disk_gb", "volume_gb"
 KINDS = (VCPUS, MEMORY_MB, DISK_GB, VOLUME_GB)
 """The kinds of amounts that pods are measured in. The first three are of servers."""
+NUMBER_MAX = 1e12
+"""The largest weight, price or headroom. Larger ones would lose the digits of sums."""
+RATIO_MAX = 1e6
 GENERAL = "general"
 """The group of requests without tags. The names of all other groups have an equals sign."""
 
@@ -208,6 +214,29 @@ class PodHome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PodContents:
+    """What a project has in a pod, as the routings say.
+
+    ``servers`` and ``volumes`` include those that the pod is ``deleting``. Of those that are
+    ``begun``, it is not known yet whether the pod has made them; their amounts are counted.
+    """
+
+    project_id: str
+    servers: int
+    volumes: int
+    deleting: int
+    begun: int
+    vcpus: int
+    memory_mb: int
+    volume_gb: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, and nothing can appear."""
+        return not (self.servers or self.volumes or self.begun)
+
+
+@dataclass(frozen=True, slots=True)
 class PodRequest:
     """Work for which a pod is wanted.
 
@@ -222,3 +251,20 @@ class PodRequest:
     amounts: Mapping[str, float] = field(default_factory=dict)
     bound: tuple[int, ...] = ()
     refused: frozenset[int] = frozenset()
+
+
+def check_numbers(pod: Pod) -> None:
+    """Raise :class:`Invalid` for numbers that give no usable order or limit."""
+    for name, number in (("weight", pod.weight), ("cost", pod.price)):
+        if not (math.isfinite(number) and abs(number) <= NUMBER_MAX):
+            raise Invalid(f"{name} must be a number between -{NUMBER_MAX:g} and {NUMBER_MAX:g}.")
+    if not 0 < pod.threshold_percent <= 100:  # noqa: PLR2004 - percent
+        raise Invalid("threshold_percent must be a number above 0, and at most 100.")
+    for name, numbers, most in (
+        ("headroom", pod.headroom, NUMBER_MAX),
+        ("allocation_ratios", pod.allocation_ratios, RATIO_MAX),
+    ):
+        if not numbers.keys() <= set(KINDS):
+            raise Invalid(f"The keys of {name} must be among {', '.join(KINDS)}.")
+        if not all(math.isfinite(each) and 0 <= each <= most for each in numbers.values()):
+            raise Invalid(f"The values of {name} must be numbers between 0 and {most:g}.")

@@ -173,6 +173,12 @@ class VolumeLimits:
         """Return the limit of ``volumes`` or ``gigabytes`` of a type."""
         return self.of_types.get((kind, type_uuid), UNLIMITED)
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether neither the number nor the sum of sizes is limited."""
+        counted = {self.volumes, self.gigabytes, *self.of_types.values()}
+        return counted == {UNLIMITED}
+
 
 @dataclass(frozen=True, slots=True)
 class VolumeUsage:

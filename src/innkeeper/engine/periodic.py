@@ -224,6 +224,9 @@ class PeriodicTasks:
         if pods.settle is not None:
             period_s = clouds.SETTLE_PERIOD_S
             found.append(PeriodicTask(clouds.SETTLES, period_s, pods.settle, "pod-settles"))
+        if pods.check is not None:
+            period_s = clouds.CHECK_PERIOD_S
+            found.append(PeriodicTask(clouds.CHECKS, period_s, pods.check, "pod-checks"))
         return found
 
     def _lease_checks(self) -> LeaseCheckClient | None:

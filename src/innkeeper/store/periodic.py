@@ -75,6 +75,12 @@ def hold_turn(tx: Tx, name: str, mine: datetime | None, lapse_s: float, now: dat
     return tx.execute(_TAKE, {"named": name, "seen": last, "now": now}).rowcount == 1
 
 
+def last_turn(tx: Tx, name: str) -> datetime | None:
+    """Return when a task was last done; ``None`` if it never was."""
+    last: datetime | None = tx.execute(_LAST, {"named": name}).scalar()
+    return last
+
+
 def mark_done(tx: Tx, name: str, now: datetime) -> None:
     """Record that a task was done now."""
     written = tx.execute(_MARK, {"named": name, "now": now}).rowcount

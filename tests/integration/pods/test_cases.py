@@ -28,6 +28,7 @@ The cases:
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -65,6 +66,7 @@ MORE: Mapping[str, Mapping[str, Any]] = {
     **{name: {"resource_affinity_tag": CAD} for name in ("p4", "p5", "p6")},
     "p7": {"az_name": "az2"},
 }
+HOSTS = 8
 FULL = {"headroom": {"vcpus": 1e9}}
 EMPTY: Mapping[str, Any] = {"headroom": {}}
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk a@b"
@@ -77,7 +79,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     with door(tmp_path_factory.mktemp("cases"), {**GATEWAY, **SLOWLY}) as made:
         furnish(made)
         for name in CLOUDS:
-            made.pods.start(name, 2, {"build_plan_encryption_key": ""})
+            made.pods.start(name, HOSTS, {"build_plan_encryption_key": ""})
         for name in sorted(each for names in CLOUDS.values() for each in names):
             made.add(name, cloud_of(made, name).address, **MORE.get(name, {}))
         yield made
@@ -198,9 +200,10 @@ def filled(at: Door, pod: str) -> list[str]:
     """Fill a cloud beside the door, and measure its pod. Return the servers."""
     cloud = cloud_of(at, pod)
     kinds = at.get(f"/usage/{at.ids[pod]}")["usage"]["kinds"]
-    flavor = {**SMALL, "id": "half", "name": "half", "vcpus": int(kinds["vcpus"]["total"] * 0.4)}
+    vcpus = math.ceil(kinds["vcpus"]["total"] / HOSTS * 0.8)
+    flavor = {**SMALL, "id": "large", "name": "large", "vcpus": vcpus}
     cloud.call("POST", "/flavors", {"flavor": flavor})
-    body = {"name": "x", "flavorRef": "half", "imageRef": "", "min_count": 2, "max_count": 2}
+    body = {"name": "x", "flavorRef": "large", "imageRef": "", "min_count": HOSTS}
     before = set(cloud.server_ids())
     made = cloud.call("POST", "/servers", {"server": {**body, "networks": "none"}}, token="x:x")
     assert made.status_code == ACCEPTED, made.text

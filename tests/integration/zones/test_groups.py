@@ -102,6 +102,18 @@ def test_a_batch_with_affinity_is_on_one_host_and_later_members_too(tree: ZoneTr
     assert booted(root, 1, hint) == [], "the host is full"
 
 
+@pytest.mark.parametrize("home", HOSTS)
+def test_affinity_and_a_place_of_another_zone_have_no_valid_host(tree: ZoneTree, home: str) -> None:
+    root = tree["root"]
+    hint = group(root, "affinity")
+    (first,) = booted(root, 1, hint, availability_zone=az(home))
+    for other in HOSTS:
+        if other != home:
+            assert booted(root, 1, hint, availability_zone=az(other)) == [], other
+    (second,) = booted(root, 1, hint, availability_zone=az(home))
+    assert homes(tree)[second] == homes(tree)[first]
+
+
 def test_a_batch_with_affinity_gets_one_host_of_any_zone(tree: ZoneTree) -> None:
     root = tree["root"]
     for _ in HOSTS:

@@ -38,7 +38,7 @@ VOLUMES = sa.text(
 )
 RESTING = (None, "available", "in-use", "error")
 ROUTINGS = sa.text(
-    "SELECT r.top_id, r.bottom_id, r.resource_type AS kind, r.project_id, r.deleted_at, "
+    "SELECT r.top_id, r.bottom_id, r.resource_type AS kind, r.project_id, r.changing_at, "
     "p.pod_name AS pod FROM pod_routings r LEFT JOIN pods p ON p.id = r.pod_id"
 )
 BINDINGS = sa.text(
@@ -73,11 +73,16 @@ def seen(door: SimulatedDoor, pods: Mapping[str, SimulatedPod]) -> Seen:
     return Seen(alive, routings, bindings)
 
 
-def is_settled(found: Seen) -> bool:
-    """Return whether nothing is left to do."""
-    is_busy = any(row["task"] not in RESTING for row in found.alive)
-    is_open = any(row["bottom_id"] is None or row["deleted_at"] for row in found.routings)
-    return not (is_busy or is_open)
+def unsettled(found: Seen) -> Sequence[Row]:
+    """Return the resources and routings with which something is left to do.
+
+    A deletion that never arrived leaves a resource whose routing says for an hour that it ends.
+    """
+    busy = [row for row in found.alive if row["task"] not in RESTING]
+    alive = {row["uuid"] for row in found.alive}
+    return busy + [
+        row for row in found.routings if row["bottom_id"] not in alive or row["changing_at"]
+    ]
 
 
 def faults(

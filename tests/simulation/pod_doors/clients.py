@@ -26,6 +26,7 @@ KINDS = {
     "store": 4,
     "delete": 5,
     "attach": 3,
+    "extend": 2,
     "list": 2,
     "bind": 2,
     "end": 1,
@@ -55,6 +56,8 @@ class Wish:
     """What somebody asked to delete."""
     gone: set[str] = field(default_factory=set)
     """What a pod accepted to delete."""
+    grown: bool = False
+    """Whether somebody asked to extend the volume. Nobody deletes it then."""
 
 
 @dataclass(slots=True)
@@ -84,6 +87,7 @@ class Clients:
             "store": self._store,
             "delete": self._delete,
             "attach": self._attach,
+            "extend": self._extend,
             "list": self._list,
             "bind": self._bind,
             "end": self._end,
@@ -138,7 +142,8 @@ class Clients:
         ]
 
     async def _delete(self) -> int | None:
-        if not (known := self._known()):
+        known = [each for each in self._known() if not each[0].grown]
+        if not known:
             return None
         wish, uuid = self.dice.choice(known)
         wish.deleted.add(uuid)
@@ -168,6 +173,20 @@ class Clients:
             self.faults.append(f"the volume {volume} in {places[1]} was attached in {places[0]}")
         if told[0] not in (OK, BAD, MISSING, CONFLICT, AWAY):
             self.faults.append(f"the attachment of {volume} was answered with {told}")
+        return told[0]
+
+    async def _extend(self) -> int | None:
+        if not (known := self._known(VOLUME_KIND)):
+            return None
+        wish, uuid = self.dice.choice(known)
+        wish.grown = True
+        body = {"os-extend": {"new_size": self.dice.randint(SIZE_MAX, 3 * SIZE_MAX)}}
+        path = f"{VOLUME}/volumes/{uuid}/action"
+        told = await self._ask("POST", path, body, wish.project)
+        if told is None:
+            return None
+        if told[0] not in (ACCEPTED, BAD, CONFLICT, OVER_LIMIT, AWAY):
+            self.faults.append(f"the extension of {uuid} was answered with {told}")
         return told[0]
 
     async def _pod_of(self, uuid: str) -> str | None:

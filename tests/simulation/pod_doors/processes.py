@@ -51,7 +51,7 @@ class DoorProcess(ServiceProcess):
         self.spawn(self._upkeep())
 
     async def _upkeep(self) -> None:
-        """Poll, measure and settle, as the threads of the program do."""
+        """Poll, measure, settle and compare, as the threads of the program do."""
         pods = self.service.site.pods
         assert pods is not None, "it is a door"
         while True:
@@ -59,7 +59,12 @@ class DoorProcess(ServiceProcess):
             clouds = pods.beside()
             door = door_of(self.service.settings, clouds)
             assert door is not None, "it is a door"
-            for work in (clouds.poll, clouds.measure, door.completing.settle):
+            for work in (
+                clouds.poll,
+                clouds.measure,
+                door.completing.settle,
+                door.reconciling.check,
+            ):
                 try:
                     await work()
                 except Refusal:

@@ -150,13 +150,14 @@ class _Cloud:
             await asyncio.sleep(UPKEEP_S)
             is_up = all(each.process is not None for each in self._services)
             is_quiet = is_up and self._network.is_quiet()
-            is_settled = is_quiet and checks.is_settled(checks.seen(self._door, self._pods))
+            is_settled = is_quiet and not checks.unsettled(checks.seen(self._door, self._pods))
             settled = settled + 1 if is_settled else 0
             if settled == SETTLED_ROUNDS:
                 break
         if not all(each.process is not None for each in self._services):
             return ["a service does not come back"]
-        left = [] if settled >= SETTLED_ROUNDS else ["the door does not come to rest"]
+        found = checks.unsettled(checks.seen(self._door, self._pods))
+        left = [] if settled >= SETTLED_ROUNDS else [f"the door does not come to rest: {found}"]
         left += checks.faults(self._door, self._pods, self._clients.wishes)
         return [*left, *await checks.shown_faults(self._door, self._pods, self._clients.wishes)]
 

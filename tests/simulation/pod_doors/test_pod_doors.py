@@ -19,11 +19,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 DOORS = int(os.environ.get("SIMULATION_DOORS", "6"))
 SEED = int(os.environ.get("SIMULATION_SEED", "0"))
-PAUSES = {Fate.PAUSED: 0.2}
+PAUSES = {Fate.PAUSED: 0.3}
 """Creates wait in pods that are paused, longer than the door waits for an answer."""
 LOSSES = {Fate.ANSWER_LOST: 0.4}
 """The answers to many creates do not arrive."""
-SEED_OF_BUG = 100
+SEED_OF_PAUSE, SEED_OF_BUG = 4, 100
 
 
 def outcome_of(
@@ -42,7 +42,7 @@ def test_nothing_is_made_twice_lost_or_counted_wrongly(seed: int) -> None:
 
 
 def test_what_paused_pods_make_late_is_adopted() -> None:
-    outcome = outcome_of(SEED, PAUSES)
+    outcome = outcome_of(SEED_OF_PAUSE, PAUSES)
     assert outcome.faults == []
     assert outcome.fates[Fate.PAUSED] > 0
 
@@ -54,5 +54,5 @@ def test_a_seed_decides_everything() -> None:
 def test_creates_that_are_sent_again_after_a_lost_answer_are_found() -> None:
     assert outcome_of(SEED_OF_BUG, LOSSES).faults == []
     found = outcome_of(SEED_OF_BUG, LOSSES, sends_again=True).faults
-    assert any("is lost: the door does not know it" in each for each in found)
-    assert any("the quota counts" in each for each in found)
+    # The door adopts what was made twice, because it has the mark. So nothing is lost.
+    assert any("exist, and" in each for each in found)

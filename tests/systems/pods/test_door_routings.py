@@ -80,6 +80,15 @@ def test_volumes_have_quotas_of_their_own(store: Store) -> None:
         with pytest.raises(VolumeQuotaExceeded, match="size 6G is larger"):
             routings.grow(tx, made.id, DoorAmounts(size_gb=6), large, NOW)
         assert routings.used_by_type(tx, "a") == {"": VolumeUsage(2, 10), TWO: VolumeUsage(1, 4)}
+        routings.settle(tx, made, [ONE], NOW)
+        one = routings.place_of(tx, ONE, VOLUME)
+        other = DoorLimits(0, size_gb=0, type_name="slow", type_number=1, type_size_gb=3)
+        with pytest.raises(VolumeQuotaExceeded, match="gigabytes_slow"):
+            routings.retype(tx, one.id, MARK, other, NOW)
+        changing = routings.retype(tx, one.id, MARK, replace(other, type_size_gb=4), NOW)
+        assert TWO in routings.used_by_type(tx, "a")
+        routings.recount(tx, changing, None, NOW, MARK)
+        assert routings.used_by_type(tx, "a")[MARK] == VolumeUsage(1, 4)
 
 
 def test_an_id_of_another_pod_is_refused(store: Store) -> None:
@@ -107,7 +116,6 @@ def test_a_resource_that_changes_counts_with_the_larger_amounts_until_it_is_look
         first = routings.grow(tx, one.id, DoorAmounts(8, 64), limits, NOW)
         assert routings.used(tx, "a", SERVER) == (1, 8, 512, 0)
         assert routings.open_ones(tx, [pod.id], 10) == [first]
-        assert routings.unchecked(tx, [pod.id], later, 10) == []
         second = routings.grow(tx, one.id, DoorAmounts(2, 64), limits, later)
         # What was seen before the second change says nothing about it.
         routings.recount(tx, first, DoorAmounts(1, 1), later)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from innkeeper.systems.volumes import attachments, transfers, types, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
 from tests.support.clouds import NOW, Cloud, cloud_in, reported
 from tests.support.pools import RACK, add_pool, join
-from tests.support.volume_clouds import LATER, WHO, VolumeCloud
+from tests.support.volume_clouds import LATER, TIMEOUT_S, WHO, VolumeCloud
 
 
 @pytest.fixture
@@ -339,13 +340,19 @@ def test_a_moving_server_takes_its_volumes_along(it: VolumeCloud) -> None:
     assert it.status(volume.uuid) == VolumeStatus.IN_USE
 
 
-def test_an_attachment_whose_order_was_withdrawn_is_swept_away(it: VolumeCloud) -> None:
+def test_an_attachment_whose_order_was_withdrawn_is_undone_by_its_agent(it: VolumeCloud) -> None:
     server, volume = active(it), it.made(1)
     it.attach(server, volume.uuid)
     found = it.cloud.read(lambda tx: server_rows.by_uuid(tx, server))
     assert found is not None
     it.cloud.write(lambda tx: orders.withdraw(tx, server, found.host, NOW))
     it.sweep()
+    # The agent may have carried out the order before it was withdrawn.
+    assert (it.status(volume.uuid), it.kinds()) == (
+        VolumeStatus.DETACHING,
+        [OrderKind.DETACH_VOLUME],
+    )
+    it.settle_all()
     assert (it.status(volume.uuid), it.attachments(server)) == (VolumeStatus.AVAILABLE, [])
 
 
@@ -440,3 +447,17 @@ def test_a_reset_status_does_not_give_an_attached_volume_away(it: VolumeCloud) -
         it.cloud.write(lambda tx: transfers.create(tx, reset, ids.uuid(), None, "key", "salt", NOW))
     it.detach(first, volume.uuid)
     it.settle_all()
+
+
+def test_an_attachment_that_was_never_confirmed_is_undone_until_it_is(it: VolumeCloud) -> None:
+    server, volume = active(it), it.made(1)
+    it.attach(server, volume.uuid)
+    it.sweep()
+    (undo,) = it.orders()
+    it.settle(undo, is_ok=False, now=LATER)
+    assert (it.status(volume.uuid), it.orders()) == (VolumeStatus.DETACHING, [])
+    it.sweep(LATER + timedelta(seconds=TIMEOUT_S + 1))
+    (again,) = it.orders()
+    assert again.kind == OrderKind.DETACH_VOLUME
+    it.settle(again, now=LATER)
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE

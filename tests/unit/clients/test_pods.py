@@ -194,6 +194,19 @@ def test_a_pod_without_volumes_has_none(pod: HostilePod) -> None:
     assert found["volumes_error"] is None
 
 
+@pytest.mark.parametrize(
+    ("services", "is_known"), [([], True), ([{"binary": "cinder-volume"}], False)]
+)
+def test_volume_services_without_pools_tell_nothing(
+    pod: HostilePod, services: list[object], is_known: bool
+) -> None:
+    pod.answers["/scheduler-stats/get_pools"] = http({"pools": []})
+    pod.answers["/os-services"] = http({"services": services})
+    found = measured(pod)
+    assert found["kinds"].get("volume_gb") == ({"total": 0.0, "used": 0.0} if is_known else None)
+    assert (found["volumes_error"] is None) == is_known
+
+
 @pytest.mark.parametrize("word", ["infinite", "unknown", None, -1])
 def test_a_pool_without_a_bound_makes_a_pod_without_a_bound(pod: HostilePod, word: object) -> None:
     pools = [{"capabilities": POOL}, {"capabilities": {**POOL, "total_capacity_gb": word}}]

@@ -25,7 +25,7 @@ ROUNDS_MAX = 3
 that has no allocations any more."""
 
 
-class _Undone(Exception):
+class Undone(Exception):
     """Rolls back the transaction of a dry run."""
 
 
@@ -62,8 +62,8 @@ def _mend_once(
             told: list[str] = []
             # After a conflict with another writer, or if a row cannot be read, the finding
             # remains. The last check reports it again.
-            with suppress(_Undone, Refusal, *soundness.UNREAD), database.store.write() as tx:
+            with suppress(Undone, Refusal, *soundness.UNREAD), database.store.write() as tx:
                 told = repair(tx, part, clock())
                 if is_dry:
-                    raise _Undone
+                    raise Undone
             yield from (Repaired(kind, text) for text in told)

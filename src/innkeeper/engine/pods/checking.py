@@ -19,7 +19,9 @@ from innkeeper.domain.door import SERVER, DoorAmounts, Json
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
+from innkeeper.systems.volumes import types
 
 WITHIN = timedelta(hours=1)
 """So long the door looks often at what its pod deletes or changes."""
@@ -74,7 +76,14 @@ class Checking:
         if amounts is None and not _is_late(routing.changing_at, now):
             await engine.write(lambda tx: routings.touch(tx, routing.id, now))
             return False
-        await engine.write(lambda tx: routings.recount(tx, routing, amounts, now))
+
+        def recount(tx: Tx) -> None:
+            name = told.get("volume_type")
+            kind = types.found_by_name(tx, name) if isinstance(name, str) else None
+            type_uuid = None if kind is None else kind.uuid
+            routings.recount(tx, routing, amounts, now, type_uuid)
+
+        await engine.write(recount)
         return routing.changing_at is not None
 
     async def _ask(self, routing: PodRouting, pod: Pod) -> PodAnswer:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import structlog
 
@@ -29,11 +30,12 @@ from innkeeper.store import periodic
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.pods import bindings, pods, usage
+from innkeeper.systems.pods.audit import SETTLE_TASK
 from innkeeper.systems.pods.policy import policy_of
 
 LOG = structlog.get_logger("innkeeper.pods")
-POLLS, MEASURES, SETTLES = "pod_polls", "pod_measures", "pod_settles"
-LOOK_PERIOD_S, SETTLE_PERIOD_S = 60.0, 5.0
+POLLS, MEASURES, SETTLES, CHECKS = "pod_polls", "pod_measures", SETTLE_TASK, "pod_checks"
+LOOK_PERIOD_S, SETTLE_PERIOD_S, CHECK_PERIOD_S = 60.0, 5.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +139,15 @@ class PodClouds:
             return False
         if after.health.is_up:
             LOG.info("pod_up", pod=pod.pod_name)
+            await self.check_soon(pod)
         else:
             LOG.warning("pod_down", pod=pod.pod_name, reason=fault)
         return True
+
+    async def check_soon(self, pod: Pod) -> None:
+        """Let the next periodic check compare a pod with its routings."""
+        due_at = self.clock() - timedelta(seconds=self.podding.pod_recheck_interval_s)
+        await self.engine.write(lambda tx: periodic.mark_done(tx, check_task(pod), due_at))
 
     async def measure_one(self, pod: Pod) -> bool:
         """Measure a pod, and keep the measurement. Return whether it succeeded."""
@@ -224,6 +232,11 @@ def login_of(pod: Pod, password: str) -> PodLogin:
     )
 
 
+def check_task(pod: Pod) -> str:
+    """Return the name of the periodic check of a pod."""
+    return f"pod_check.{pod.uuid}"
+
+
 def measure_period_s(podding: Podding) -> float:
     """Return how often to look for pods that are due: new pods are measured soon."""
     return min(podding.pod_measure_interval_s, LOOK_PERIOD_S)
@@ -232,12 +245,18 @@ def measure_period_s(podding: Podding) -> float:
 class PodUpkeep:
     """The periodic work for pods, as the worker threads call it.
 
-    ``settle`` is that of a door, and ``None`` in other roles.
+    ``settle`` and ``check`` are those of a door, and ``None`` in other roles.
     """
 
-    def __init__(self, clouds: PodClouds, settle: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        clouds: PodClouds,
+        settle: Callable[[], int] | None = None,
+        check: Callable[[], int] | None = None,
+    ) -> None:
         self._clouds = clouds
         self.settle = settle
+        self.check = check
         self.poll_period_s = clouds.podding.pod_poll_interval_s
         self.measure_period_s = measure_period_s(clouds.podding)
 

@@ -1,4 +1,4 @@
-"""Settle creates and deletes whose outcome was not known, and look whether resources still exist.
+"""Settle creates, deletes and changes whose outcome was not known.
 
 Always true: a create is forgotten only if its pod answered twice, after a while, that it has
 nothing with the mark. A pod that was paused may answer once before it carries out the create that
@@ -43,7 +43,6 @@ class Completing:
     async def settle(self) -> int:
         """Look for what pods have made and deleted. Return how many routings were settled."""
         now = self._clouds.clock()
-        recheck = timedelta(seconds=self._clouds.podding.pod_recheck_interval_s)
         timeout = timedelta(seconds=self._clouds.podding.pod_request_timeout_s)
 
         def look(tx: Tx) -> list[tuple[PodRouting, Pod]]:
@@ -57,7 +56,6 @@ class Completing:
                 or now - (each.changing_at or each.created_at) > timeout * 2
             ]
             found += pod_groups.unused(tx, list(by_id), now - WITHIN, AT_ONCE)
-            found += routings.unchecked(tx, list(by_id), now - recheck, AT_ONCE)
             return [(each, by_id[each.pod_id]) for each in found]
 
         of_pods: dict[str, list[tuple[PodRouting, Pod]]] = {}

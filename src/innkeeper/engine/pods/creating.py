@@ -193,12 +193,17 @@ class Creating:
             image_id = await self._pushing.image(pod, login, plan.image_name, is_sure=is_sure)
             fields.pop("image_id", None)
             fields["imageRef"] = image_id
-            devices = fields.get("block_device_mapping_v2")
-            if devices:
-                fields["block_device_mapping_v2"] = [
-                    {**each, "uuid": image_id} if each.get("source_type") == "image" else each
-                    for each in devices
-                ]
+        if plan.device_images:
+            here = {
+                ref: await self._pushing.image(pod, login, name)
+                for ref, name in plan.device_images.items()
+            }
+            fields["block_device_mapping_v2"] = [
+                {**each, "uuid": here[str(each["uuid"])]}
+                if each.get("source_type") == "image"
+                else each
+                for each in fields["block_device_mapping_v2"]
+            ]
         fields.pop("availability_zone", None)
         if pod.pod_az_name:
             fields["availability_zone"] = pod.pod_az_name

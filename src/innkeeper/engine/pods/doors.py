@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from innkeeper.domain.slices import Settings
@@ -13,6 +14,7 @@ from innkeeper.engine.pods.forwarding import Forwarding
 from innkeeper.engine.pods.lists import Lists
 from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.reconciling import Reconciling
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.engine.pods.volume_parts import VolumeParts
 from innkeeper.store import periodic
@@ -30,6 +32,7 @@ class Door:
     completing: Completing
     volume_parts: VolumeParts
     looking: Looking
+    reconciling: Reconciling
 
 
 def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
@@ -49,10 +52,11 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
         settings,
         creating,
         Forwarding(clouds, settings, tenants, pushing),
-        Lists(clouds, tenants),
+        Lists(clouds, tenants, pushing),
         Completing(clouds, tenants, creating),
         VolumeParts(clouds, settings, tenants, creating),
         Looking(clouds, tenants),
+        Reconciling(clouds),
     )
 
 
@@ -62,21 +66,31 @@ class DoorUpkeep:
     def __init__(self, door: Door) -> None:
         self._door = door
 
+    @property
+    def tasks(self) -> tuple[Callable[[], int], Callable[[], int]]:
+        """The settling of open routings, and the check of pods."""
+        return self.settle, self.check
+
     def settle(self) -> int:
         """Settle open routings, if it is this process's turn. Return their number."""
         return asyncio.run(self._settle())
+
+    def check(self) -> int:
+        """Check the pods whose turn is this process's. Return the number of repairs."""
+        return asyncio.run(self._beside(lambda door: door.reconciling.check()))
 
     async def _settle(self) -> int:
         now = self._door.clouds.clock()
         is_ours = await self._door.clouds.engine.write(
             lambda tx: periodic.take_turn(tx, SETTLES, SETTLE_PERIOD_S, now)
         )
-        if not is_ours:
-            return 0
+        return await self._beside(lambda door: door.completing.settle()) if is_ours else 0
+
+    async def _beside(self, work: Callable[[Door], Awaitable[int]]) -> int:
         beside = self._door.clouds.beside()
         here = door_of(self._door.settings, beside)
         assert here is not None, "a door is beside a door"
         try:
-            return await here.completing.settle()
+            return await work(here)
         finally:
             await beside.client.close()

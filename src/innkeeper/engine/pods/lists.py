@@ -18,10 +18,12 @@ import structlog
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodCall, PodSilent
 from innkeeper.domain.door import SERVER, DoorRequest, Json
-from innkeeper.domain.errors import Invalid, Unavailable
+from innkeeper.domain.errors import Conflict, Invalid, Unavailable
 from innkeeper.domain.pods import Pod, PodHome
+from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
+from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.shown_rows import RowView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
@@ -29,6 +31,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
+IMAGE_FILTER = "image"
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
 SORTS = {
@@ -57,7 +60,7 @@ Sort = Sequence[tuple[str, bool]]
 
 @dataclass(frozen=True, slots=True)
 class PodListQuestion:
-    """A list that a client wants. ``filters`` are sent to pods unchanged.
+    """A list that a client wants. ``filters`` are sent to pods, with the ids of their images.
 
     ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has only ids and
     names. It ``is_alone`` if it comes from a single pod.
@@ -86,9 +89,10 @@ class DoorPage:
 class Lists:
     """Lists over pods."""
 
-    def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
+    def __init__(self, clouds: PodClouds, tenants: Tenants, pushing: Pushing) -> None:
         self._clouds = clouds
         self._tenants = tenants
+        self._pushing = pushing
 
     async def page(self, question: PodListQuestion) -> DoorPage:
         """Return a page. Raises :class:`Invalid` for an unknown marker or sort key."""
@@ -165,6 +169,10 @@ class Lists:
         self, pod: Pod, question: PodListQuestion, after: tuple[int, Mapping[str, Json]] | None
     ) -> tuple[list[dict[str, Json]], bool]:
         kind, login = question.request.kind, await self._login(pod, question)
+        filters = await self._filters(pod, login, question)
+        if filters is None:
+            return [], False
+        question = replace(question, filters=filters)
         is_next = _is_next(kind, question.sort)
         marker = question.marker if after is not None and after[0] == pod.id else None
         views: dict[PodHome, RowView] = {}
@@ -201,6 +209,29 @@ class Lists:
             else None
             for uuid in ids
         ]
+
+    async def _filters(
+        self, pod: Pod, login: PodLogin, question: PodListQuestion
+    ) -> list[tuple[str, str]] | None:
+        """Return the filters for a pod, whose images have ids of their own.
+
+        ``None`` means that the pod has no row that passes.
+        """
+        wanted = [each for key, each in question.filters if key == IMAGE_FILTER and each]
+        if question.request.kind != SERVER or not wanted:
+            return list(question.filters)
+        caller = question.request.caller
+
+        def look(tx: Tx) -> list[str]:
+            return [plans.image_of(tx, each, caller)[1] or "" for each in wanted]
+
+        try:
+            names = await self._clouds.engine.read(look)
+            here = [await self._pushing.image(pod, login, each) for each in names]
+        except (Conflict, Invalid):
+            return None
+        rest = [each for each in question.filters if each[0] != IMAGE_FILTER]
+        return [*rest, *((IMAGE_FILTER, each) for each in here)]
 
     def _view(self, pod: Pod, home: PodHome, question: PodListQuestion) -> RowView:
         request = question.request

@@ -6,18 +6,16 @@ Always true: a resource is not found only if every pod that may have it says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodCall, PodSilent
-from innkeeper.domain.door import VOLUME, DoorRequest, Json
-from innkeeper.domain.errors import NotFound, Unavailable
+from innkeeper.domain.door import VOLUME, Json
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
 from innkeeper.engine.pods.tenants import Tenants, decoded, is_gone
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
@@ -92,26 +90,3 @@ class Looking:
             else:
                 told.append((pod, answer))
         return told, missing
-
-    async def find(
-        self,
-        asked: Sequence[Pod],
-        request: DoorRequest,
-        service: str,
-        target: str,
-        is_it: Callable[[Pod, Told], bool],
-    ) -> tuple[Pod, Told]:
-        """Return the pod that has something, and what it tells.
-
-        ``is_it`` says whether a pod's answer is about it. Raises :class:`NotFound`, and
-        :class:`Unavailable` if a pod that may have it does not answer.
-        """
-        caller = request.caller
-        project_id = None if caller.is_admin else caller.project_id
-        told, missing = await self.ask(asked, project_id, service, target, request.headers)
-        for pod, answer in told:
-            if is_it(pod, answer):
-                return pod, answer
-        if missing:
-            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
-        raise NotFound(f"{target.rpartition('/')[2][:64]} could not be found.")

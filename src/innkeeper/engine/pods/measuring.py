@@ -19,6 +19,7 @@ from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB
 COMPUTE, BLOCK_STORAGE = "compute", "block-storage"
 STATISTICS, HYPERVISORS = "/os-hypervisors/statistics", "/os-hypervisors/detail"
 POOLS = "/scheduler-stats/get_pools?detail=true"
+SERVICES = "/os-services?binary=cinder-volume"
 GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 OF_SERVERS = {
     VCPUS: ("vcpus", "vcpus_used"),
@@ -110,12 +111,23 @@ async def _volumes(
     if not isinstance(listed, list):
         return None, "its answer has no pools"
     pools = [each.get("capabilities") for each in listed if isinstance(each, dict)]
+    if not pools and await _has_volume_services(client, login, timeout_s):
+        # Cinder lists the pools of services that are up and have reported since its last start.
+        return None, "its volume services have reported no pools"
     amounts = [_pool(each) for each in pools if isinstance(each, dict)]
     totals = [total for total, _ in amounts]
     # One pool without a bound makes the pod one without a bound.
     total = None if None in totals else sum(each for each in totals if each is not None)
     used = sum(each for _, each in amounts)
     return {"pools": len(pools), "total": total, "used": used}, None
+
+
+async def _has_volume_services(client: PodClient, login: PodLogin, timeout_s: float) -> bool:
+    try:
+        answer = await client.send(login, PodCall(BLOCK_STORAGE, "GET", SERVICES, timeout_s))
+        return bool(decoded(answer).get("services"))
+    except PodSilent:
+        return False
 
 
 def _pool(told: Mapping[str, object]) -> tuple[float | None, float]:

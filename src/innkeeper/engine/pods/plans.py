@@ -6,7 +6,7 @@ Always true: what the caller may not use at the door is refused before any pod i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from innkeeper.domain.compute import Flavor
 from innkeeper.domain.door import (
@@ -58,6 +58,8 @@ class Plan:
     image_id: str | None = None
     must: int | None = None
     server_group: ServerGroup | None = None
+    device_images: Mapping[str, str] = field(default_factory=dict)
+    """The names of the images that block devices are made from, by their ids in the body."""
 
     @property
     def key(self) -> str:
@@ -113,6 +115,7 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         image_name=image_name,
         must=must,
         server_group=group,
+        device_images=_device_images(tx, caller, devices),
     )
 
 
@@ -235,6 +238,18 @@ def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str |
     if not image.name:
         raise Invalid("The image has no name, so that no pod can have it.")
     return image.id, image.name
+
+
+def _device_images(tx: Tx, caller: DoorCaller, devices: Json) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for each in devices:
+        if each.get("source_type") != "image":
+            continue
+        _, name = image_of(tx, each.get("uuid"), caller)
+        if name is None:
+            raise Invalid("A block device that is made from an image needs the image's uuid.")
+        named[str(each["uuid"])] = name
+    return named
 
 
 def _pod_of_volumes(tx: Tx, caller: DoorCaller, devices: Json) -> int | None:

@@ -18,6 +18,7 @@ from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.tenants import Tenants
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.pods import routings
 
@@ -177,4 +178,12 @@ class Translating:
         kind = await self._clouds.engine.read(lambda tx: plans.type_of(tx, caller, wanted))
         own = await self._tenants.of_project(action.pod, action.routing.project_id)
         await self._pushing.volume_type(action.pod, own, kind)
-        return Translated(action.with_arguments(new_type=kind.name))
+        settings, row_id, now = self._settings, action.routing.id, self._clouds.clock()
+        project_id = action.routing.project_id
+
+        def work(tx: Tx) -> PodRouting:
+            limits = plans.volume_limits(tx, settings, project_id, kind)
+            return routings.retype(tx, row_id, kind.uuid, limits, now)
+
+        changing = await self._clouds.engine.write(work)
+        return Translated(action.with_arguments(new_type=kind.name), changing)

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from innkeeper.clients.pods import PodCall, PodSilent
-from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorRequest, Json
+from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorCaller, DoorRequest, Json
 from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
@@ -24,7 +24,7 @@ from innkeeper.engine.pods import plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, UNKNOWN, Creating, DoorAnswer
 from innkeeper.engine.pods.forwarding import APART, IN_DOUBT
-from innkeeper.engine.pods.looking import Looking, Told
+from innkeeper.engine.pods.looking import Looking
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, Tenants
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
@@ -32,6 +32,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import routings
 
 LOG = structlog.get_logger("innkeeper.pods")
+UUID_CHARS = 36
 ROWS_MAX = 1000
 """So many rows of each pod are read for a list."""
 
@@ -86,26 +87,44 @@ class VolumeParts:
 
     async def forward(self, request: DoorRequest, part: VolumePart, check: Check) -> DoorAnswer:
         """Send a request for a part to the pod that has it."""
-        caller = request.caller
-        known = await self._looking.volumes(None if caller.is_admin else caller.project_id)
-        routing, pod = await self._find(request, part, known)
+        routing, pod = await self._find(request, part, await self._homes(request.caller))
         check(routing)
         return await self._send(request, routing, pod)
 
+    async def _homes(self, caller: DoorCaller) -> list[Pod]:
+        """Return the pods that may have something of the caller's volumes."""
+        if caller.is_admin:
+            return await self._looking.every_pod()
+        known = await self._looking.volumes(caller.project_id)
+        return list({pod.id: pod for _, pod in known.values()}.values())
+
     async def _find(
-        self, request: DoorRequest, part: VolumePart, known: Mapping[str, tuple[PodRouting, Pod]]
+        self, request: DoorRequest, part: VolumePart, homes: Sequence[Pod]
     ) -> tuple[PodRouting, Pod]:
-        homes = {pod.id: pod for _, pod in known.values()}
+        """Return the volume that a part belongs to, and its pod.
 
-        def is_it(pod: Pod, told: Told) -> bool:
-            home = known.get(_volume_of(told.get(part.key)))
-            return home is not None and home[1].id == pod.id
-
-        target = _place(request.target)
-        _, told = await self._looking.find(
-            list(homes.values()), request, BLOCK_STORAGE, target, is_it
+        Raises :class:`NotFound`, and :class:`Unavailable` if a pod without answer may have it.
+        """
+        caller, target = request.caller, _place(request.target)
+        project_id = None if caller.is_admin else caller.project_id
+        told, missing = await self._looking.ask(
+            homes, project_id, BLOCK_STORAGE, target, request.headers
         )
-        return known[_volume_of(told.get(part.key))]
+        for pod, each in told:
+            routing = await self._volume(_volume_of(each.get(part.key)))
+            if routing is not None and routing.pod_id == pod.id:
+                return routing, pod
+        if missing:
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
+        raise NotFound(
+            f"{part.key.capitalize()} {target.rpartition('/')[2][:64]} could not be found."
+        )
+
+    async def _volume(self, uuid: str) -> PodRouting | None:
+        try:
+            return await self._clouds.engine.read(lambda tx: routings.place_of(tx, uuid, VOLUME))
+        except NotFound:
+            return None
 
     async def rows(
         self,
@@ -136,10 +155,9 @@ class VolumeParts:
 
     async def accept(self, request: DoorRequest) -> DoorAnswer:
         """Let the caller's project take over a volume, with the key of its transfer."""
-        known = await self._looking.volumes(None)
         target = request.target.removesuffix("/accept")
         as_admin = replace(request, target=target, caller=replace(request.caller, is_admin=True))
-        routing, pod = await self._find(as_admin, TRANSFER, known)
+        routing, pod = await self._find(as_admin, TRANSFER, await self._looking.every_pod())
         project_id = request.caller.project_id
         try:
             login = await self._tenants.of_project(pod, project_id)
@@ -176,6 +194,8 @@ class VolumeParts:
             updated_at=now,
             number=1,
             group_name=None,
+            deleted_at=None,
+            changing_at=None,
         )
 
         def work(tx: Tx) -> PodRouting:

@@ -137,11 +137,13 @@ class ZoneTree:
         """
         tree = self.below(boot.hop, self.parts.zoning.zone_select_timeout_s)
         within = await self.reach_of(boot.request)
+        every = await self.asked(boot.hop)
         asked = [
-            each
-            for each in await self.asked(boot.hop)
-            if each.zone.uuid not in but and within.includes(each.zone.id)
+            each for each in every if each.zone.uuid not in but and within.includes(each.zone.id)
         ]
+        if within.is_near_servers and not all(within.includes(each.zone.id) for each in every):
+            # A zone that is not asked may know the place, so it is one without a valid host.
+            boot = replace(boot, request=replace(boot.request, may_be_elsewhere=True))
         missed = [
             each.zone.name for each in await self.missed(boot.hop) if within.includes(each.zone.id)
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from innkeeper.domain.slices import Settings
 from innkeeper.entrypoints.api.compute import faults, rules
@@ -14,6 +15,7 @@ from innkeeper.entrypoints.api.compute.hosts.routes import HOST_ROUTES
 from innkeeper.entrypoints.api.compute.servers.history_routes import HISTORY_ROUTES
 from innkeeper.entrypoints.api.compute.servers.routes import SERVER_ROUTES
 from innkeeper.entrypoints.api.compute.versions.table import VERSIONS
+from innkeeper.entrypoints.api.door_routes import DOOR_ROUTES
 from innkeeper.entrypoints.api.identity.routes import IDENTITY
 from innkeeper.entrypoints.api.image.api import IMAGE
 from innkeeper.entrypoints.api.leases.routes import RESERVATION
@@ -61,10 +63,16 @@ APIS: Mapping[str, Api] = {
 
 
 def served_apis(settings: Settings) -> dict[str, Api]:
-    """Return the APIs to serve, by name. With an external Keystone, omit the Identity API."""
+    """Return the APIs to serve, by name. With an external Keystone, omit the Identity API.
+
+    A door also serves what only pods have.
+    """
     is_ours = settings.authenticating.auth != "keystone"
+    known = dict(APIS)
+    if settings.podding.role == "gateway":
+        known["compute"] = replace(COMPUTE, routes=(*ROUTES, *DOOR_ROUTES))
     return {
-        name: APIS[name]
+        name: known[name]
         for name in settings.serving.apis
         if name in APIS and (is_ours or name != "identity")
     }

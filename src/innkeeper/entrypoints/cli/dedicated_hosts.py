@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from innkeeper.entrypoints.cli.calling import call
 from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments
-from innkeeper.entrypoints.cli.pclouds.calling import call
 
 SERVER: Arguments = {"server": {"metavar": "SERVER", "help": "name or ID of the server"}}
 

@@ -8,15 +8,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
 from innkeeper.domain.auditing import Finding, Repaired
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.database import Database
 from innkeeper.engine.maintenance.audit import look, repair
-from innkeeper.engine.maintenance.zone_audit import ZoneAudit
 
 SOUND, BROKEN = 0, 1
 Say = Callable[[str], object]
+
+
+class RemoteAudit(Protocol):
+    """The part of an audit that asks other services, such as child zones or pods."""
+
+    def look(self) -> list[Finding]:
+        """Ask all of them, and return all findings."""
+
+    def repair(
+        self, found: Sequence[Finding], now: datetime, *, is_dry: bool = False
+    ) -> Iterator[Repaired]:
+        """Repair findings of the last look; yields each repair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +46,20 @@ def run(
     clock: Clock,
     say: Say,
     options: AuditOptions,
-    zones: ZoneAudit | None = None,
+    others: Sequence[RemoteAudit] = (),
 ) -> int:
     """Audit a database; returns the exit status. ``say`` is called with each line.
 
-    With ``zones``, child zones are asked too.
+    The ``others`` are asked too.
     """
 
     def look_everywhere() -> list[Finding]:
-        return look(database) + ([] if zones is None else zones.look())
+        return look(database) + [found for each in others for found in each.look()]
 
     def repairs(found: Sequence[Finding]) -> Iterator[Repaired]:
         yield from repair(database, found, clock, is_dry=options.is_dry)
-        if zones is not None:
-            yield from zones.repair(found, clock(), is_dry=options.is_dry)
+        for each in others:
+            yield from each.repair(found, clock(), is_dry=options.is_dry)
 
     found = look_everywhere()
     repaired: list[Repaired] = []

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from innkeeper.domain.numerals import number_of
+from innkeeper.domain.numerals import number_of, whole_of
 from innkeeper.terminal.arguments import describe, seed
 
-LAG_MAX_S = 86_400.0
+DAY_S = 86_400.0
+LAG_MAX_S = DAY_S
+PERIOD_MIN_S, PERIOD_MAX_S = 60.0, 30 * DAY_S
+PROJECTS_MAX = 100_000
+SIZE_MAX_GB = 1e6
 # Written again, because every program imports the options, and only this one the simulation.
 DEALS = ("round-robin", "contiguous", "by-shape")
 MERGES = ("by-weight", "in-turn")
@@ -29,6 +33,10 @@ trees: numbers of child zones by level, such as 20 or 10x10; or a TOML file with
 which may contain [[zones.zones]]. Keys: name, share, weight_offset, weight_scale, weighers,
 filters, driver.
 
+pods: groups joined by "+", each [COUNTx]SHAPE[/KEY=VALUE]...; a shape such as 4000c16000g. Keys:
+volumes (GB), threshold, weight, price, headroom (a shape), cpu_ratio, ram_ratio, disk_ratio, from
+(the day on which it is added), drain (the day from which it gets no new work).
+
 policies: WEIGHERS is a comma-separated list of names, each with "=NUMBER" for its multiplier, or
 the name of a set of weighers.
 
@@ -37,6 +45,8 @@ the name of a set of weighers.
   innkeeper simulate --hosts 64c128g+64c256g --trace synthetic:1 --compact --out results \\
     --policy spread=spread --policy best=FreeVcpusWeigher=-1,FreeMemoryWeigher=-1 \\
     --policy "any=;driver=chance"
+  innkeeper simulate --pods 3x4000c16000g/volumes=100000 --trace synthetic:3.5 --projects 200 \
+    --pod-policy fill=creation_time --pod-policy spread=idle_capacity
 
 exit status: 0 success; 2 failure"""
 
@@ -44,7 +54,9 @@ exit status: 0 success; 2 failure"""
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     describe(command, DESCRIPTION, EXAMPLES)
-    command.add_argument("--hosts", required=True, metavar="SPEC", help="the fleet; see below")
+    placed = command.add_mutually_exclusive_group(required=True)
+    placed.add_argument("--hosts", metavar="SPEC", help="the fleet; see below")
+    placed.add_argument("--pods", metavar="SPEC", help="the pods behind a door; see below")
     command.add_argument("--trace", required=True, metavar="FILE", help="the servers; see below")
     command.add_argument("--machine", metavar="KIND", help="kind of machine, for packing traces")
     chosen = command.add_argument_group("the decisions")
@@ -67,6 +79,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="place all servers of a request or none; default: as many as possible",
     )
     _add_trees(command)
+    _add_pods(command)
     shown = command.add_argument_group("the results")
     shown.add_argument(
         "--reference",
@@ -125,6 +138,68 @@ def _add_trees(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="the probability that a child zone's answer comes too late (default: 0)",
     )
+
+
+def _add_pods(command: argparse.ArgumentParser) -> None:
+    pods = command.add_argument_group("pods, with --pods")
+    pods.add_argument(
+        "--pod-policy",
+        action="append",
+        default=[],
+        metavar="NAME=WEIGHERS[;filters=A,B][;threshold=PERCENT][;pods=SPEC]",
+        help="a policy of pods to compare; may be repeated",
+    )
+    pods.add_argument(
+        "--projects",
+        type=_projects,
+        default=100,
+        metavar="N",
+        help="projects that share a trace without projects (default: 100)",
+    )
+    pods.add_argument(
+        "--volume-share",
+        type=_probability,
+        default=0.5,
+        metavar="P",
+        help="the probability that a server gets a volume (default: 0.5)",
+    )
+    pods.add_argument(
+        "--volume-gb",
+        type=_size,
+        default=100.0,
+        metavar="GB",
+        help="the mean size of volumes (default: 100)",
+    )
+    pods.add_argument(
+        "--measure-s",
+        type=_period,
+        default=DAY_S,
+        metavar="S",
+        help="pods are measured every S seconds (default: a day)",
+    )
+
+
+def _projects(text: str) -> int:
+    number = whole_of(text)
+    if number is None or not 1 <= number <= PROJECTS_MAX:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {PROJECTS_MAX}")
+    return number
+
+
+def _size(text: str) -> float:
+    number = number_of(text)
+    if number is None or not 0 < number <= SIZE_MAX_GB:
+        raise argparse.ArgumentTypeError(f"must be a number above 0 and up to {SIZE_MAX_GB:.0f}")
+    return number
+
+
+def _period(text: str) -> float:
+    number = number_of(text)
+    if number is None or not PERIOD_MIN_S <= number <= PERIOD_MAX_S:
+        raise argparse.ArgumentTypeError(
+            f"must be a number from {PERIOD_MIN_S:.0f} to {PERIOD_MAX_S:.0f}"
+        )
+    return number
 
 
 def _seconds(text: str) -> float:

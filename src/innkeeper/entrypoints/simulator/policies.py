@@ -102,7 +102,7 @@ def _settings(before: Scheduling, changes: Mapping[str, Any]) -> Scheduling:
     weigher_names, multipliers = (
         (before.default_host_weighers, before.weigher_multipliers)
         if weighers is None
-        else _weighers(weighers)
+        else weighers_of(weighers)
     )
     return Scheduling(
         scheduler_driver=BASELINES.get(driver or "", driver) or before.scheduler_driver,
@@ -129,7 +129,8 @@ def _policy(text: str, usual: Scheduling) -> SchedulingPolicy:
     return SchedulingPolicy(name.strip(), _settings(usual, changes))
 
 
-def _weighers(text: str) -> tuple[Sequence[str], dict[str, float]]:
+def weighers_of(text: str) -> tuple[Sequence[str], dict[str, float]]:
+    """Parse the names of weighers, and the multipliers that are given."""
     found: list[str] = []
     multipliers: dict[str, float] = {}
     for part in names(text):

@@ -18,6 +18,8 @@ from innkeeper.entrypoints.simulator import (
     hosts,
     page,
     plain_results,
+    pod_tables,
+    pods,
     policies,
     tables,
     trees,
@@ -25,6 +27,8 @@ from innkeeper.entrypoints.simulator import (
 from innkeeper.entrypoints.simulator.running import Results, Simulation
 from innkeeper.entrypoints.simulator.text_tables import text_of
 from innkeeper.entrypoints.simulator.traces import detection
+from innkeeper.scheduling.simulation.pod_replay import PodReplay
+from innkeeper.scheduling.simulation.pod_work import WorkOptions, pieces_of
 from innkeeper.scheduling.simulation.replay import ReplayOptions
 from innkeeper.scheduling.simulation.tree_decisions import TreeOptions
 from innkeeper.scheduling.simulation.workload import ServerShape, Workload
@@ -32,6 +36,18 @@ from innkeeper.terminal.ending import run_command
 from innkeeper.terminal.progress import AttemptProgress, Bars, Lines
 
 PAGE = "simulation.html"
+OF_HOSTS: Mapping[str, Any] = {
+    "policy": [],
+    "tree": [],
+    "out": None,
+    "compact": False,
+    "filters": None,
+    "weighers": None,
+    "driver": None,
+    "reference": None,
+    "all_or_none": False,
+}
+"""Options that simulations of pods do not have, with their values if they are not given."""
 
 
 def run(options: Mapping[str, Any]) -> int:
@@ -54,6 +70,37 @@ def progress_on(stream: TextIO) -> AttemptProgress:
 
 
 def _run(options: Mapping[str, Any]) -> int:
+    return _of_pods(options) if options["pods"] is not None else _of_hosts(options)
+
+
+def _of_pods(options: Mapping[str, Any]) -> int:
+    for name, unset in OF_HOSTS.items():
+        if options[name] != unset:
+            raise Invalid(f"--{name.replace('_', '-')} is for hosts, not for pods.")
+    compared = pods.parse(options)
+    workload = detection.load(options["trace"], options["machine"])
+    drawn = WorkOptions(
+        options["projects"], options["volume_share"], options["volume_gb"], options["seed"]
+    )
+    work = pieces_of(workload, drawn)
+    progress = progress_on(sys.stderr)
+    outcomes = []
+    for each in compared:
+        with progress.step(each.name, workload.count) as advance:
+            replay = PodReplay(work, each.pods, each.policy, options["measure_s"])
+            outcomes.append((each, replay.run(advance)))
+    if options["json"]:
+        sys.stdout.write(pod_tables.json_of(workload, outcomes) + "\n")
+    else:
+        shown = ["\n".join(pod_tables.summary(workload, outcomes))]
+        shown += map(text_of, pod_tables.all_of(outcomes))
+        sys.stdout.write("\n\n".join(shown) + "\n")
+    return 0
+
+
+def _of_hosts(options: Mapping[str, Any]) -> int:
+    if options["pod_policy"]:
+        raise Invalid("--pod-policy is for pods, not for hosts.")
     out: Path | None = options["out"]
     plots: ModuleType | None = None
     if out is not None:

@@ -71,7 +71,8 @@ volumes = numbered_table(
     sa.Column("decision", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    sa.Index(None, "project_id", "type_id", "size_gb"),
+    # The usage of quotas is read from this index alone.
+    sa.Index(None, "project_id", "type_id", "size_gb", "growing_to_gb"),
     sa.Index(None, "project_id", "created_at"),
 )
 

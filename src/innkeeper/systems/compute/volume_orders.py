@@ -16,7 +16,7 @@ from innkeeper.domain.compute import Host, OrderKind
 from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
-from innkeeper.store.queries.compute import hosts, orders
+from innkeeper.store.queries.compute import hosts, migrations, orders
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import pools
@@ -130,18 +130,39 @@ def unattached(tx: Tx, uuids: Iterable[str], now: datetime) -> None:
 
 
 def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
-    """Free the volumes of deleted servers, and delete those that were to be deleted with them."""
+    """Free the volumes of deleted servers, and delete those that were to be deleted with them.
+
+    A server may have been deleted while it moved. Its volumes are then kept until the other host
+    has cleaned up, or is silent for long. The caller is called again then.
+    """
     mine = attachments.of_servers(tx, uuids)
     if not mine:
         return
     orders.end_held(tx, uuids, GONE, now)
+    left = _left_somewhere(tx, {ServerId(each.server_uuid or "") for each in mine}, now)
+    for each in mine:
+        if each.server_uuid in left and each.status != AttachStatus.DETACHING:
+            attachments.change(tx, each, {"status": AttachStatus.DETACHING}, now)
+    mine = [each for each in mine if each.server_uuid not in left]
     attachments.remove(tx, mine, now)
     unattached(tx, [each.volume_uuid for each in mine], now)
     doomed = {each.volume_uuid for each in mine if each.deletes_volume}
-    left = {each.volume_uuid for each in attachments.of_volumes(tx, doomed)}
-    for uuid, volume in volumes.by_uuids(tx, doomed - left).items():
+    used = {each.volume_uuid for each in attachments.of_volumes(tx, doomed)}
+    for uuid, volume in volumes.by_uuids(tx, doomed - used).items():
         assert uuid == volume.uuid
         begin_delete(tx, volume, now)
+
+
+def _left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
+    """Return the servers of which a host that is not silent has still to clean up something."""
+    places = {(each.server_uuid, each.left_on) for each in migrations.open_ones(tx, uuids)}
+    known = hosts.by_names(tx, {host for _, host in places})
+    heard = {
+        name
+        for name, host in known.items()
+        if now - host.last_seen_at <= timedelta(seconds=SILENT_S)
+    }
+    return {uuid for uuid, host in places if host in heard}
 
 
 def servers_built(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:

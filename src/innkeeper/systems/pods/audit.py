@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.pods import EndReason, PodBinding, active_key, group_key
+from innkeeper.store import periodic
 from innkeeper.store.queries.pods import audit
 from innkeeper.store.transactions import Tx
 
@@ -41,7 +42,15 @@ LOST_ROUTING = _invariant(
     "the pod of a routing exists",
     "Find out where the resource lives, and delete the routing.",
 )
-INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING)
+UNDECIDED = _invariant(
+    "undecided-create",
+    "within an hour, it is known whether a pod has made a server or volume",
+    "Make sure that the pod answers. The rest happens by itself.",
+)
+INVARIANTS = (ONE_ACTIVE, KEYS, OVERLAP, GAP, NO_POD, LOST_ROUTING, UNDECIDED)
+SETTLE_TASK = "pod_settles"
+"""The periodic task that finds out what pods have made."""
+DECIDED_WITHIN = timedelta(hours=1)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
@@ -54,6 +63,15 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield NO_POD.broken(uuid, f"the pod of binding {uuid} does not exist")
     for row_id, resource_type, top_id in audit.routings_without_pod(tx):
         yield LOST_ROUTING.broken(row_id, f"the pod of {resource_type} {top_id} does not exist")
+    # The time of the last look, because nothing is decided while no service runs.
+    last = periodic.last_turn(tx, SETTLE_TASK)
+    if last is None:
+        return
+    for row_id, resource_type, project_id, pod_name in audit.begun_before(
+        tx, last - DECIDED_WITHIN
+    ):
+        whose = f"a {resource_type} of project {project_id}"
+        yield UNDECIDED.broken(row_id, f"it is not known whether pod {pod_name} has made {whose}")
 
 
 def _keys(of_group: str, rows: Sequence[tuple[PodBinding, str, str | None]]) -> Iterator[Finding]:

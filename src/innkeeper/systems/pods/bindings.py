@@ -18,7 +18,7 @@ from datetime import datetime
 
 from innkeeper.domain.errors import Conflict, InUse, NotFound, Overtaken, UnknownPlace
 from innkeeper.domain.ids import IdSource
-from innkeeper.domain.pod_usage import usage_of
+from innkeeper.domain.pod_usage import Usage, usage_of
 from innkeeper.domain.pods import EndReason, Pod, PodBinding, PodRequest, group_of
 from innkeeper.scheduling import pod_choosing
 from innkeeper.scheduling.pod_choosing import PodPolicy, PodVerdict
@@ -72,15 +72,19 @@ class ExplainedPods:
     chosen: Pod | None
 
 
-def table_of(tx: Tx, changed: Mapping[str, Pod] | None = None) -> PodTable:
-    """Return the columns of all pods. ``changed`` replaces pods, by their ids.
+def table_of(
+    tx: Tx, changed: Mapping[str, Pod] | None = None, added: Sequence[tuple[Pod, Usage]] = ()
+) -> PodTable:
+    """Return the columns of all pods.
 
-    What this service placed in a pod since its measurement counts as used there.
+    ``changed`` replaces pods, by their ids, and ``added`` are pods that do not exist yet. What this
+    service placed in a pod since its measurement counts as used there.
     """
     known = [(changed or {}).get(each.uuid, each) for each in pods.every(tx)]
     newest = measurements.newest(tx)
-    usages = {each: usage_of(row.usage) for each, row in newest.items()}
-    return PodTable(known, usages, routings.placed(tx))
+    usages: dict[int, Usage] = {each: usage_of(row.usage) for each, row in newest.items()}
+    usages |= {pod.id: usage for pod, usage in added if usage}
+    return PodTable([*known, *(pod for pod, _ in added)], usages, routings.placed(tx))
 
 
 def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str:

@@ -6,45 +6,24 @@ routings is not deleted. Source: the seed *Dynamic Pod Binding*; ADR 0039.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, Invalid, NotFound
-from innkeeper.domain.pods import KINDS, Pod, PodHealth
+from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, NotFound
+from innkeeper.domain.pods import Pod, PodHealth, check_numbers
 from innkeeper.store.queries.pods import pods
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import SecretBox
 
 ERROR_CHARS_MAX = 1000
-NUMBER_MAX = 1e12
-"""The largest weight, price or headroom. Larger ones would lose the digits of sums."""
-RATIO_MAX = 1e6
 
 # Queries that are re-exported unchanged.
 every = pods.every
 by_id = pods.by_id
 found = pods.by_uuid
-
-
-def check(pod: Pod) -> None:
-    """Raise :class:`Invalid` for numbers that give no usable order or limit."""
-    for name, number in (("weight", pod.weight), ("cost", pod.price)):
-        if not (math.isfinite(number) and abs(number) <= NUMBER_MAX):
-            raise Invalid(f"{name} must be a number between -{NUMBER_MAX:g} and {NUMBER_MAX:g}.")
-    if not 0 < pod.threshold_percent <= 100:  # noqa: PLR2004 - percent
-        raise Invalid("threshold_percent must be a number above 0, and at most 100.")
-    for name, numbers, most in (
-        ("headroom", pod.headroom, NUMBER_MAX),
-        ("allocation_ratios", pod.allocation_ratios, RATIO_MAX),
-    ):
-        if not numbers.keys() <= set(KINDS):
-            raise Invalid(f"The keys of {name} must be among {', '.join(KINDS)}.")
-        if not all(math.isfinite(each) and 0 <= each <= most for each in numbers.values()):
-            raise Invalid(f"The values of {name} must be numbers between 0 and {most:g}.")
 
 
 def check_name(tx: Tx, pod_name: str, own_region: str) -> None:
@@ -59,7 +38,7 @@ def create(
     tx: Tx, wanted: Pod, password: str, *, own_region: str, box: SecretBox, now: datetime
 ) -> Pod:
     """Add a pod that was just reached."""
-    check(wanted)
+    check_numbers(wanted)
     check_name(tx, wanted.pod_name, own_region)
     pods.add(tx, wanted)
     secret_boxes.keep(tx, box, _secret_name(wanted.uuid), password.encode(), now)
@@ -75,9 +54,10 @@ def get(tx: Tx, uuid: str) -> Pod:
 
 
 def changed(pod: Pod, values: Mapping[str, Any]) -> Pod:
-    """Return a pod with other values. Raises the errors of :func:`check`."""
+    """Return a pod with other values. Raises the errors of
+    :func:`check_numbers`."""
     after = replace(pod, **values)
-    check(after)
+    check_numbers(after)
     return after
 
 

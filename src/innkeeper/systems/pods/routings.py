@@ -24,7 +24,6 @@ pods_of = routings.pods_of
 open_ones = routings.open_ones
 used = routings.used
 used_by_type = routings.used_by_type
-unchecked = routings.unchecked
 
 
 def create(tx: Tx, wanted: PodRouting) -> PodRouting:
@@ -167,14 +166,38 @@ def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: date
     return get(tx, row_id)
 
 
-def recount(tx: Tx, seen: PodRouting, amounts: DoorAmounts | None, now: datetime) -> None:
+def retype(tx: Tx, row_id: int, type_uuid: str, limits: DoorLimits, now: datetime) -> PodRouting:
+    """Record, before a pod is asked, that a volume may get another type.
+
+    Its old type counts until the pod shows the new one. ``limits`` are of the new one. Raises
+    :class:`NotFound` and :class:`VolumeQuotaExceeded`.
+    """
+    routing = get(tx, row_id)
+    if routing.type_uuid != type_uuid:
+        wanted = replace(routing, type_uuid=type_uuid)
+        only_of_type = replace(limits, number=UNLIMITED, size_gb=UNLIMITED)
+        _demand_volumes(tx, wanted, 1, routing.size_gb or 0, only_of_type)
+    routings.change(tx, row_id, {"changing_at": now, "updated_at": now})
+    return get(tx, row_id)
+
+
+def recount(
+    tx: Tx,
+    seen: PodRouting,
+    amounts: DoorAmounts | None,
+    now: datetime,
+    type_uuid: str | None = None,
+) -> None:
     """Record with which amounts a resource counts: ``None`` keeps them. It does not change now.
 
-    Nothing is recorded if the pod was asked for another change since the routing was read.
+    A ``type_uuid`` replaces that of a volume with a type. Nothing is recorded if the pod was asked
+    for another change since the routing was read.
     """
     found = routings.by_id(tx, seen.id)
     if found is not None and found.changing_at == seen.changing_at:
-        fields = {} if amounts is None else asdict(amounts)
+        fields: dict[str, object] = {} if amounts is None else asdict(amounts)
+        if None not in (type_uuid, found.type_uuid):
+            fields["type_uuid"] = type_uuid
         routings.change(tx, seen.id, {**fields, "changing_at": None, "updated_at": now})
 
 

@@ -27,6 +27,7 @@ USUAL_CLASS = "DISK_GB"
 # Queries that are re-exported unchanged.
 by_rows = types.by_rows
 found = types.by_uuid
+found_by_name = types.by_name
 projects = types.projects
 
 

@@ -24,7 +24,6 @@ from innkeeper.domain.volumes import (
     Volume,
     VolumeBusy,
     VolumeRequest,
-    VolumeSelection,
     VolumeStatus,
     VolumeType,
 )
@@ -64,7 +63,6 @@ by_uuids = volumes.by_uuids
 pool_names = volumes.pool_names
 sums_by_pool = volumes.sums_by_pool
 decision = volumes.decision
-count = volumes.count
 are_on = volumes.are_on
 
 
@@ -78,17 +76,6 @@ def get(tx: Tx, uuid: str, project_id: str | None = None) -> Volume:
     if found is None or (project_id is not None and found.project_id != project_id):
         raise NotFound(f"Volume {uuid} could not be found.")
     return found
-
-
-def page(tx: Tx, selection: VolumeSelection) -> list[Volume]:
-    """Return a page of volumes. Raises :class:`Invalid` for an unknown marker."""
-    marker = None
-    if selection.marker is not None:
-        marker = volumes.by_uuid(tx, selection.marker)
-        projects = selection.exact.get("project_id")
-        if marker is None or (projects is not None and marker.project_id not in projects):
-            raise Invalid(f"marker [{selection.marker}] not found")
-    return volumes.page(tx, selection, marker)
 
 
 def write(tx: Tx, volume: Volume, values: Mapping[str, Any], now: datetime) -> Volume:

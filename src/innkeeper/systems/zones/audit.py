@@ -8,6 +8,7 @@ from functools import partial
 
 from innkeeper.domain.auditing import Finding, Invariant
 from innkeeper.domain.zone_tree import ZoneServerState
+from innkeeper.store import periodic
 from innkeeper.store.queries.zones import audit
 from innkeeper.store.transactions import Tx
 
@@ -34,7 +35,7 @@ def findings(tx: Tx) -> Iterator[Finding]:
     for (uuid,) in audit.in_two_zones(tx):
         yield IN_TWO_ZONES.broken(uuid, f"server {uuid} is in this zone and in a child zone")
     # The time of the last repair, because nothing is decided while no service runs.
-    last = audit.last_turn(tx, REPAIR_TASK)
+    last = periodic.last_turn(tx, REPAIR_TASK)
     if last is None:
         return
     states = (ZoneServerState.BUILDING, ZoneServerState.UNDOING)

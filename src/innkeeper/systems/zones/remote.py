@@ -56,7 +56,7 @@ def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime)
 
     Return False if the batch is decided already.
     """
-    if built and remote.keep(tx, built, BEGUN, now) != len(built):
+    if built and remote.keep(tx, built, now) != len(built):
         return False
     return not others or decide(tx, others)
 

@@ -71,3 +71,16 @@ def test_a_volumes_metadata_makes_its_orders_fail(tmp_path: Path) -> None:
     with pytest.raises(DriverFailed, match="no disk"):
         driver.change_volume(order(OrderName.MAKE_VOLUME, VOLUME, metadata=wanted))
     driver.close()
+
+
+def test_a_server_that_returns_has_exactly_the_volumes_that_are_listed(tmp_path: Path) -> None:
+    driver = driver_in(tmp_path)
+    driver.build(order(OrderName.BUILD, volumes=[{"volume_id": VOLUME}, {"volume_id": "v2"}]))
+    driver.change(order(OrderName.DEPART))
+    assert driver.connections(HOST, SERVER) == []
+    # On the destination, one was detached, and another was attached.
+    listed = [{"volume_id": "v2"}, {"volume_id": "v3"}]
+    for _ in range(2):
+        driver.change(order(OrderName.RETURN, volumes=listed, power_state=1))
+    assert driver.connections(HOST, SERVER) == ["v2", "v3"]
+    driver.close()

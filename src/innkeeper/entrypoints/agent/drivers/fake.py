@@ -134,9 +134,13 @@ class FakeDriver:
         self._connect_all(order)
 
     def _connect_all(self, order: Order) -> None:
-        """Connect the volumes of a server that has come to its host."""
-        for each in order.body.get("volumes", ()):
-            self._state.connect(order.server_id, order.host, str(each["volume_id"]))
+        """Connect the volumes of a server that has come to its host, and no others."""
+        listed = {str(each["volume_id"]) for each in order.body.get("volumes", ())}
+        for volume in self._state.connections(order.server_id, order.host):
+            if volume not in listed:
+                self._state.disconnect(order.server_id, order.host, volume)
+        for volume in sorted(listed):
+            self._state.connect(order.server_id, order.host, volume)
 
     def destroy(self, order: Order) -> None:
         self._state.drop(order.server_id, order.host)
@@ -155,6 +159,8 @@ class FakeDriver:
         power = POWER.get(order.kind) or _power_in(order)
         if order.kind in COMING:
             self._state.put(order.server_id, order.host, power)
+        if order.kind in COMING or order.kind in (OrderName.DEPART, OrderName.RETURN):
+            # An order to depart lists none.
             self._connect_all(order)
         if not self._state.switch(order.server_id, order.host, power):
             raise DriverFailed(f"The server is not on {order.host}.")

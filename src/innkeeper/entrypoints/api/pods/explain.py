@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.pods import Pod
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.pods import pods as pod_bodies
 from innkeeper.entrypoints.api.pods.bindings import request_of, shown
@@ -13,6 +14,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.scheduling.pod_choosing import PodVerdict
 from innkeeper.systems.pods import bindings, planning
 from innkeeper.systems.pods.bindings import ExplainedPods
+from innkeeper.systems.pods.planning import PlannedPod, PodDryRun
 from innkeeper.systems.pods.policy import policy_of
 
 MOVES_MAX = 1000
@@ -32,26 +34,58 @@ async def dry_run(call: Call) -> Answer:
         uuid: {pod_bodies.FIELDS[name]: value for name, value in values.items()}
         for uuid, values in body.get("pods", {}).items()
     }
+    added = [
+        PlannedPod(pod_bodies.wanted(call, each), each.get("capacity", {}))
+        for each in body.get("added_pods", ())
+    ]
     try:
         policy = policy_of(clouds.podding, body.get("filters"), body.get("weighers"))
     except ValueError as error:
         raise Invalid(str(error)) from error
 
     def look(tx: Tx) -> planning.PodDryRun:
-        return planning.dry_run(tx, policy, changes)
+        return planning.dry_run(tx, (clouds.policy, policy), changes, added)
 
-    found = await call.read(look)
-    moves = [
-        {
-            "binding": shown(each.binding),
-            "from": each.source.pod_name,
-            "to": None if each.target is None else each.target.pod_name,
-            "reason": each.reason,
-        }
-        for each in found.moves[:MOVES_MAX]
-    ]
-    counts = {"moving": len(found.moves), "staying": found.staying}
-    return Answer(200, {"dry_run": {**counts, "moves": moves}})
+    return Answer(200, {"dry_run": _planned(await call.read(look))})
+
+
+def _planned(found: PodDryRun) -> dict[str, Any]:
+    return {
+        "moving": len(found.moves),
+        "staying": found.staying,
+        "moves": [
+            {
+                "binding": shown(each.binding),
+                "from": each.source.pod_name,
+                "to": _name(each.target),
+                "reason": each.reason,
+                "servers": 0 if each.left is None else each.left.servers,
+                "volumes": 0 if each.left is None else each.left.volumes,
+            }
+            for each in found.moves[:MOVES_MAX]
+        ],
+        "pods": [
+            {
+                "pod_name": each.pod_name,
+                "bindings_before": found.before.get(each.id, 0),
+                "bindings_after": found.after.get(each.id, 0),
+            }
+            for each in found.pods
+        ],
+        "new_projects": [
+            {
+                "group": each.group,
+                "az_name": each.az_name,
+                "before": _name(each.before),
+                "after": _name(each.after),
+            }
+            for each in found.new_projects
+        ],
+    }
+
+
+def _name(pod: Pod | None) -> str | None:
+    return None if pod is None else pod.pod_name
 
 
 def _explained(found: ExplainedPods) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from innkeeper.clients.pod_logins import checked_auth_url, checked_url
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.errors import Conflict
-from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, Pod
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, Pod, check_numbers
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.timestamps import micros
 from innkeeper.entrypoints.api.faults import HttpRefusal
@@ -64,7 +64,7 @@ async def index(call: Call) -> Answer:
     """List pods, in the order in which they were added."""
     clouds_of(call)
     limit = limit_of(call)
-    found = [each for each in await call.read(pods.every) if _is_wanted(call, each)]
+    found = [each for each in await call.read(pods.every) if _iswanted(call, each)]
     marker = call.last("marker")
     if marker is not None:
         ids = [each.uuid for each in found]
@@ -85,15 +85,15 @@ async def show(call: Call) -> Answer:
 async def create(call: Call) -> Answer:
     """Add a pod. It is contacted first."""
     clouds, body = clouds_of(call), call.body["pod"]
-    wanted, region = _wanted(call, body), region_of(call)
-    pods.check(wanted)
+    new, region = wanted(call, body), region_of(call)
+    check_numbers(new)
     # Names are checked before a slow pod is asked, and again when the pod is stored.
-    await call.read(lambda tx: pods.check_name(tx, wanted.pod_name, region))
-    latency_ms = await _contact(call, wanted, body["password"])
-    wanted = replace(wanted, health=pods.after_success(wanted.health, latency_ms, call.now))
+    await call.read(lambda tx: pods.check_name(tx, new.pod_name, region))
+    latency_ms = await _contact(call, new, body["password"])
+    reached = replace(new, health=pods.after_success(new.health, latency_ms, call.now))
     made = await call.write(
         lambda tx: pods.create(
-            tx, wanted, body["password"], own_region=region, box=clouds.box, now=call.now
+            tx, reached, body["password"], own_region=region, box=clouds.box, now=call.now
         )
     )
     return Answer(201, {"pod": shown(made)})
@@ -138,7 +138,7 @@ async def delete(call: Call) -> Answer:
     return Answer(204)
 
 
-def _is_wanted(call: Call, pod: Pod) -> bool:
+def _iswanted(call: Call, pod: Pod) -> bool:
     told = {
         "pod_name": pod.pod_name,
         "az_name": pod.az_name,
@@ -153,8 +153,11 @@ def _is_wanted(call: Call, pod: Pod) -> bool:
     return all(each in (None, told[name]) for name, each in wanted.items())
 
 
-def _wanted(call: Call, body: Mapping[str, Any]) -> Pod:
-    """Return the pod in a body. Raises the errors of the original API for its names."""
+def wanted(call: Call, body: Mapping[str, Any]) -> Pod:
+    """Return the pod in a body, which may lack the login.
+
+    Raises the errors of the original API for its names.
+    """
     name = body.get("pod_name", "").strip()
     if not name:
         raise HttpRefusal(HTTPStatus.UNPROCESSABLE_ENTITY, "pod_name is missing or blank.")
@@ -176,6 +179,7 @@ def _wanted(call: Call, body: Mapping[str, Any]) -> Pod:
             DISK_GB: ratios.disk_allocation_ratio,
         },
         "is_in_maintenance": False,
+        **dict.fromkeys(("auth_url", "username", "project_name"), ""),
         "user_domain": DEFAULT_DOMAIN,
         "project_domain": DEFAULT_DOMAIN,
         "region_name": "",

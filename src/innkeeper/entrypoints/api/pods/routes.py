@@ -9,6 +9,7 @@ from innkeeper.entrypoints.api.checks import ADMIN
 from innkeeper.entrypoints.api.compute import faults
 from innkeeper.entrypoints.api.pods import (
     bindings,
+    contents,
     documents,
     explain,
     pods,
@@ -52,6 +53,7 @@ ROUTES = (
     ),
     Route("GET", _BINDING, bindings.show, _rule("bindings:show")),
     Route("DELETE", _BINDING, bindings.end, _rule("bindings:delete"), success=(204,)),
+    Route("GET", contents.PATH, contents.index, _rule("pods:projects"), query=schemas.POD_PROJECTS),
     Route("GET", usage.PATH, usage.index, _rule("usage:list")),
     Route("GET", _USAGE, usage.show, _rule("usage:show"), query=schemas.USAGE),
     Route("POST", _USAGE, usage.measure, _rule("usage:create"), query=schemas.USAGE),

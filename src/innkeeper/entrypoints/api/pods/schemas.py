@@ -21,6 +21,7 @@ TAG_KEY_MAX = 64
 TAG_VALUE_MAX = 128
 SPECS_MAX = 128
 FILTERS_MAX = 64
+ADDED_MAX = 100
 AMOUNT_MAX = 1e12
 RESOURCE_TYPES = ("server", "volume", "image", "keypair", "server_group")
 _ANY: Schema = {"type": "string", "maxLength": 255}
@@ -111,12 +112,21 @@ DRY_RUN: Schema = closed(
                     "type": "object",
                     "maxProperties": 1000,
                     "propertyNames": {"pattern": PLAIN_UUID_PATTERN},
-                    "additionalProperties": closed(
+                    "additionalProperties": closed(_POLICY),
+                },
+                "added_pods": {
+                    "type": "array",
+                    "maxItems": ADDED_MAX,
+                    "items": closed(
                         {
-                            key: each
-                            for key, each in _POLICY.items()
-                            if key != "resource_affinity_tag"
-                        }
+                            "pod_name": NAME,
+                            "az_name": ZONE,
+                            "dc_name": _ANY,
+                            "resource_affinity_tag": _TAGS,
+                            "capacity": _AMOUNTS,
+                            **_POLICY,
+                        },
+                        ("pod_name", "az_name"),
                     ),
                 },
                 "filters": {
@@ -173,6 +183,7 @@ CREATE_ROUTING: Schema = closed(
     },
     ("routing",),
 )
+POD_PROJECTS: Schema = query({**PAGE_VALUES})
 USAGE: Schema = query({"limit": NUMBER_VALUE})
 ROUTINGS: Schema = query(
     {

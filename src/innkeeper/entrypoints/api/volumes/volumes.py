@@ -15,7 +15,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.volumes import calling, listing, view
 from innkeeper.entrypoints.api.volumes.schemas import HINTS_KEY
 from innkeeper.systems.compute import making_volumes
-from innkeeper.systems.volumes import volumes
+from innkeeper.systems.volumes import pages, volumes
 
 REFUSED = {
     "snapshot_id": "snapshots",
@@ -161,8 +161,8 @@ async def _listed(
     def read(tx: Tx) -> tuple[VolumeSelection, list[Volume], view.ShownWith, int]:
         selected = listing.selection(tx, call)
         # Read one volume more than is shown, to know whether there is a next page.
-        found = volumes.page(tx, replace(selected, limit=selected.limit + 1))
-        total = volumes.count(tx, selected) if with_count else 0
+        found = pages.page(tx, replace(selected, limit=selected.limit + 1))
+        total = pages.count(tx, selected) if with_count else 0
         return selected, found, view.read(tx, found), total
 
     selected, found, more, total = await call.read(read)
@@ -180,7 +180,7 @@ async def summary(call: Call) -> Answer:
     """Show the number of volumes and the sum of their sizes."""
 
     def read(tx: Tx) -> list[Volume]:
-        return volumes.page(tx, replace(listing.selection(tx, call), limit=SUMMARY_MAX))
+        return pages.page(tx, replace(listing.selection(tx, call), limit=SUMMARY_MAX))
 
     found = await call.read(read)
     keys = sorted({key for each in found for key in each.metadata})

@@ -70,7 +70,7 @@ class ShowAvailability(ReservationCommand, command.ShowOne):
         else:
             minutes = {"duration_minutes": parsed_args.duration_minutes}
             query = {**demand(parsed_args), **dates, **minutes}
-        found = self.call("availability", query=query)["availability"]
+        found = self.call("GET", "availability", query=query)["availability"]
         shown = found["earliest"] if parsed_args.lease_id is None else found["extension"]
         if shown is None:
             raise osc_exceptions.CommandError("There is no such window in this time.")

@@ -6,15 +6,14 @@ import argparse
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from osc_lib import exceptions as osc_exceptions
-from osc_lib.command import command
 
 from innkeeper.domain.leases import ResourceTypeName
+from innkeeper.entrypoints.cli.calling import CatalogClient, call
+from innkeeper.entrypoints.cli.pclouds.about import ApiCommand
 
 FORMAT = "%Y-%m-%d %H:%M"
-REFUSED = 400
 TYPES = (ResourceTypeName.HOST, ResourceTypeName.SLOT, ResourceTypeName.FLAVOR)
 OPTIONS = {
     "amount": ("N", "number of hosts or slots (default: 1)"),
@@ -29,55 +28,20 @@ OPTIONS = {
 """Options for what is to be reserved, by their names in the API."""
 
 
-class ReservationCommand(command.Command):
+class ReservationCommand(ApiCommand):
     """A command that calls the Reservation API."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Declare the arguments."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        self.add_arguments(parser)
-        return parser
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare this command's arguments."""
-
-    def call(self, *path: str, query: Mapping[str, Any] | None = None) -> Any:
-        """Return the answer to a GET. Raises :class:`CommandError` with the service's message."""
-        return self.send("GET", *path, query=query)
-
-    def send(
+    def call(
         self,
         method: str,
         *path: str,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Send a request, and return the answer. Raises :class:`CommandError` as :meth:`call`."""
-        clients = self.app.client_manager
-        # The address in the catalogue, as python-blazarclient uses it.
-        service = {
-            "service_type": "reservation",
-            "interface": clients.interface,
-            "region_name": clients.region_name,
-        }
-        address = "".join(f"/{quote(each, safe='')}" for each in path)
-        if query:
-            address += f"?{urlencode({k: v for k, v in query.items() if v is not None})}"
-        more: dict[str, Any] = {} if body is None else {"json": body}
-        answer = clients.session.request(
-            address, method, endpoint_filter=service, raise_exc=False, **more
-        )
-        if answer.status_code >= REFUSED:
-            raise osc_exceptions.CommandError(_message(answer))
-        return answer.json() if answer.content else None
-
-
-def _message(answer: Any) -> str:
-    try:
-        message = answer.json()["error_message"]
-    except (ValueError, KeyError, TypeError):
-        message = answer.reason
-    return f"{message} (HTTP {answer.status_code})"
+        """Send a request, and return the answer. Raises :class:`CommandError`."""
+        # The type of service that python-blazarclient uses.
+        service = CatalogClient(self.app.client_manager, "reservation")
+        return call(service, method, path, body=body, query=query)
 
 
 def add_demand(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +84,7 @@ def present(asking: ReservationCommand, query: Mapping[str, Any]) -> datetime:
 
 
 def _availability(asking: ReservationCommand, query: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = asking.call("availability", query=dict(query))["availability"]
+    found: Mapping[str, Any] = asking.call("GET", "availability", query=dict(query))["availability"]
     return found
 
 

@@ -38,7 +38,7 @@ class ShowUtilisation(ReservationCommand, command.Lister):
             "end_date": parsed_args.end_date,
             "group_by": group_by,
         }
-        found = self.call("utilisation", query=query)["utilisation"]
+        found = self.call("GET", "utilisation", query=query)["utilisation"]
         names = tuple(found["total"])
         headings = tuple(each.replace("_", " ").title() for each in (group_by, *names))
         rows = [*found["rows"], {group_by: TOTAL, **found["total"]}]
@@ -61,13 +61,13 @@ class UnsetHost(ReservationCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Look the host up, and remove its capabilities."""
         body = dict.fromkeys(parsed_args.extra)
-        self.send("PUT", "os-hosts", self._id_of(parsed_args.host), body=body)
+        self.call("PUT", "os-hosts", self._id_of(parsed_args.host), body=body)
 
     def _id_of(self, name: str) -> str:
         if name.isdigit():
             return name
         marker = None
-        while page := self.call("os-hosts", query={"marker": marker})["hosts"]:
+        while page := self.call("GET", "os-hosts", query={"marker": marker})["hosts"]:
             for each in page:
                 if each["hypervisor_hostname"] == name:
                     return str(each["id"])

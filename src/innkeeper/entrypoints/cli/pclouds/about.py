@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from osc_lib.command import command
 
-from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, Compute, pcloud_id
+from innkeeper.entrypoints.cli.calling import ApiClient
+from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, compute_of, pcloud_id
 from innkeeper.entrypoints.cli.pclouds.projects import project_id
 
 Table = tuple[Sequence[str], Iterator[Sequence[Any]]]
@@ -49,10 +50,9 @@ class ApiCommand(command.Command):
         return self.app.client_manager.sdk_connection
 
     @property
-    def compute(self) -> Compute:
-        """The SDK's client of the Compute API."""
-        compute: Compute = self.connection.compute
-        return compute
+    def compute(self) -> ApiClient:
+        """The Compute API."""
+        return compute_of(self.connection)
 
     def pcloud_path(self, name: str, *more: str) -> tuple[str, ...]:
         """Return the path of the pcloud with this name or ID, extended by ``more``."""

@@ -10,6 +10,7 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import PartialLister, all_of, call, each_of, rows
 from innkeeper.entrypoints.cli.pclouds.about import (
     FLAVOR,
     HOST,
@@ -20,14 +21,7 @@ from innkeeper.entrypoints.cli.pclouds.about import (
     Table,
     values_of,
 )
-from innkeeper.entrypoints.cli.pclouds.calling import (
-    FLAVORS,
-    PartialLister,
-    all_of,
-    call,
-    each_of,
-    rows,
-)
+from innkeeper.entrypoints.cli.pclouds.calling import FLAVORS
 
 POOL_COLUMNS = {
     "Host": "hostname",

@@ -10,6 +10,7 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import PartialLister, all_of, call, rows
 from innkeeper.entrypoints.cli.pclouds.about import (
     HOSTS,
     LONG,
@@ -20,7 +21,6 @@ from innkeeper.entrypoints.cli.pclouds.about import (
     Table,
     values_of,
 )
-from innkeeper.entrypoints.cli.pclouds.calling import PartialLister, all_of, call, rows
 
 PCLOUD_HOST: Arguments = {
     **PCLOUD,

@@ -10,6 +10,7 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import all_of, call, rows
 from innkeeper.entrypoints.cli.pclouds import facts
 from innkeeper.entrypoints.cli.pclouds.about import (
     LONG,
@@ -23,13 +24,10 @@ from innkeeper.entrypoints.cli.pclouds.about import (
 )
 from innkeeper.entrypoints.cli.pclouds.calling import (
     PCLOUDS,
-    all_of,
-    call,
     is_whole,
     own_project_id,
     pcloud,
     pcloud_id,
-    rows,
 )
 from innkeeper.entrypoints.cli.pclouds.projects import own_id
 

@@ -11,6 +11,7 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
 from innkeeper.domain.ids import canonical_uuid
+from innkeeper.entrypoints.cli.calling import call, rows
 from innkeeper.entrypoints.cli.pclouds.about import (
     LONG,
     PCLOUD,
@@ -21,7 +22,7 @@ from innkeeper.entrypoints.cli.pclouds.about import (
     Table,
     values_of,
 )
-from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, call, own_project_id, pcloud_id, rows
+from innkeeper.entrypoints.cli.pclouds.calling import PCLOUDS, own_project_id, pcloud_id
 
 QUOTAS, USAGE = "os-pcloud-quotas", "os-pcloud-usage"
 BEGINNING = "1970-01-01"

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import all_of
 from innkeeper.entrypoints.cli.pclouds.about import LONG, Arguments, One, Table, finite
-from innkeeper.entrypoints.cli.pclouds.calling import all_of
 from innkeeper.entrypoints.cli.pods.calling import PodsCommand, add_pairs, pairs, shown
 
 COLUMNS = {
@@ -65,7 +65,7 @@ class ListBindings(PodsCommand, command.Lister):
             "group": parsed_args.group,
             "is_binding": parsed_args.active,
         }
-        found = self.rows("bindings", "pod_bindings", query)
+        found = self.rows(("bindings",), "pod_bindings", query)
         told = ({**each, "pod": names.get(each["pod_id"], each["pod_id"])} for each in found)
         return tuple(columns), ([each[name] for name in columns.values()] for each in told)
 

@@ -9,10 +9,11 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.command import command
 
 from innkeeper.entrypoints.cli.pclouds.about import Arguments, Table
-from innkeeper.entrypoints.cli.pods.calling import PodsCommand, add_pairs, amounts
+from innkeeper.entrypoints.cli.pods.calling import PodsCommand, add_pairs, amounts, pairs
 from innkeeper.entrypoints.cli.pods.pods import add_policy, policy_of
 
-COLUMNS = ("Project", "Group", "Zone", "From", "To", "Reason")
+COLUMNS = ("Project", "Group", "Zone", "From", "To", "Reason", "Servers Left", "Volumes Left")
+GIVE = "Give --pod together with what would change, or --add with --availability-zone."
 
 
 class TryPods(PodsCommand, command.Lister):
@@ -22,7 +23,7 @@ class TryPods(PodsCommand, command.Lister):
     """
 
     arguments: ClassVar[Arguments] = {
-        "--pod": {"metavar": "POD", "help": "name or ID of the pod that would change"},
+        "--availability-zone": {"metavar": "ZONE", "help": "zone of the pod that would be added"},
         "--filter": {
             "action": "append",
             "dest": "filters",
@@ -32,22 +33,33 @@ class TryPods(PodsCommand, command.Lister):
     }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--pod", metavar="POD", help="name or ID of the pod that would change")
+        which.add_argument("--add", metavar="NAME", help="name of the pod that would be added")
+        add_pairs(parser, "--tag", "affinity tag of the pod that would be added")
+        add_pairs(parser, "--capacity", "capacity of the pod that would be added", "KIND=AMOUNT")
         add_pairs(parser, "--weigher", "weigher in place of those of the settings", "NAME=NUMBER")
         add_policy(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the moves, and tell how many bindings would stay."""
-        fields = policy_of(parsed_args)
-        if bool(fields) != (parsed_args.pod is not None):
-            raise osc_exceptions.CommandError("Give --pod together with what would change.")
+        """List the moves. Tell how many bindings would stay, and where new projects would go."""
         wanted: dict[str, Any] = {
-            "pods": {self.pod_id(parsed_args.pod): fields} if fields else None,
+            **self._pods(parsed_args),
             "filters": parsed_args.filters,
             "weighers": amounts(parsed_args.weigher, "--weigher"),
         }
         body = {name: value for name, value in wanted.items() if value is not None}
         found = self.call("POST", "dry-run", body={"dry_run": body})["dry_run"]
         self.log.warning("%s would move, and %s would stay.", found["moving"], found["staying"])
+        for each in found["new_projects"]:
+            if each["before"] != each["after"]:
+                self.log.warning(
+                    "New projects (%s, %s) would go to %s, not to %s.",
+                    each["group"],
+                    each["az_name"],
+                    each["after"] or "no pod",
+                    each["before"] or "no pod",
+                )
         return COLUMNS, (
             (
                 each["binding"]["project_id"],
@@ -56,6 +68,25 @@ class TryPods(PodsCommand, command.Lister):
                 each["from"],
                 each["to"],
                 each["reason"],
+                each["servers"],
+                each["volumes"],
             )
             for each in found["moves"]
         )
+
+    def _pods(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return the pod that would change, or the one that would be added."""
+        fields = policy_of(parsed_args)
+        added = {
+            "az_name": parsed_args.availability_zone,
+            "resource_affinity_tag": pairs(parsed_args.tag, "--tag"),
+            "capacity": amounts(parsed_args.capacity, "--capacity"),
+        }
+        added = {name: value for name, value in added.items() if value is not None}
+        if parsed_args.add is not None:
+            if "az_name" not in added:
+                raise osc_exceptions.CommandError(GIVE)
+            return {"added_pods": [{"pod_name": parsed_args.add, **added, **fields}]}
+        if added or bool(fields) != (parsed_args.pod is not None):
+            raise osc_exceptions.CommandError(GIVE)
+        return {"pods": {self.pod_id(parsed_args.pod): fields}} if fields else {}

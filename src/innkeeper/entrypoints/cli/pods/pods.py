@@ -9,8 +9,8 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib import utils
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import all_of
 from innkeeper.entrypoints.cli.pclouds.about import LONG, Arguments, One, Table, finite
-from innkeeper.entrypoints.cli.pclouds.calling import all_of
 from innkeeper.entrypoints.cli.pods.calling import (
     POD,
     PodsCommand,
@@ -67,7 +67,7 @@ class ListPods(PodsCommand, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         columns = {**COLUMNS, **LONG_COLUMNS} if parsed_args.long else COLUMNS
-        found = self.rows("pods", "pods", {})
+        found = self.rows(("pods",), "pods", {})
         return tuple(columns), ([each[name] for name in columns.values()] for each in found)
 
 

@@ -17,6 +17,18 @@ KINDS = {
     "Disk (GB)": "disk_gb",
     "Volumes (GB)": "volume_gb",
 }
+PROJECTS = {
+    "Project": "project_id",
+    "Bound": "is_bound",
+    "Servers": "servers",
+    "Volumes": "volumes",
+    "VCPUs": "vcpus",
+    "RAM (MB)": "memory_mb",
+    "Volumes (GB)": "volume_gb",
+    "Begun": "begun",
+    "Deleting": "deleting",
+}
+TOTAL = "%s servers and %s volumes of %s projects are in the pod."
 COLUMNS = ("Pod", *KINDS, "Full At", "Age (s)", "Old")
 KIND_COLUMNS = {
     "Total": "total",
@@ -26,6 +38,23 @@ KIND_COLUMNS = {
     "Full At": "full_at",
     "Forecast Error (%)": "forecast_error_percent",
 }
+
+
+class ListProjects(PodsCommand, command.Lister):
+    """List what projects still have in a pod, as while it is drained (administrators only)."""
+
+    arguments = POD
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the projects, and tell the sums."""
+        path = ("pods", self.pod_id(parsed_args.pod), "projects")
+        total = self.call("GET", *path, query={"limit": "1"})["total"]
+        if total["is_empty"]:
+            self.log.warning("The pod is empty.")
+        else:
+            self.log.warning(TOTAL, *(total[name] for name in ("servers", "volumes", "projects")))
+        found = self.rows(path, "projects", {})
+        return tuple(PROJECTS), ([each[name] for name in PROJECTS.values()] for each in found)
 
 
 class ListUsage(PodsCommand, command.Lister):

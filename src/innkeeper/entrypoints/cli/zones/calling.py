@@ -12,20 +12,20 @@ from typing import Any
 
 from osc_lib import exceptions as osc_exceptions
 
+from innkeeper.entrypoints.cli.calling import ApiClient, call
 from innkeeper.entrypoints.cli.pclouds.about import Arguments
-from innkeeper.entrypoints.cli.pclouds.calling import Compute, call
 
 ZONES, PARENTS = ("zones",), ("zones", "parents")
 ZONE: Arguments = {"zone": {"metavar": "ZONE", "help": "name or ID of the child zone"}}
 PARENT: Arguments = {"parent": {"metavar": "PARENT", "help": "name or ID of the zone parent"}}
 
 
-def zone_id(compute: Compute, text: str) -> str:
+def zone_id(compute: ApiClient, text: str) -> str:
     """Return the id of the child zone with this id or name. Raises :class:`CommandError`."""
     return _id_of(call(compute, "GET", ZONES)["zones"], text, "child zone")
 
 
-def parent_id(compute: Compute, text: str) -> str:
+def parent_id(compute: ApiClient, text: str) -> str:
     """Return the id of the zone parent with this id or name. Raises :class:`CommandError`."""
     return _id_of(call(compute, "GET", PARENTS)["zone_parents"], text, "zone parent")
 

@@ -11,6 +11,7 @@ from osc_lib import utils
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import all_of, call
 from innkeeper.entrypoints.cli.pclouds.about import (
     LONG,
     ApiCommand,
@@ -20,7 +21,6 @@ from innkeeper.entrypoints.cli.pclouds.about import (
     finite,
     values_of,
 )
-from innkeeper.entrypoints.cli.pclouds.calling import all_of, call
 from innkeeper.entrypoints.cli.zones.calling import (
     ZONE,
     ZONES,

@@ -10,8 +10,8 @@ from osc_lib import exceptions as osc_exceptions
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 
+from innkeeper.entrypoints.cli.calling import all_of, call
 from innkeeper.entrypoints.cli.pclouds.about import ApiCommand, Arguments, One, Table, values_of
-from innkeeper.entrypoints.cli.pclouds.calling import all_of, call
 from innkeeper.entrypoints.cli.zones.calling import PARENT, PARENTS, parent_id
 
 COLUMNS = {

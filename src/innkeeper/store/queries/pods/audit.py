@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import sqlalchemy as sa
 
@@ -35,3 +36,14 @@ def routings_without_pod(tx: Tx) -> Rows:
     columns = (pod_routings.c.id, pod_routings.c.resource_type, pod_routings.c.top_id)
     query = sa.select(*columns).outerjoin(pods, pods.c.id == pod_routings.c.pod_id)
     return list(tx.execute(query.where(pods.c.id.is_(None))))
+
+
+def begun_before(tx: Tx, at: datetime) -> Rows:
+    """Return the creates from before a moment that no pod has confirmed.
+
+    The rows are (id, resource type, project id, pod name).
+    """
+    each = pod_routings.c
+    columns = (each.id, each.resource_type, each.project_id, pods.c.pod_name)
+    query = sa.select(*columns).join(pods, pods.c.id == each.pod_id).order_by(each.id)
+    return list(tx.execute(query.where(each.bottom_id.is_(None), each.created_at < at)))

@@ -77,6 +77,12 @@ def ended_at(tx: Tx, project_id: str, group: str, az_name: str) -> datetime | No
     return tx.execute(query).scalar()
 
 
+def has_any(tx: Tx, project_id: str) -> bool:
+    """Return whether a project has a binding, or had one."""
+    query = sa.select(_C.id).where(_C.project_id == project_id).limit(1)
+    return tx.execute(query).first() is not None
+
+
 def every_active(tx: Tx) -> list[PodBinding]:
     """Return all active bindings, oldest first."""
     query = _BINDINGS.where(_C.ended_at.is_(None)).order_by(_C.id)

@@ -115,6 +115,18 @@ def of_project(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[P
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
+def of_pod(tx: Tx, pod_id: int, resource_type: str) -> Sequence[PodRouting]:
+    """Return the routings of a kind of resources in a pod."""
+    query = _ROWS.where(_C.pod_id == pod_id, _C.resource_type == resource_type)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def has_any(tx: Tx, project_id: str) -> bool:
+    """Return whether a project has a routing."""
+    query = sa.select(_C.id).where(_C.project_id == project_id).limit(1)
+    return tx.execute(query).first() is not None
+
+
 def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]:
     """Return the row ids of the pods with a project's resources; with ``None``, of all projects.
 
@@ -179,12 +191,10 @@ def unused_groups(
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
-def unchecked(tx: Tx, pod_ids: Sequence[int], before: datetime, limit: int) -> Sequence[PodRouting]:
-    """Return routings of these pods' resources that were last written before a moment."""
-    query = _ROWS.where(_C.bottom_id.is_not(None), _C.deleted_at.is_(None), _C.updated_at < before)
-    query = query.where(_C.number.is_not(None), _C.changing_at.is_(None), _C.pod_id.in_(pod_ids))
-    query = query.order_by(_C.updated_at, _C.id).limit(limit)
-    return [PodRouting(*row) for row in tx.execute(query)]
+def confirmed(tx: Tx, pod_id: int) -> int:
+    """Return how many routings a pod has confirmed."""
+    query = sa.select(sa.func.count()).where(_C.pod_id == pod_id, _C.bottom_id.is_not(None))
+    return tx.execute(query).scalar_one()
 
 
 def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import OrderStatus
-from innkeeper.domain.volumes import CONSUMER_TYPE, AttachOrigin, VolumeStatus
+from innkeeper.domain.volumes import CONSUMER_TYPE, AttachOrigin, AttachStatus, VolumeStatus
 from innkeeper.store.by_ids import Rows
 from innkeeper.store.tables.compute import servers, work_orders
 from innkeeper.store.tables.placement import allocations, consumers, resource_classes
@@ -67,12 +67,16 @@ def idle(tx: Tx, statuses: Collection[str]) -> Rows:
 
 
 def of_deleted_servers(tx: Tx) -> Rows:
-    """Return attachments to deleted servers, as rows of (attachment, volume, server)."""
+    """Return attachments to deleted servers, as rows of (attachment, volume, server).
+
+    An attachment that is ``detaching`` waits for a host that the server was moving to.
+    """
     columns = volume_attachments.c
     query = (
         sa.select(columns.uuid, columns.volume_uuid, columns.server_uuid)
         .join(servers, servers.c.uuid == columns.server_uuid)
         .where(columns.origin == AttachOrigin.SERVER)
+        .where(columns.status != AttachStatus.DETACHING)
         .where(servers.c.deleted_at.is_not(None))
     )
     return list(tx.execute(query))

@@ -64,14 +64,21 @@ def delete(tx: Tx, uuids: Collection[str]) -> None:
 
 def usages(tx: Tx, project_id: str) -> dict[str, VolumeUsage]:
     """Return a project's usage by the uuid of the type."""
-    size = sa.func.coalesce(volumes.c.growing_to_gb, volumes.c.size_gb)
-    query = (
-        sa.select(volume_types.c.uuid, sa.func.count(), sa.func.sum(size))
-        .select_from(volumes.join(volume_types, volume_types.c.id == volumes.c.type_id))
+    # SELECT uuid, count, size FROM (SELECT type_id, COUNT(*), SUM(...) FROM volumes
+    #   WHERE project_id = ... GROUP BY type_id) JOIN volume_types
+    size = sa.func.sum(sa.func.coalesce(volumes.c.growing_to_gb, volumes.c.size_gb))
+    mine = (
+        sa.select(volumes.c.type_id, sa.func.count().label("count"), size.label("size_gb"))
         .where(volumes.c.project_id == project_id)
-        .group_by(volume_types.c.uuid)
+        .group_by(volumes.c.type_id)
+        .subquery("mine")
     )
-    return {uuid: VolumeUsage(count, int(size)) for uuid, count, size in tx.execute(query)}
+    query = sa.select(volume_types.c.uuid, mine.c["count"], mine.c.size_gb).join(
+        mine, mine.c.type_id == volume_types.c.id
+    )
+    return {
+        uuid: VolumeUsage(int(number), int(size_gb)) for uuid, number, size_gb in tx.execute(query)
+    }
 
 
 def is_type_used(tx: Tx, type_id: int) -> bool:

@@ -8,7 +8,6 @@ import sqlalchemy as sa
 
 from innkeeper.store.by_ids import Rows
 from innkeeper.store.tables.compute import servers
-from innkeeper.store.tables.ordering import periodic_tasks
 from innkeeper.store.tables.zones import zone_servers
 from innkeeper.store.transactions import Tx
 
@@ -17,12 +16,6 @@ def in_two_zones(tx: Tx) -> Rows:
     """Return the servers of this zone that are in a child zone too, as rows of (uuid,)."""
     query = sa.select(servers.c.uuid).join(zone_servers, zone_servers.c.uuid == servers.c.uuid)
     return list(tx.execute(query.where(servers.c.deleted_at.is_(None))))
-
-
-def last_turn(tx: Tx, task: str) -> datetime | None:
-    """Return when a periodic task was last due."""
-    query = sa.select(periodic_tasks.c.last_at).where(periodic_tasks.c.name == task)
-    return tx.execute(query).scalar()
 
 
 def in_states_since(tx: Tx, states: tuple[str, ...], before: datetime) -> Rows:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from innkeeper.domain.errors import AlreadyExists
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
-from innkeeper.store import records
+from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.zones import used_entries, zone_servers
@@ -75,27 +75,33 @@ def decide(tx: Tx, uuids: Collection[str]) -> int:
     return tx.execute(query.where(zone_servers.c.batch_min > 0), {"batch_min": 0}).rowcount
 
 
-def keep(tx: Tx, uuids: Collection[str], before: Collection[str], now: datetime) -> int:
-    """Mark the boot batch of these servers as decided, and as built those in a state ``before``.
+# UPDATE zone_servers SET batch_min = 0,
+#        state = CASE WHEN state IN (begun) THEN 'built' ELSE state END, updated_at = (alike)
+#  WHERE uuid IN (uuids) AND batch_min > 0
+#
+# One statement instead of two: each writes all rows and their indexes.
+_IS_BEGUN = zone_servers.c.state.in_([ZoneServerState.BUILDING, ZoneServerState.BUILT])
+_KEEP = (
+    zone_servers.update()
+    .where(zone_servers.c.uuid.in_(IDS))
+    .where(zone_servers.c.batch_min > 0)
+    # MariaDB assigns from left to right, and reads what it has assigned.
+    .ordered_values(
+        ("updated_at", sa.case((_IS_BEGUN, sa.bindparam("now")), else_=zone_servers.c.updated_at)),
+        ("state", sa.case((_IS_BEGUN, ZoneServerState.BUILT), else_=zone_servers.c.state)),
+        ("batch_min", 0),
+    )
+)
+
+
+def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
+    """Mark the boot batch of these servers as decided, and those as built that are not undone.
 
     Returns how many were undecided.
     """
-    # UPDATE zone_servers SET batch_min = 0,
-    #        state = CASE WHEN state IN (before) THEN 'built' ELSE state END, updated_at = (alike)
-    #  WHERE uuid IN (uuids) AND batch_min > 0
-    #
-    # One statement instead of two: each writes all rows and their indexes.
-    is_begun = zone_servers.c.state.in_(list(before))
-    state = sa.case((is_begun, ZoneServerState.BUILT), else_=zone_servers.c.state)
-    updated_at = sa.case((is_begun, now), else_=zone_servers.c.updated_at)
-    query = (
-        zone_servers.update()
-        .where(zone_servers.c.uuid.in_(list(uuids)))
-        .where(zone_servers.c.batch_min > 0)
-        # MariaDB assigns from left to right, and reads what it has assigned.
-        .ordered_values(("updated_at", updated_at), ("state", state), ("batch_min", 0))
+    return sum(
+        tx.execute(_KEEP, {"ids": part, "now": now}).rowcount for part in by_ids.parts(uuids)
     )
-    return tx.execute(query).rowcount
 
 
 def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:

@@ -40,6 +40,11 @@ class Reach:
     stay_together: bool = False
     group: GroupDefinition | None = None
 
+    @property
+    def is_near_servers(self) -> bool:
+        """Whether zones are left out because the servers must be near others."""
+        return self.children is not None and (self.stay_together or bool(self.children))
+
     def includes(self, child_id: int) -> bool:
         """Return whether a plan asks a child zone."""
         return self.children is None or child_id in self.children

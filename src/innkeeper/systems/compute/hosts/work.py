@@ -22,7 +22,7 @@ from innkeeper.systems.compute.moves import (
     migrations,
     shelving,
 )
-from innkeeper.systems.compute.servers import attaching, builds, power
+from innkeeper.systems.compute.servers import attaching, builds, force_detaching, power
 from innkeeper.systems.compute.servers.results import (
     Apply,
     Ended,
@@ -169,7 +169,7 @@ def sweep(
     for order in orders.waiting_since(tx, limit, {OrderKind.SEND}, SWEEP_MAX):
         live.give_up_waiting(tx, order, message % (order.host, order.kind), now)
     count = len(late) + cleanup.retry(tx, limit, SWEEP_MAX, now)
-    count += attaching.sweep(tx, limit, now)
+    count += force_detaching.sweep(tx, limit, now)
     count += shelving.retry_offloads(tx, limit, SWEEP_MAX, now)
     if settings.shelved_offload_time > 0:
         before = now - timedelta(seconds=settings.shelved_offload_time)

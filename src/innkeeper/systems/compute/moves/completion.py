@@ -24,7 +24,9 @@ from innkeeper.domain.moves import (
     MigrationStatus,
 )
 from innkeeper.store.queries.compute import migrations, orders, server_actions
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.moves import moving
 from innkeeper.systems.compute.servers import actions, servers
 from innkeeper.systems.placement import claims
@@ -50,6 +52,8 @@ def end(
     """End a migration and release its allocations."""
     claims.release(tx, [migration.uuid], now)
     _move_on(tx, migration, status, now, message)
+    if server_rows.by_uuid(tx, migration.server_uuid) is None:
+        volume_orders.servers_gone(tx, [migration.server_uuid], now)
 
 
 def finish(tx: Tx, migration: Migration, now: datetime) -> None:

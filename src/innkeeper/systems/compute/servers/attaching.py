@@ -44,7 +44,6 @@ ATTACHABLE = (
 )
 DATA_IS_GONE = "The data was deleted, although the status of the volume was reset meanwhile."
 COULD_NOT_BE_MADE = "A volume of the server could not be made."
-SWEEP_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,8 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to detach a volume. After a failure it is still attached.
 
-    A volume that was to be deleted by force is then not deleted.
+    A volume that was to be deleted by force is then not deleted. If the attachment was never
+    confirmed, it stays ``detaching``, and the sweep orders the agent again.
     """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
@@ -200,6 +200,8 @@ def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
     if result.is_ok:
         attachments.remove(tx, [attachment], now)
         volume_orders.unattached(tx, [attachment.volume_uuid], now)
+        return
+    if attachment.attached_at is None:
         return
     attachments.change(tx, attachment, {"status": AttachStatus.ATTACHED}, now)
     volume = volumes.get(tx, attachment.volume_uuid)
@@ -286,26 +288,3 @@ def apply_drop(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     else:
         values = {"status": VolumeStatus.ERROR_DELETING, "fault": owner_message(order, result)}
         volumes.write(tx, volume, values, now)
-
-
-def sweep(tx: Tx, before: datetime, now: datetime) -> int:
-    """Clean up attachments that nothing else would end. Return their number.
-
-    These are attachments made for servers whose boot never happened, and attachments whose order
-    was withdrawn because the host is lost.
-    """
-    orphans = attachments.without_server(tx, before, SWEEP_MAX)
-    for uuid in sorted({each.server_uuid for each in orphans if each.server_uuid is not None}):
-        volume_orders.servers_gone(tx, [ServerId(uuid)], now)
-    moving = (AttachStatus.ATTACHING, AttachStatus.DETACHING)
-    stuck = attachments.stuck_since(tx, moving, before, SWEEP_MAX)
-    subjects = {ServerId(each.server_uuid) for each in stuck if each.server_uuid is not None}
-    about = {
-        order.server_uuid
-        for order in (orders.waiting_about(tx, subjects) if subjects else [])
-        if order.kind in (OrderKind.ATTACH_VOLUME, OrderKind.DETACH_VOLUME)
-    }
-    ended = [each for each in stuck if each.server_uuid not in about]
-    attachments.remove(tx, ended, now)
-    volume_orders.unattached(tx, [each.volume_uuid for each in ended], now)
-    return len(orphans) + len(ended)

@@ -6,6 +6,7 @@ host. Nobody else gets the volume, and nothing of it is deleted, before the agen
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 from innkeeper.domain.compute import OrderKind
@@ -18,6 +19,8 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.servers import actions, attaching
 from innkeeper.systems.volumes import attachments, volumes
+
+SWEEP_MAX = 100
 
 
 def force_detach(
@@ -84,3 +87,29 @@ def release(tx: Tx, volume: Volume, now: datetime) -> None:
     for each in attachments.of_volumes(tx, [volume.uuid]):
         if each.origin == AttachOrigin.SERVER:
             disconnect(tx, each, now)
+
+
+def sweep(tx: Tx, before: datetime, now: datetime) -> int:
+    """Clean up attachments that nothing else would end. Return their number.
+
+    These are attachments of servers that do not exist, and attachments whose order was withdrawn
+    because their server moved. Its agent may have carried out the order nevertheless.
+    """
+    orphans = attachments.without_server(tx, before, SWEEP_MAX)
+    for uuid in sorted({each.server_uuid for each in orphans if each.server_uuid is not None}):
+        volume_orders.servers_gone(tx, [ServerId(uuid)], now)
+    moving = (AttachStatus.ATTACHING, AttachStatus.DETACHING)
+    stuck = attachments.stuck_since(tx, moving, before, SWEEP_MAX)
+    subjects = {ServerId(each.server_uuid) for each in stuck if each.server_uuid is not None}
+    about = {
+        order.server_uuid
+        for order in (orders.waiting_about(tx, subjects) if subjects else [])
+        if order.kind in (OrderKind.ATTACH_VOLUME, OrderKind.DETACH_VOLUME)
+    }
+    gone = {each.server_uuid for each in orphans}
+    ended = [each for each in stuck if each.server_uuid not in about | gone]
+    for each in ended:
+        # A server that is being moved is not ready; the next sweep will find it.
+        with suppress(VolumeBusy):
+            disconnect(tx, each, now)
+    return len(orphans) + len(ended)

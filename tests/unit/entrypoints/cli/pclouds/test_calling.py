@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,7 +12,8 @@ import pytest
 import requests
 from osc_lib.exceptions import CommandError
 
-from innkeeper.entrypoints.cli.pclouds import calling
+from innkeeper.entrypoints.cli import calling
+from innkeeper.entrypoints.cli.pclouds.calling import compute_of
 from tests.support.commands import COMMANDS, Answer, Service, made, run
 
 UUID = "11111111-2222-4333-8444-555555555555"
@@ -192,10 +194,15 @@ def test_an_unknown_or_ambiguous_name_is_rejected(there: list[Any], complaint: s
         run("pcloud show web", Service((200, {"pclouds": there})))
 
 
+def compute(service: Service) -> calling.ApiClient:
+    """Return a fake service as the commands call it."""
+    return compute_of(SimpleNamespace(compute=service))
+
+
 @pytest.mark.parametrize("name", ["a b", "50%", "what?", "left#1", "door~1", "ä"])
 def test_a_name_is_one_part_of_a_path(name: str) -> None:
     service = Service((204, None))
-    calling.call(service, "DELETE", ("os-pclouds", UUID, "hosts", name))
+    calling.call(compute(service), "DELETE", ("os-pclouds", UUID, "hosts", name))
     ((_, url, _),) = service.asked
     assert unquote(url) == f"{P}/hosts/{name}"
     sent = requests.Request("DELETE", f"http://cloud{url}").prepare().url
@@ -206,7 +213,7 @@ def test_a_name_is_one_part_of_a_path(name: str) -> None:
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_names_that_change_the_path_are_rejected(name: str) -> None:
     with pytest.raises(CommandError, match="is not a valid name or ID"):
-        calling.call(Service((204, None)), "DELETE", ("os-pclouds", UUID, "hosts", name))
+        calling.call(compute(Service((204, None))), "DELETE", ("os-pclouds", UUID, "hosts", name))
 
 
 def test_a_login_for_no_project_has_no_quota() -> None:

@@ -1,15 +1,16 @@
-"""The program that ``original`` starts: OpenStack's placement, served by the stdlib alone.
-
-It serves on the listening socket that it inherits, until it is stopped.
-"""
+"""Serves a WSGI application by the stdlib alone, on a listening socket that is inherited."""
 
 from __future__ import annotations
 
+import os
 import socket
-import sys
+import traceback
+from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+Application = Callable[..., Iterable[bytes]]
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -27,18 +28,21 @@ class _Handler(WSGIRequestHandler):
         """Leave the log to the service."""
 
 
-def main(listener: int) -> None:
-    """Serve the service whose settings the environment points to."""
-    from placement.wsgi import api  # noqa: PLC0415 (it reads its settings when imported)
-
+def serve(application: Application, listener: int) -> None:
+    """Serve until the process is stopped. ``listener`` is a file descriptor."""
     server = _Server(("127.0.0.1", 0), _Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = socket.socket(fileno=listener)
     server.server_name, server.server_port = server.socket.getsockname()
     server.setup_environ()
-    server.set_app(api.application)
+    server.set_app(application)
     server.serve_forever()
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+def run(main: Callable[[], None]) -> None:
+    """Run a program, and end its process with it, although services have threads."""
+    try:
+        main()
+    except Exception:
+        traceback.print_exc()
+    os._exit(1)

@@ -1,0 +1,105 @@
+"""Compare pods with the routings from time to time, and after an outage, and repair the routings.
+
+Always true: what is repaired here changes no owner. A pod that lost most of its resources at once
+is left to the operator: its address may lead to another cloud.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+import structlog
+
+from innkeeper.clients.pods import PodSilent
+from innkeeper.domain.pods import Pod
+from innkeeper.engine.pods.clouds import PodClouds, check_task
+from innkeeper.engine.pods.comparing import Comparing, PodComparison
+from innkeeper.store import periodic
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import checks, pods
+from innkeeper.systems.pods.checks import PodDifference, PodFault
+
+LOG = structlog.get_logger("innkeeper.pods")
+AT_ONCE = 100
+"""So many repairs share a transaction, for which all other writers wait."""
+RETRY_S = 60.0
+"""A pod whose check failed is checked again so much later."""
+LOST_MAX = 20
+"""A pod that lost more than this, and more than half of what it should have, may be another one."""
+BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
+"""What is repaired without an operator. Only an audit changes the project of a resource."""
+
+
+class Reconciling:
+    """The periodic comparison of a door's pods with its routings."""
+
+    def __init__(self, clouds: PodClouds) -> None:
+        self._clouds = clouds
+        timeout_s = clouds.podding.pod_request_timeout_s
+        self._comparing = Comparing(clouds.engine.read, clouds.client, timeout_s, clouds.clock)
+
+    async def check(self) -> int:
+        """Check the pods that are due and answer. Return the number of repairs."""
+        now, period_s = self._clouds.clock(), self._clouds.podding.pod_recheck_interval_s
+        lapse_s = period_s * periodic.EARLY
+
+        def look(tx: Tx) -> list[Pod]:
+            return [
+                each
+                for each in pods.every(tx)
+                if each.health.is_up is not False
+                and periodic.is_open(tx, check_task(each), None, lapse_s, now)
+            ]
+
+        due = await self._clouds.engine.read(look)
+        return sum(await asyncio.gather(*(self._in_turn(each) for each in due)))
+
+    async def _in_turn(self, pod: Pod) -> int:
+        engine, clock = self._clouds.engine, self._clouds.clock
+        now, period_s = clock(), self._clouds.podding.pod_recheck_interval_s
+        task = check_task(pod)
+        if not await engine.write(lambda tx: periodic.take_turn(tx, task, period_s, now)):
+            return 0
+        try:
+            return await self._check(pod)
+        except PodSilent as error:
+            LOG.warning("pod_not_checked", pod=pod.pod_name, reason=str(error))
+            soon = clock() - timedelta(seconds=max(0.0, period_s - RETRY_S))
+            await engine.write(lambda tx: periodic.mark_done(tx, task, soon))
+            return 0
+
+    async def _check(self, pod: Pod) -> int:
+        """Compare a pod, and repair what is safe. Return the number of repairs."""
+        login = await self._clouds.own_login(pod)
+        found = await self._comparing.compare(pod, login)
+        safe = repairable(found)
+        for each in found.differences:
+            if each not in safe:
+                LOG.warning("pod_differs", pod=pod.pod_name, difference=each.text)
+        done = 0
+        for start in range(0, len(safe), AT_ONCE):
+            done += await self._repair(safe[start : start + AT_ONCE])
+        return done
+
+    async def _repair(self, found: Sequence[PodDifference]) -> int:
+        now = self._clouds.clock()
+
+        def work(tx: Tx) -> list[str]:
+            told = (checks.repair(tx, each, now) for each in found)
+            return [each for each in told if each is not None]
+
+        done = await self._clouds.engine.write(work)
+        for each in done:
+            LOG.info("pod_repaired", pod=found[0].pod.pod_name, repair=each)
+        return len(done)
+
+
+def repairable(found: PodComparison) -> list[PodDifference]:
+    """Return the differences that are repaired without an operator."""
+    safe = [each for each in found.differences if each.fault in BY_ITSELF]
+    lost = sum(each.fault is PodFault.LOST for each in safe)
+    if lost > LOST_MAX and lost * 2 > found.known:
+        return [each for each in safe if each.fault is not PodFault.LOST]
+    return safe

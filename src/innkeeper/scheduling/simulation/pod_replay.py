@@ -1,0 +1,338 @@
+"""Replays the work of projects over pods, with the service's own choice of pods.
+
+Pods are measured from time to time, as by the service, and chosen by their last measurement, and by
+what was placed in them since and is still there. A pod accepts a request if its sums stay within
+its capacity. Otherwise the next pod is tried. The binding of the project moves to the pod that
+accepts.
+
+Always true: the result depends only on the work, the pods, the policy and the options.
+
+May be false: that a real pod with enough free capacity accepts. It may have no single host with
+enough room.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from innkeeper.domain.pod_usage import KindUsage, capacity
+from innkeeper.domain.pods import GENERAL, Pod, PodRequest
+from innkeeper.scheduling import pod_choosing
+from innkeeper.scheduling.pod_choosing import PodPolicy
+from innkeeper.scheduling.simulation.pod_work import Piece
+from innkeeper.snapshot.pods import PodTable
+
+BEGIN = datetime(2000, 1, 1)  # noqa: DTZ001 - as in the service, times are UTC without a zone
+DAY_S = 86_400.0
+SAMPLES = 500
+LEAVE, CHANGE, MEASURE, SAMPLE, ARRIVE = range(5)
+"""What happens at the same moment happens in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPod:
+    """A pod, what it reports as its totals by kind, and when it is added and drained."""
+
+    pod: Pod
+    totals: Mapping[str, float]
+    added_s: float = 0.0
+    drained_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodFigures:
+    """What a pod got: shares of its capacity, on average over time and at most."""
+
+    name: str
+    servers: int
+    volumes: int
+    mean_used: Mapping[str, float]
+    most_used: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class PodOutcome:
+    """The results of a replay.
+
+    ``skipped`` counts the pods that refused a request because they were fuller than measured.
+    ``moves`` counts the bindings that moved, of ``moved`` projects. ``apart`` counts the volumes
+    that are in another pod than their server. ``spread`` is the share of projects that have
+    something in several pods, on average over time.
+    """
+
+    days: float
+    projects: int = 0
+    servers: int = 0
+    refused_servers: int = 0
+    volumes: int = 0
+    refused_volumes: int = 0
+    skipped: int = 0
+    moves: int = 0
+    moved: int = 0
+    apart: int = 0
+    spread: float = 0.0
+    pods: list[PodFigures] = field(default_factory=list)
+
+    @property
+    def moves_per_month(self) -> float:
+        """How often the binding of a project moves in thirty days."""
+        return self.moves / max(1, self.projects) * 30 / self.days
+
+
+@dataclass(slots=True)
+class _Row:
+    """The state of a pod."""
+
+    given: SimulatedPod
+    capacities: Mapping[str, float]
+    used: dict[str, float]
+    placed: dict[str, float]
+    servers: int = 0
+    volumes: int = 0
+    sums: Counter[str] = field(default_factory=Counter)
+    most: dict[str, float] = field(default_factory=dict)
+    samples: int = 0
+
+
+class PodReplay:
+    """One replay. ``measure_s`` is the period of measurements."""
+
+    def __init__(
+        self,
+        work: Sequence[Piece],
+        pods: Sequence[SimulatedPod],
+        policy: PodPolicy,
+        measure_s: float = DAY_S,
+    ) -> None:
+        self._work = work
+        self._policy = policy
+        self._rows = {each.pod.id: _row(each) for each in pods}
+        self._begin_s, self._end_s = work[0].at_s, max(each.at_s for each in work)
+        self._measure_s = measure_s
+        self._bound: dict[int, int] = {}
+        self._moved: set[int] = set()
+        self._pod_of_server: dict[int, int] = {}
+        self._held: dict[int, Counter[int]] = defaultdict(Counter)
+        self._measured: dict[int, dict[str, KindUsage]] = {}
+        self._table = PodTable((), {})
+        self._now_s = self._measured_s = self._begin_s
+        self._events: list[tuple[float, int, int, Callable[[], None]]] = []
+        self._number = 0
+        self._spread: list[float] = []
+        self._outcome = PodOutcome(max(self._end_s - self._begin_s, 1.0) / DAY_S)
+
+    def run(self, advance: Callable[[int], None] = lambda _: None) -> PodOutcome:
+        """Replay all work, and return the results. ``advance`` is told of each request's size."""
+        self._schedule()
+        for each in self._work:
+
+            def arrive(piece: Piece = each) -> None:
+                self._arrive(piece)
+                if not piece.is_volume:
+                    advance(len(piece.rows))
+
+            self._at(each.at_s, ARRIVE, arrive)
+        while self._events and self._events[0][0] <= self._end_s:
+            self._now_s, _, _, act = heapq.heappop(self._events)
+            act()
+        return self._figures()
+
+    def _at(self, at_s: float, order: int, act: Callable[[], None]) -> None:
+        self._number += 1
+        heapq.heappush(self._events, (at_s, order, self._number, act))
+
+    def _schedule(self) -> None:
+        moments = {self._begin_s}
+        for each in self._rows.values():
+            given = each.given
+            changes = (given.added_s, given.drained_s)
+            moments |= {self._begin_s + each_s for each_s in changes if each_s is not None}
+        for at_s in moments:
+            self._at(at_s, CHANGE, self._tabulate)
+        at_s = self._begin_s
+        while at_s <= self._end_s:
+            self._at(at_s, MEASURE, self._measure)
+            at_s += self._measure_s
+        step_s = (self._end_s - self._begin_s) / SAMPLES
+        for number in range(1, SAMPLES + 1):
+            self._at(self._begin_s + number * step_s, SAMPLE, self._sample)
+
+    def _measure(self) -> None:
+        for row in self._rows.values():
+            row.placed.clear()
+        self._measured_s = self._now_s
+        self._measured = {
+            pod_id: {
+                kind: KindUsage(total, row.used[kind]) for kind, total in row.given.totals.items()
+            }
+            for pod_id, row in self._rows.items()
+            if self._is_there(row)
+        }
+        self._tabulate()
+
+    def _is_there(self, row: _Row) -> bool:
+        return self._now_s >= self._begin_s + row.given.added_s
+
+    def _tabulate(self) -> None:
+        pods = []
+        for row in self._rows.values():
+            given = row.given
+            if self._is_there(row):
+                drained_s = given.drained_s
+                is_drained = drained_s is not None and self._now_s >= self._begin_s + drained_s
+                pods.append(replace(given.pod, is_in_maintenance=is_drained))
+        placed = {pod_id: row.placed for pod_id, row in self._rows.items()}
+        self._table = PodTable(pods, self._measured, placed)
+
+    def _arrive(self, piece: Piece) -> None:
+        outcome = self._outcome
+        if piece.is_volume and piece.rows[0] not in self._pod_of_server:
+            # Its server was refused.
+            return
+        place = self._place(piece)
+        if piece.is_volume:
+            outcome.volumes += 1
+            outcome.refused_volumes += place is None
+            outcome.apart += place not in (None, self._pod_of_server[piece.rows[0]])
+        else:
+            outcome.servers += len(piece.rows)
+            outcome.refused_servers += len(piece.rows) if place is None else 0
+        if place is not None:
+            self._add(piece, place)
+
+    def _place(self, piece: Piece) -> int | None:
+        """Return the pod that accepts a request, and move the binding there."""
+        bound = self._bound.get(piece.project)
+        refused: frozenset[int] = frozenset()
+        for _ in self._rows:
+            request = PodRequest(
+                str(piece.project),
+                GENERAL,
+                amounts=piece.amounts,
+                bound=() if bound is None else (bound,),
+                refused=refused,
+            )
+            pod = pod_choosing.choose(self._policy, self._table, request)
+            if pod is None:
+                return None
+            if self._accepts(self._rows[pod.id], piece):
+                self._bind(piece.project, bound, pod.id)
+                return pod.id
+            self._outcome.skipped += 1
+            refused |= {pod.id}
+        return None
+
+    @staticmethod
+    def _accepts(row: _Row, piece: Piece) -> bool:
+        """Return whether a pod has room. A kind without capacity has."""
+        return all(
+            row.used[kind] + amount <= row.capacities.get(kind, float("inf"))
+            for kind, amount in piece.amounts.items()
+        )
+
+    def _bind(self, project: int, bound: int | None, pod_id: int) -> None:
+        if bound not in (None, pod_id):
+            self._outcome.moves += 1
+            self._moved.add(project)
+        self._bound[project] = pod_id
+
+    def _add(self, piece: Piece, pod_id: int) -> None:
+        row, one, begun_s = self._rows[pod_id], piece.one, self._now_s
+        self._use(pod_id, piece.amounts, 1.0, begun_s)
+        self._held[piece.project][pod_id] += len(piece.rows)
+        row.servers += 0 if piece.is_volume else len(piece.rows)
+        row.volumes += piece.is_volume
+        if not piece.is_volume:
+            self._pod_of_server.update(dict.fromkeys(piece.rows, pod_id))
+
+        def leave() -> None:
+            self._use(pod_id, one, -1.0, begun_s)
+            self._held[piece.project][pod_id] -= 1
+
+        for at_s in piece.leavings_s:
+            if at_s <= self._end_s:
+                self._at(at_s, LEAVE, leave)
+
+    def _use(self, pod_id: int, amounts: Mapping[str, float], sign: float, begun_s: float) -> None:
+        """Count what was begun at a moment as used, or not any more."""
+        row, index = self._rows[pod_id], self._table.row_of(pod_id)
+        for kind, amount in amounts.items():
+            row.used[kind] += sign * amount
+            # The last measurement includes what was begun before it, even if it has left.
+            if begun_s >= self._measured_s:
+                row.placed[kind] += sign * amount
+                if index is not None:
+                    self._table.used[kind][index] += sign * amount
+
+    def _sample(self) -> None:
+        for row in self._rows.values():
+            if not self._is_there(row):
+                continue
+            row.samples += 1
+            for kind, whole in row.capacities.items():
+                share = row.used[kind] / whole if whole else 0.0
+                row.sums[kind] += share  # type: ignore[assignment]
+                row.most[kind] = max(row.most.get(kind, 0.0), share)
+        several, some = 0, 0
+        for held in self._held.values():
+            count = sum(number > 0 for number in held.values())
+            some += count > 0
+            several += count > 1
+        self._spread.append(several / some if some else 0.0)
+
+    def _figures(self) -> PodOutcome:
+        outcome = self._outcome
+        outcome.projects = len(self._bound)
+        outcome.moved = len(self._moved)
+        outcome.spread = sum(self._spread) / len(self._spread) if self._spread else 0.0
+        outcome.pods = [
+            PodFigures(
+                row.given.pod.pod_name,
+                row.servers,
+                row.volumes,
+                {kind: row.sums[kind] / max(1, row.samples) for kind in row.capacities},
+                {kind: row.most.get(kind, 0.0) for kind in row.capacities},
+            )
+            for row in self._rows.values()
+        ]
+        return outcome
+
+
+def _row(given: SimulatedPod) -> _Row:
+    capacities = {kind: capacity(given.pod, kind, total) for kind, total in given.totals.items()}
+    return _Row(given, capacities, defaultdict(float), defaultdict(float))
+
+
+def blank_pod(number: int, **fields: object) -> Pod:
+    """Return a pod of a simulation: it has neither an address nor a login."""
+    texts = (
+        "az_name pod_az_name dc_name auth_url username user_domain project_name project_domain "
+        "region_name"
+    )
+    usual: dict[str, object] = {
+        "id": number,
+        "uuid": str(number),
+        "pod_name": f"p{number}",
+        **dict.fromkeys(texts.split(), ""),
+        "tags": {},
+        "weight": 0.0,
+        "price": 0.0,
+        "threshold_percent": 90.0,
+        "headroom": {},
+        "allocation_ratios": {},
+        "is_in_maintenance": False,
+        "endpoints": {},
+        "created_at": BEGIN,
+        "updated_at": BEGIN,
+        **fields,
+    }
+    return Pod(**usual)  # type: ignore[arg-type]
+
+
+def added_at(added_s: float) -> datetime:
+    """Return when a pod was added, as the weigher of the time of creation reads it."""
+    return BEGIN + timedelta(seconds=added_s)

@@ -1,0 +1,128 @@
+"""The work of projects over pods: servers of a workload, and volumes that are made for them.
+
+A workload of one project is divided among several, of which the first ones get most. Which project
+a request is of, and which servers get a volume, is drawn by lot.
+
+Always true: the same workload, options and seed result in the same work. A volume is made after its
+server, and leaves with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB
+from innkeeper.scheduling.simulation.workload import MEMORY_MB as MEMORY_CLASS
+from innkeeper.scheduling.simulation.workload import VCPU, Codes, Workload
+
+KINDS = {VCPU: VCPUS, MEMORY_CLASS: MEMORY_MB, "DISK_GB": DISK_GB}
+"""The kinds of amounts of pods, by resource class. Pods know no others."""
+DELAY_MEAN_S = 14_400.0
+"""A volume is made so long after its server, on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOptions:
+    """How the work is made of a workload.
+
+    ``projects`` is used if the workload names no projects. Each server gets a volume with the
+    probability ``volume_share``; ``volume_gb`` is the mean size.
+    """
+
+    projects: int = 100
+    volume_share: float = 0.5
+    volume_gb: float = 100.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One request of a project: servers of one batch, or a volume for a server.
+
+    ``amounts`` are those of the whole request. ``rows`` are the servers, or the server that the
+    volume is for, and ``leavings_s`` when each of them leaves.
+    """
+
+    at_s: float
+    project: int
+    amounts: Mapping[str, float]
+    rows: Sequence[int]
+    leavings_s: Sequence[float]
+    is_volume: bool = False
+
+    @property
+    def one(self) -> dict[str, float]:
+        """The amounts of one server, or of the volume."""
+        return {kind: amount / len(self.rows) for kind, amount in self.amounts.items()}
+
+
+def pieces_of(workload: Workload, options: WorkOptions) -> list[Piece]:
+    """Return all requests, in the order of time."""
+    dice = np.random.Generator(np.random.PCG64(options.seed))
+    found = _servers(workload, _projects(workload, options, dice))
+    found += _volumes(workload, found, options, dice)
+    return sorted(found, key=lambda each: each.at_s)
+
+
+def _projects(workload: Workload, options: WorkOptions, dice: np.random.Generator) -> Codes:
+    """Return the project of each request."""
+    starts = workload.requests()[:-1]
+    if workload.project_codes is not None and len(workload.projects) > 1:
+        return workload.project_codes[starts]
+    # Few projects do most of the work, as Zipf's law says.
+    shares = 1.0 / np.arange(1, options.projects + 1)
+    edges = np.cumsum(shares / shares.sum())
+    drawn = np.searchsorted(edges, dice.random(len(starts)), side="right")
+    return np.minimum(drawn, options.projects - 1).astype(np.int64)
+
+
+def _servers(workload: Workload, projects: Codes) -> list[Piece]:
+    amounts = [
+        {
+            kind: shape.amounts[name] / workload.parts.get(name, 1)
+            for name, kind in KINDS.items()
+            if name in shape.amounts
+        }
+        for shape in workload.shapes
+    ]
+    bounds = workload.requests()
+    found = []
+    for number, (start, end) in enumerate(pairwise(bounds)):
+        one = amounts[int(workload.shape_codes[start])]
+        found.append(
+            Piece(
+                float(workload.arrivals_s[start]),
+                int(projects[number]),
+                {kind: amount * int(end - start) for kind, amount in one.items()},
+                range(int(start), int(end)),
+                workload.leavings_s[start:end].tolist(),
+            )
+        )
+    return found
+
+
+def _volumes(
+    workload: Workload, servers: Sequence[Piece], options: WorkOptions, dice: np.random.Generator
+) -> list[Piece]:
+    has_one = dice.random(workload.count) < options.volume_share
+    sizes = np.maximum(1, np.rint(dice.exponential(options.volume_gb, workload.count)))
+    moments = workload.arrivals_s + dice.exponential(DELAY_MEAN_S, workload.count)
+    # Nothing is made after the end of the trace.
+    has_one &= moments < np.minimum(workload.leavings_s, workload.arrivals_s[-1])
+    return [
+        Piece(
+            float(moments[row]),
+            each.project,
+            {VOLUME_GB: float(sizes[row])},
+            (row,),
+            (leaving,),
+            is_volume=True,
+        )
+        for each in servers
+        for row, leaving in zip(each.rows, each.leavings_s, strict=True)
+        if has_one[row]
+    ]

@@ -1,0 +1,68 @@
+"""What the routings say is in pods, summed up by project."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from innkeeper.domain.door import SERVER, VOLUME
+from innkeeper.domain.pods import PodContents
+from innkeeper.store.tables.pods import pod_bindings, pod_routings
+from innkeeper.store.transactions import Tx
+
+_C = pod_routings.c
+_NUMBER = sa.func.coalesce(_C.number, 1)
+
+
+def _sum(value: Any, *conditions: Any) -> sa.ColumnElement[Any]:
+    return sa.func.sum(sa.case((sa.and_(*conditions), value), else_=0))
+
+
+_IS_MADE = _C.bottom_id.is_not(None)
+_SUMS = (
+    _sum(_NUMBER, _C.resource_type == SERVER, _IS_MADE),
+    _sum(_NUMBER, _C.resource_type == VOLUME, _IS_MADE),
+    _sum(_NUMBER, _IS_MADE, _C.deleted_at.is_not(None)),
+    _sum(_NUMBER, ~_IS_MADE),
+    *(
+        sa.func.sum(sa.func.coalesce(each, 0) * _NUMBER)
+        for each in (_C.vcpus, _C.memory_mb, _C.size_gb)
+    ),
+)
+"""In the order of the fields of :class:`PodContents`."""
+
+
+def by_project(
+    tx: Tx, pod_id: int, *, after: str = "", limit: int | None = None
+) -> list[PodContents]:
+    """Return what the projects have in a pod, in the order of their ids."""
+    query = sa.select(_C.project_id, *_SUMS).where(_C.pod_id == pod_id, _C.project_id > after)
+    query = query.group_by(_C.project_id).order_by(_C.project_id).limit(limit)
+    return list(_contents(tx, query))
+
+
+def total(tx: Tx, pod_id: int) -> PodContents:
+    """Return what all projects together have in a pod."""
+    query = sa.select(sa.literal(""), *_SUMS).where(_C.pod_id == pod_id)
+    (found,) = _contents(tx, query)
+    return found
+
+
+def project_count(tx: Tx, pod_id: int) -> int:
+    """Return the number of projects that have something in a pod."""
+    query = sa.select(sa.func.count(sa.distinct(_C.project_id))).where(_C.pod_id == pod_id)
+    return tx.execute(query).scalar_one()
+
+
+def bound_projects(tx: Tx, pod_id: int, project_ids: Collection[str]) -> set[str]:
+    """Return those of the projects that have an active binding to a pod."""
+    is_active = pod_bindings.c.ended_at.is_(None)
+    query = sa.select(pod_bindings.c.project_id).where(pod_bindings.c.pod_id == pod_id, is_active)
+    return {each for (each,) in tx.execute(query)} & set(project_ids)
+
+
+def _contents(tx: Tx, query: sa.Select[Any]) -> Iterator[PodContents]:
+    for project_id, *sums in tx.execute(query):
+        yield PodContents(project_id, *(int(each or 0) for each in sums))

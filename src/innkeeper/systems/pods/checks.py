@@ -1,0 +1,168 @@
+"""Compare the routings of a pod with what the pod tells, and repair the routings.
+
+Always true: a repair changes only routings, never a pod. It first looks whether the routing is
+still what was compared. A resource is adopted only if it has the door's mark, and if its project is
+known here: several doors may use the same pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import Enum
+
+from innkeeper.domain.door import TAKES, DoorAmounts, PodResource
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.store.queries.pods import bindings, routings
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.identity import projects
+from innkeeper.systems.pods import routings as door_routings
+
+
+class PodFault(Enum):
+    """How the routings of a pod differ from what the pod has.
+
+    ``LOST``: the pod does not have the resource of a routing. ``UNKNOWN``: it has a resource with
+    the door's mark that no routing knows. ``PROJECT``: the resource is of another project.
+    ``AMOUNTS``: it counts with other amounts than it has.
+    """
+
+    LOST = "lost"
+    UNKNOWN = "unknown"
+    PROJECT = "project"
+    AMOUNTS = "amounts"
+
+
+@dataclass(frozen=True, slots=True)
+class PodDifference:
+    """One difference, in words and as it was found.
+
+    A lost resource has only a ``routing``, and an unknown one only a ``resource``.
+    """
+
+    fault: PodFault
+    pod: Pod
+    kind: str
+    uuid: str
+    text: str
+    routing: PodRouting | None = None
+    resource: PodResource | None = None
+
+
+def compare(
+    tx: Tx, pod: Pod, kind: str, told: Mapping[str, PodResource], settled_before: datetime
+) -> list[PodDifference]:
+    """Return how the routings of a kind in a pod differ from what the pod ``told``, by id.
+
+    The pod must be asked first: a routing is written before its resource is made. Routings that
+    were written after ``settled_before`` may be ahead of their resources.
+    """
+    known = routings.of_pod(tx, pod.id, kind)
+    taken = {each.top_id.removeprefix(TAKES) for each in known if each.top_id.startswith(TAKES)}
+    found: list[PodDifference] = []
+    for each in known:
+        # While another project takes a volume over, the pod may be ahead.
+        if each.bottom_id is not None and each.bottom_id not in taken:
+            there = told.get(each.bottom_id)
+            is_settled = each.updated_at < settled_before
+            found += _of_known(pod, each, each.bottom_id, there, is_settled=is_settled)
+    ids = {each.bottom_id for each in known}
+    begun = {each.top_id for each in known if each.bottom_id is None}
+    for uuid, resource in told.items():
+        if resource.mark is not None and uuid not in ids and resource.mark not in begun:
+            whose = f"{kind} {uuid} of project {resource.project_id}"
+            text = f"pod {pod.pod_name} has {whose}, which no routing knows"
+            found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))
+    return found
+
+
+def _of_known(
+    pod: Pod, routing: PodRouting, uuid: str, there: PodResource | None, *, is_settled: bool
+) -> Iterator[PodDifference]:
+    kind = routing.resource_type
+    about = f"{kind} {uuid} in pod {pod.pod_name}"
+    if there is None:
+        text = f"pod {pod.pod_name} does not have {kind} {uuid} of project {routing.project_id}"
+        yield PodDifference(PodFault.LOST, pod, kind, uuid, text, routing)
+        return
+    if there.project_id != routing.project_id:
+        text = f"{about} is of project {routing.project_id} here, and of {there.project_id} there"
+        yield PodDifference(PodFault.PROJECT, pod, kind, uuid, text, routing, there)
+    # A routing that was made by hand does not count.
+    is_final = is_settled and routing.changing_at is None and routing.number is not None
+    counted = door_routings.amounts_of(routing)
+    if is_final and there.amounts is not None and there.amounts != counted:
+        text = f"{about} counts with {_words(counted)}, but has {_words(there.amounts)}"
+        yield PodDifference(PodFault.AMOUNTS, pod, kind, uuid, text, routing, there)
+
+
+def count(tx: Tx, pod: Pod) -> int:
+    """Return how many resources a pod should have: those that it has confirmed."""
+    return routings.confirmed(tx, pod.id)
+
+
+def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
+    """Repair a difference. Return what was done, or ``None`` if nothing was."""
+    about, there = f"{found.kind} {found.uuid}", found.resource
+    if found.routing is None:
+        assert there is not None, "an unknown resource was told"
+        return _adopt(tx, found.pod, there, now)
+    row = routings.by_id(tx, found.routing.id)
+    if row is None or _compared(row) != _compared(found.routing):
+        return None
+    if there is None:
+        routings.remove(tx, row.id)
+        return f"{about} is forgotten"
+    if found.fault is PodFault.PROJECT:
+        if not _is_known(tx, there.project_id):
+            return None
+        # The user was one of the other project.
+        values = {"project_id": there.project_id, "user_id": None, "updated_at": now}
+        routings.change(tx, row.id, values)
+        return f"{about} is of project {there.project_id}"
+    assert there.amounts is not None, "they were compared"
+    door_routings.recount(tx, row, there.amounts, now)
+    return f"{about} counts with {_words(there.amounts)}"
+
+
+def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
+    is_routed = routings.of_resource(tx, there.uuid, there.kind)
+    is_begun = there.mark is not None and routings.of_resource(tx, there.mark, there.kind)
+    if is_routed or is_begun or not _is_known(tx, there.project_id):
+        return None
+    amounts = there.amounts or DoorAmounts()
+    made = PodRouting(
+        0,
+        there.uuid,
+        there.uuid,
+        pod.id,
+        there.project_id,
+        there.kind,
+        now,
+        now,
+        number=1,
+        **asdict(amounts),
+    )
+    routings.add(tx, made)
+    return f"{there.kind} {there.uuid} of project {there.project_id} is remembered"
+
+
+def _is_known(tx: Tx, project_id: str) -> bool:
+    """Return whether a project works here: it is one of this service, or had a pod."""
+    try:
+        projects.get(tx, project_id)
+    except NotFound:
+        return bindings.has_any(tx, project_id) or routings.has_any(tx, project_id)
+    return True
+
+
+def _compared(routing: PodRouting) -> tuple[object, ...]:
+    return routing.bottom_id, routing.pod_id, routing.project_id, door_routings.amounts_of(routing)
+
+
+def _words(amounts: DoorAmounts) -> str:
+    if amounts.size_gb:
+        return f"{amounts.size_gb} GB"
+    return f"{amounts.vcpus} vcpus, {amounts.memory_mb} MB and {amounts.disk_gb} GB of disk"
