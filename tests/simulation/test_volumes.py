@@ -37,6 +37,9 @@ from tests.support.volume_machines import VolumeMachines
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]
 SEED = int(os.environ.get("SIMULATION_SEED", "0"))
 SEEDS = 6
+FAILED_MOVE = 31
+"""The seed of a run in which a volume is detached before the other host of a failed live migration
+has cleaned up."""
 HOSTS = ("a1", "a2", "b1", "b2")
 DISK_GB = 60
 SERVERS_MAX, VOLUMES_MAX = 3, 6
@@ -252,7 +255,7 @@ def _sums(tx: Any, project: str) -> tuple[int, int]:
     return len(rows), sum(max(size_gb, growing_gb or 0) for size_gb, growing_gb in rows)
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + SEEDS))
+@pytest.mark.parametrize("seed", [*range(SEED, SEED + SEEDS), FAILED_MOVE])
 def test_attachments_are_on_both_sides_or_on_neither(tmp_path: Path, seed: int) -> None:
     story = Story(tmp_path, seed)
     story.tell()

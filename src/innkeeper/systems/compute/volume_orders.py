@@ -139,7 +139,7 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
     if not mine:
         return
     orders.end_held(tx, uuids, GONE, now)
-    left = _left_somewhere(tx, {ServerId(each.server_uuid or "") for each in mine}, now)
+    left = left_somewhere(tx, {ServerId(each.server_uuid or "") for each in mine}, now)
     for each in mine:
         if each.server_uuid in left and each.status != AttachStatus.DETACHING:
             attachments.change(tx, each, {"status": AttachStatus.DETACHING}, now)
@@ -153,7 +153,7 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
         begin_delete(tx, volume, now)
 
 
-def _left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
+def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
     """Return the servers of which a host that is not silent has still to clean up something."""
     places = {(each.server_uuid, each.left_on) for each in migrations.open_ones(tx, uuids)}
     known = hosts.by_names(tx, {host for _, host in places})

@@ -190,14 +190,18 @@ def apply_attach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> Non
 def apply_detach(tx: Tx, order: OpenOrder, result: Result, now: datetime) -> None:
     """Apply the result of an order to detach a volume. After a failure it is still attached.
 
-    A volume that was to be deleted by force is then not deleted. If the attachment was never
-    confirmed, it stays ``detaching``, and the sweep orders the agent again.
+    A volume that was to be deleted by force is then not deleted. It stays ``detaching``, and the
+    sweep orders the agent again, if the attachment was never confirmed. It also does if another
+    host, from or to which the server moved, has not cleaned up yet.
     """
     actions.end_by(tx, order, result, now)
     attachment = _subject(tx, order)
     if attachment is None or attachment.status != AttachStatus.DETACHING:
         return
     if result.is_ok:
+        server = {ServerId(attachment.server_uuid or "")}
+        if volume_orders.left_somewhere(tx, server, now):
+            return
         attachments.remove(tx, [attachment], now)
         volume_orders.unattached(tx, [attachment.volume_uuid], now)
         return
