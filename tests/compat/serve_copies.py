@@ -22,6 +22,7 @@ import blazarclient
 import openstackclient
 import osc_placement
 from openstackclient import shell
+from openstackclient.common import clientmanager
 
 # The client asks a port without a listener for its versions. When it fails it has imported
 # all that it needs, and keeps no state yet.
@@ -35,12 +36,18 @@ READ_BEFORE = (
     *("openstackclient.image.v2", "osc_placement.resources", "blazarclient.v1"),
 )
 FAILED = 1
+OF_DNS = "designateclient.osc.plugin"
+"""The client of Designate, which Neutron needs. Its zones are those of the DNS, and its commands
+would replace ours of the same names."""
 BROKEN = "reservation_host_unset"
 """A command whose class python-blazarclient 4.6 misspells; the shell says so at each start."""
 
 
 def main() -> None:
     """Run commands until there are no more."""
+    clientmanager.PLUGIN_MODULES[:] = [
+        each for each in clientmanager.PLUGIN_MODULES if each.__name__ != OF_DNS
+    ]
     _read_modules()
     logging.getLogger("stevedore").addFilter(_is_of_use)
     logging.getLogger("stevedore.extension").addFilter(_is_of_use)

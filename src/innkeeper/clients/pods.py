@@ -74,6 +74,9 @@ PodAnswer = WireAnswer
 Sessions = dict[tuple[str, str, str], tuple[PodLogin, PodSession]]
 """The session of the last login at each pod and project, with the login."""
 SESSIONS_MAX = 4096
+BELIEVED = timedelta(seconds=5)
+"""How long a refused login is not sent again. Pods lock a user out after too many of them."""
+REFUSED = "the pod refuses user, password or project"
 WireOf = Callable[[], ServiceWire]
 """Makes the connections of one event loop to all pods."""
 IMAGE, IDENTITY = "image", "identity"
@@ -117,6 +120,7 @@ class PodClient:
         self._observe = observe
         self.sessions: Sessions = {} if sessions is None else sessions
         self._known: dict[str, _Known] = {}
+        self._refused: dict[tuple[str, str, str], tuple[PodLogin, datetime]] = {}
 
     def beside(self, sessions: Sessions | None = None) -> PodClient:
         """Return a client for another event loop. It shares the sessions, unless it gets its own.
@@ -158,8 +162,15 @@ class PodClient:
         except TimeoutError as error:
             raise PodSilent(f"no answer within {timeout_s:g} seconds") from error
 
-    async def session(self, login: PodLogin, timeout_s: float) -> PodSession:
-        """Return the session of a login, which may be a kept one. Raises :class:`PodSilent`."""
+    async def session(
+        self, login: PodLogin, timeout_s: float, *, is_sure: bool = False
+    ) -> PodSession:
+        """Return the session of a login, which may be a kept one. Raises :class:`PodSilent`.
+
+        If it ``is_sure`` that the login is good now, an earlier refusal is forgotten.
+        """
+        if is_sure:
+            self._refused.pop(login.key, None)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._session(login, self._of(login))
@@ -208,6 +219,7 @@ class PodClient:
             # Another request may just have logged in.
             session = self._kept(login)
             if session is None:
+                self._demand_not_refused(login)
                 session = await self._log_in(login)
                 if len(self.sessions) >= SESSIONS_MAX:
                     self.sessions.pop(next(iter(self.sessions)), None)
@@ -221,12 +233,21 @@ class PodClient:
             return None
         return session
 
+    def _demand_not_refused(self, login: PodLogin) -> None:
+        """Raise :class:`LoginRefused` if the pod refused this login a moment ago."""
+        refused, until = self._refused.get(login.key, (None, self._clock()))
+        if refused == login and self._clock() < until:
+            raise LoginRefused(REFUSED)
+
     async def _log_in(self, login: PodLogin) -> PodSession:
         url = login.auth_url + "/auth/tokens"
         # A login changes nothing, so it does not matter whether it arrived.
         answer = await self._exchange(login, "POST", url, {}, login_body(login), _Progress())
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            raise LoginRefused("the pod refuses user, password or project")
+            if len(self._refused) >= SESSIONS_MAX:
+                self._refused.clear()
+            self._refused[login.key] = login, self._clock() + BELIEVED
+            raise LoginRefused(REFUSED)
         if answer.status != HTTPStatus.CREATED:
             raise PodSilent(f"the login was answered with the status {answer.status}")
         try:

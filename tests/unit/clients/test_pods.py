@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from innkeeper.clients.pods import NoService, PodAnswer, PodCall, PodClient, PodSilent, Sessions
+from innkeeper.clients.pods import (
+    BELIEVED,
+    LoginRefused,
+    NoService,
+    PodAnswer,
+    PodCall,
+    PodClient,
+    PodSilent,
+    Sessions,
+)
 from innkeeper.engine.pods import measuring
 from tests.support.hostile_pods import POOL, STATISTICS, HostilePod, hostile_pod
 from tests.support.hostile_zones import Asked, Raw, drip, flood, http
@@ -106,6 +115,31 @@ def test_a_revoked_token_is_renewed_once(pod: HostilePod) -> None:
     pod.answers["/flavors"] = http({}, 401)
     assert sent(pod, FLAVORS)[0].status == 401
     assert pod.logins == 4
+
+
+def test_a_refused_login_is_not_sent_again_for_a_while(pod: HostilePod) -> None:
+    now = [NOW]
+    pod.answers["/auth/tokens"] = http({}, 401)
+
+    async def run() -> None:
+        client = PodClient(lambda: now[0], 4)
+
+        async def refused(**login: Any) -> int:
+            with pytest.raises(LoginRefused):
+                await client.send(pod.login(**login), FLAVORS)
+            return len(pod.zone.asked)
+
+        assert [await refused() for _ in range(3)] == [1, 1, 1]
+        # Another password may be right.
+        assert await refused(password="other") == 2
+        now[0] += BELIEVED
+        assert await refused() == 3
+        del pod.answers["/auth/tokens"]
+        session = await client.session(pod.login(), TIMEOUT_S, is_sure=True)
+        assert session.token == "token-1"
+        await client.close()
+
+    asyncio.run(run())
 
 
 def test_a_token_is_renewed_before_it_expires(pod: HostilePod) -> None:

@@ -70,7 +70,7 @@ class Tenants:
             await self._clouds.client.session(login, timeout_s)
         except LoginRefused:
             await self._make(own, project_id)
-            await self._clouds.client.session(login, timeout_s)
+            await self._clouds.client.session(login, timeout_s, is_sure=True)
         return login
 
     async def lift_quota(self, pod: Pod, login: PodLogin, service_type: str) -> None:
