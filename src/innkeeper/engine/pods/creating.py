@@ -195,7 +195,7 @@ class Creating:
             fields["imageRef"] = image_id
         if plan.device_images:
             here = {
-                ref: await self._pushing.image(pod, login, name)
+                ref: await self._pushing.image(pod, login, name, is_sure=is_sure)
                 for ref, name in plan.device_images.items()
             }
             fields["block_device_mapping_v2"] = [
