@@ -70,7 +70,8 @@ def ask(
 ) -> dict[str, Any]:
     """Run this many clients for this long; returns the results.
 
-    ``seed`` determines the random parts of requests.
+    ``busy_s`` among them is the processor time of the service. ``seed`` determines the random parts
+    of requests.
     """
     command = [sys.executable, "-m", "benchmarks.load", "--port", str(service.port)]
     command += ["--clients", str(clients), "--seconds", str(seconds)]
@@ -79,24 +80,30 @@ def ask(
         "picks": list(question.picks),
         "seed": seed,
     }
+    before_s = service.busy_s()
     done = subprocess.run(
         command, input=json.dumps(sent).encode(), stdout=subprocess.PIPE, check=True
     )
+    busy_s = service.busy_s() - before_s
     found: dict[str, Any] = json.loads(done.stdout)
     statuses = found["statuses"]
     wanted = str(question.status)
     if wanted not in statuses or statuses.keys() - {wanted, *map(str, question.refusals)}:
         raise RuntimeError(f"{question.path}: {statuses} {found['strays']}")
-    return {**found, "done": statuses[wanted]}
+    return {**found, "done": statuses[wanted], "busy_s": busy_s}
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The results of one kind of request, over all repetitions."""
+    """The results of one kind of request, over all repetitions.
+
+    ``busy_s`` are seconds of processor time of the service for each request.
+    """
 
     rates: list[float] = field(default_factory=list)
     medians: list[float] = field(default_factory=list)
     p99s: list[float] = field(default_factory=list)
+    busy_s: list[float] = field(default_factory=list)
 
     def add(self, found: dict[str, Any]) -> None:
         """Add one run of the load."""
@@ -104,12 +111,14 @@ class Outcome:
         self.rates.append(found["done"] / found["took_s"])
         self.medians.append(median(latencies))
         self.p99s.append(percentile(latencies, 99))
+        self.busy_s.append(found["busy_s"] / found["done"])
 
     def figures(self, name: str) -> Iterator[Figure]:
         """Yield the medians of the repetitions."""
         yield Figure(f"{name}.rate", median(self.rates), "/s", is_rate=True)
         yield Figure(f"{name}.median", median(self.medians) * 1e3, "ms")
         yield Figure(f"{name}.p99", median(self.p99s) * 1e3, "ms")
+        yield Figure(f"{name}.busy", median(self.busy_s) * 1e6, "us")
 
     def ratio(self, name: str, yardstick: Outcome) -> Figure:
         """Return the rate divided by that of ``yardstick``, which was measured in turns with it."""

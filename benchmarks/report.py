@@ -152,16 +152,19 @@ def serving(
             shown(found, f"empty.{each}.{count}.{kind}.rate", ",.0f"),
             shown(found, f"empty.{each}.{count}.{kind}.median", ".2f"),
             shown(found, f"empty.{each}.{count}.{kind}.p99", ".2f"),
+            shown(found, f"empty.{each}.{count}.{kind}.busy", ",.0f"),
             shown(found, f"{kind}.{each}.{count}.rate", ",.0f"),
             shown(found, f"{kind}.{each}.{count}.median", ".2f"),
             shown(found, f"{kind}.{each}.{count}.p99", ".2f"),
+            shown(found, f"{kind}.{each}.{count}.busy", ",.0f"),
             shown(found, f"{kind}.{each}.{count}.ratio", ".2f"),
         )
         for each in hosts
         for count in clients
     ]
-    names = (words[0], "clients", "empty/s", "median ms", "p99 ms")
-    return table((*names, words[1], "median ms", "p99 ms", "ratio"), rows)
+    latencies = ("median ms", "p99 ms", "processor us")
+    names = (words[0], "clients", "empty/s", *latencies, words[1], *latencies, "ratio")
+    return table(names, rows)
 
 
 VOLUMES = {
@@ -181,13 +184,13 @@ def volume_claims(found: Found, clients: Sequence[int]) -> str:
             shown(found, f"volumes.{kind}.{count}.rate", ",.0f"),
             shown(found, f"volumes.{kind}.{count}.median", ".2f"),
             shown(found, f"volumes.{kind}.{count}.p99", ".2f"),
-            shown(found, f"volumes.{kind}.{count}.busy", ".2f"),
+            shown(found, f"volumes.{kind}.{count}.busy", ",.0f"),
             "" if kind == "empty" else shown(found, f"volumes.{kind}.{count}.ratio", ".2f"),
         )
         for count in clients
         for kind, word in VOLUMES.items()
     ]
-    names = ("clients", "requests", "per s", "median ms", "p99 ms", "processor ms", "ratio")
+    names = ("clients", "requests", "per s", "median ms", "p99 ms", "processor us", "ratio")
     return table(names, rows)
 
 

@@ -58,12 +58,21 @@ class Started:
         raise AssertionError("Linux reports the memory of every process")
 
     def busy_s(self) -> float:
-        """Return the processor time of all threads that the process has now."""
-        found_ns = 0
-        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
-            # A file with three numbers: nanoseconds on a processor, nanoseconds of waiting, turns.
-            found_ns += int((thread / "schedstat").read_text().split()[0])
-        return found_ns / 1e9
+        """Return the processor time of all threads that the process and its workers have now."""
+        return sum(map(_busy_ns, _with_children(self.process.pid))) / 1e9
+
+
+def _with_children(pid: int) -> Iterator[int]:
+    yield pid
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for child in (thread / "children").read_text().split():
+            yield from _with_children(int(child))
+
+
+def _busy_ns(pid: int) -> int:
+    # Each file has three numbers: nanoseconds on a processor, nanoseconds of waiting, turns.
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads)
 
 
 def database_at(url: str | None) -> dict[str, str]:

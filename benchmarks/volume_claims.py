@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks import judging
 from benchmarks.clients import TOKEN, Outcome, Question, ask, compute_headers, empty
-from benchmarks.figures import Figure, median
+from benchmarks.figures import Figure
 from benchmarks.fleet import Fleet
 from benchmarks.load import MARK
 from benchmarks.running import ALIVE_WITHOUT_AGENT, UNLIMITED, filled, started
@@ -65,18 +65,6 @@ class Plan:
     repetitions: int
 
 
-class _Kind:
-    """The results of one kind of request."""
-
-    def __init__(self) -> None:
-        self.outcome = Outcome()
-        self.busy_s: list[float] = []
-
-    def add(self, found: dict[str, Any], busy_s: float) -> None:
-        self.outcome.add(found)
-        self.busy_s.append(busy_s / found["done"])
-
-
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
     """Measure rates, latencies, ratios and processor time by number of clients."""
     filled(directory, Fleet(plan.hosts, allocations=ALLOCATIONS_PER_HOST * plan.hosts))
@@ -84,12 +72,11 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
     volumes: list[str] = []
     with started(directory, SETTINGS) as service:
 
-        def run(kind: str, clients: int, seconds: float) -> tuple[dict[str, Any], float]:
-            before_s = service.busy_s()
+        def run(kind: str, clients: int, seconds: float) -> dict[str, Any]:
             found = ask(service, KINDS[kind], clients, seconds)
             servers.extend(found["server_ids"])
             volumes.extend(found["volume_ids"])
-            return found, service.busy_s() - before_s
+            return found
 
         for kind in KINDS:
             run(kind, 4, WARM_UP_S)
@@ -100,13 +87,12 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
 
 
 def _measure_one(run: Any, plan: Plan, clients: int) -> Iterator[Figure]:
-    kinds = {kind: _Kind() for kind in KINDS}
+    kinds = {kind: Outcome() for kind in KINDS}
     for _ in range(plan.repetitions):
         for kind, each in kinds.items():
-            each.add(*run(kind, clients, plan.seconds))
+            each.add(run(kind, clients, plan.seconds))
     for kind, each in kinds.items():
         name = f"volumes.{kind}.{clients}"
-        yield from each.outcome.figures(name)
-        yield Figure(f"{name}.busy", median(each.busy_s) * 1e3, "ms")
+        yield from each.figures(name)
         if kind != "empty":
-            yield each.outcome.ratio(name, kinds["empty"].outcome)
+            yield each.ratio(name, kinds["empty"])
