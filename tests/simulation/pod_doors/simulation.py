@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +36,7 @@ from tests.simulation.pod_doors.processes import (
     SimulatedDoor,
     SimulatedPod,
 )
+from tests.simulation.stepping.outcomes import Outcome, end
 from tests.simulation.stepping.services import SimulatedService, dice_of, template
 from tests.simulation.stepping.virtual_time import VirtualLoop
 
@@ -54,18 +53,6 @@ SETTLED_ROUNDS = int(2 * RECHECK_S / UPKEEP_S)
 """Each resource is looked for in its pod meanwhile."""
 
 
-@dataclass(slots=True)
-class Outcome:
-    """The result of one run: what is wrong, and what happened."""
-
-    seed: int
-    faults: list[str] = field(default_factory=list)
-    fates: Counter[str] = field(default_factory=Counter)
-    deaths: int = 0
-    answers: Counter[str] = field(default_factory=Counter)
-    virtual_s: float = 0.0
-
-
 def run(seed: int, chances: Mapping[str, float] = FATES, *, sends_again: bool = False) -> Outcome:
     """Run one door. ``chances`` say how likely each fate of a request is.
 
@@ -80,16 +67,7 @@ def run(seed: int, chances: Mapping[str, float] = FATES, *, sends_again: bool = 
             outcome.virtual_s = loop.time()
             return outcome
         finally:
-            _end(loop)
-
-
-def _end(loop: VirtualLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left))
-    loop.close()
+            end(loop)
 
 
 class _Cloud:

@@ -13,7 +13,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.simulation.pod_doors.network import FATES, Fate
-from tests.simulation.pod_doors.simulation import Outcome, run
+from tests.simulation.pod_doors.simulation import run
+from tests.simulation.stepping.outcomes import Outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from innkeeper import wiring
 from innkeeper.store.guards import Guards
+from tests.simulation.stepping.outcomes import Outcome, end
 from tests.simulation.stepping.services import dice_of, template
 from tests.simulation.stepping.virtual_time import VirtualLoop
 from tests.simulation.zone_trees import checks
@@ -40,18 +39,6 @@ ROUNDS_MAX = 60
 SETTLED_ROUNDS = 3
 
 
-@dataclass(slots=True)
-class Outcome:
-    """The result of one run: what is wrong, and what happened."""
-
-    seed: int
-    faults: list[str] = field(default_factory=list)
-    fates: Counter[str] = field(default_factory=Counter)
-    deaths: int = 0
-    answers: Counter[str] = field(default_factory=Counter)
-    virtual_s: float = 0.0
-
-
 def run(seed: int, chances: Mapping[str, float] = FATES, guards: Guards | None = None) -> Outcome:
     """Run one tree. ``chances`` say how likely each fate of a request is.
 
@@ -66,16 +53,7 @@ def run(seed: int, chances: Mapping[str, float] = FATES, guards: Guards | None =
             outcome.virtual_s = loop.time()
             return outcome
         finally:
-            _end(loop)
-
-
-def _end(loop: VirtualLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left))
-    loop.close()
+            end(loop)
 
 
 class _Tree:

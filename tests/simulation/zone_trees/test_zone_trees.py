@@ -13,8 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from innkeeper.store.guards import Guards
+from tests.simulation.stepping.outcomes import Outcome
 from tests.simulation.zone_trees.network import FATES, Fate
-from tests.simulation.zone_trees.simulation import Outcome, run
+from tests.simulation.zone_trees.simulation import run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
