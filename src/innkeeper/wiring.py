@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.database import Database
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.leader.leadership import Leadership, Member
 from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
 from innkeeper.engine.pods.clouds import PodUpkeep, clouds_of
 from innkeeper.engine.pods.doors import DoorUpkeep, door_of
@@ -51,6 +53,7 @@ from innkeeper.systems.zones.sealing import sealer_of
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
+PEERS_FOLDER = "peers"
 READERS_BESIDE = 7
 """Readers in addition to the reader threads: the search, the order watch, the listener for
 invalidations, and the writer when it looks up a batch after a failed commit. The other three are
@@ -226,6 +229,7 @@ class Service:
             tracing=_tracing(settings.serving.trace_endpoint),
         )
         self.site.door = _or_settings_error(lambda: door_of(settings, self.site.pods))
+        self.site.leadership = self._leadership()
         self.app = app.make(self.site, apis, self.why_not_ready)
         self.detector = StuckThreadDetector(self.engine.writer, settings.serving.worker_timeout_s)
         self._has_agent = False
@@ -239,6 +243,26 @@ class Service:
                 lambda: self.database.read(lambda tx: catalogue.types_of(tx, names))
             )
         )
+
+    def _leadership(self) -> Leadership | None:
+        serving = self.settings.serving
+        if not self.settings.is_one_of_several or not serving.forward_writes:
+            return None
+        storing = self.settings.storing
+        secret = self._patiently(
+            lambda: startup.peer_secret(self.database, storing, secrets.token_bytes, self._clock())
+        )
+        if secret is None:
+            return None
+        member = Member(
+            version=f"{metadata.version('innkeeper')}/{schema.newest_revision()}",
+            secret=secret,
+            holder=self.ids.uuid(),
+            folder=Path(storing.data_dir) / PEERS_FOLDER,
+            host=serving.peer_host,
+            ports=range(serving.peer_port, serving.peer_port + serving.workers),
+        )
+        return Leadership(self.store, self.engine.writer, member)
 
     async def _invalidations(self) -> int:
         loop = asyncio.get_running_loop()

@@ -69,6 +69,16 @@ FOLLOWED = Gauge(
     "When a process last updated its host table; the oldest such time of all processes.",
     multiprocess_mode="livemin",
 )
+LEADING = Gauge(
+    "innkeeper_leading",
+    "Whether a process is the leader, to which the others forward writes.",
+    multiprocess_mode="livesum",
+)
+FORWARDED = Counter(
+    "innkeeper_forwarded_total",
+    "Requests that write, in a process that is not the leader, by what followed.",
+    ("outcome",),
+)
 DIFFERENCES = Counter(
     "innkeeper_table_differences_total",
     "Differences found between a process's host table and the database.",
@@ -147,6 +157,8 @@ POD_MEASUREMENT_AGE = Gauge(
 _pods: set[str] = set()
 for _outcome in ("retried", "given_up"):
     LEASE_EVENT_FAILURES.labels(_outcome)
+for _outcome in ("answered", "unanswered", "kept"):
+    FORWARDED.labels(_outcome)
 for _outcome in ("accepted", "failed", "dropped"):
     LEASE_NOTIFICATIONS.labels(_outcome)
 BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "failed"

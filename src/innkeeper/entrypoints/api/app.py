@@ -21,6 +21,7 @@ from innkeeper.entrypoints.api.asgi import (
     PathTable,
 )
 from innkeeper.entrypoints.api.endpoint import RouteEndpoint
+from innkeeper.entrypoints.api.leader_calls import KIND, Answerer, handler_of
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Site, Tracer
 
@@ -39,15 +40,20 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     mounts = {name: getattr(site.settings.serving, f"{name}_prefix") for name in apis}
     paths = PathTable()
     suffixed = []
+    answerers: dict[tuple[str, str], Answerer] = {}
     for name, api in apis.items():
         for path in dict.fromkeys(each.path for each in api.routes):
             template = mounts[name] + path
             endpoint = RouteEndpoint(site, api, mounts[name], path)
+            answerers[name, path] = endpoint.answer_forwarded
             paths.add(template, _traced(endpoint, template or "/", site.tracing))
             if api.takes_json_suffix:
                 suffixed.append(openapi.pattern(template))
     _add_others(paths, site, is_ready, openapi.document(apis, mounts))
-    whole = Application(paths, _unknown(site, apis, mounts), lambda: _close(site))
+    if site.leadership is not None:
+        site.leadership.handlers[KIND] = handler_of(answerers)
+    unknown = _unknown(site, apis, mounts)
+    whole = Application(paths, unknown, lambda: _open(site), lambda: _close(site))
     plain = suffixes.without(whole, suffixed)
     with_projects = project_paths.without(
         plain, {mounts[name]: api for name, api in apis.items() if api.takes_project_in_path}
@@ -55,8 +61,16 @@ def make(site: Site, apis: Mapping[str, Api], is_ready: Callable[[], str | None]
     return origins.opened(with_projects, site.settings.serving, site.ids)
 
 
+async def _open(site: Site) -> None:
+    """Take part in the election, in the event loop that serves requests."""
+    if site.leadership is not None:
+        await site.leadership.start()
+
+
 async def _close(site: Site) -> None:
     """Close the connections to other services, in the event loop that opened them."""
+    if site.leadership is not None:
+        await site.leadership.stop()
     if site.neighbours is not None:
         await site.neighbours.tree.parts.client.close()
     if site.pods is not None:

@@ -128,15 +128,20 @@ class PathTable:
 class Application:
     """The ASGI application: it hands each request to the handler of its path.
 
-    ``unknown`` answers requests for all other paths. ``on_shutdown`` is called when the server
-    ends, after its last request.
+    ``unknown`` answers requests for all other paths. ``on_startup`` is called before the server
+    accepts its first request, and ``on_shutdown`` after its last one.
     """
 
     def __init__(
-        self, paths: PathTable, unknown: Handler, on_shutdown: Callable[[], Awaitable[None]] | None
+        self,
+        paths: PathTable,
+        unknown: Handler,
+        on_startup: Callable[[], Awaitable[None]],
+        on_shutdown: Callable[[], Awaitable[None]],
     ) -> None:
         self._paths = paths
         self._unknown = unknown
+        self._on_startup = on_startup
         self._on_shutdown = on_shutdown
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -155,7 +160,7 @@ class Application:
 
     async def _live(self, receive: Any, send: Any) -> None:
         while (await receive())["type"] != "lifespan.shutdown":
+            await self._on_startup()
             await send({"type": "lifespan.startup.complete"})
-        if self._on_shutdown is not None:
-            await self._on_shutdown()
+        await self._on_shutdown()
         await send({"type": "lifespan.shutdown.complete"})

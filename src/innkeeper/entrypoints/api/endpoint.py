@@ -22,6 +22,7 @@ from innkeeper.entrypoints.api import (
     door,
     faults,
     forwarding,
+    leader_calls,
     metrics,
     project_paths,
     unpacking,
@@ -29,6 +30,7 @@ from innkeeper.entrypoints.api import (
 from innkeeper.entrypoints.api.asgi import BODILESS, AsgiRequest, AsgiResponse
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
+from innkeeper.entrypoints.api.leader_calls import ForwardedCall
 from innkeeper.entrypoints.api.microversions import Schema, VersionTable, passage, spans
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
@@ -152,10 +154,7 @@ class RouteEndpoint:
         if context.hop is not None:
             target = unpacking.target(request).removeprefix(self.mount)
             auth_zones.check_target(context, route, request.method, target)
-        checks = self._checks.get((route.method, version))
-        if checks is None:
-            checks = Checks(self.api, route, version)
-            self._checks[route.method, version] = checks
+        checks = self._checks_of(route, version)
         _check_headers(request.headers, route, checks)
         query = unpacking.query(request)
         project_paths.check(request.scope, context)
@@ -188,18 +187,44 @@ class RouteEndpoint:
         forwarded = None if self.site.door is None else door.kind_of(route.path)
         if forwarded is not None:
             return await door.answered(call, forwarded), version
-        answer = await route.handler(call)
-        for down in checks.downs:
-            down(answer, call)
+        if self.site.leadership is not None:
+            answer = await leader_calls.forwarded(self.site.leadership, call)
+            if answer is not None:
+                return answer, version
+        answer = await _handled(call, checks)
         if context.hop is not None:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
+
+    async def answer_forwarded(self, forwarded: ForwardedCall) -> Answer:
+        """Carry out a call that another process has checked. An exception becomes an answer."""
+        version = leader_calls.version_of(forwarded)
+        try:
+            route = self._route_at(forwarded.method, version)
+            checks = self._checks_of(route, version)
+            call = leader_calls.call_of(forwarded, self.site, self.api, route, self.mount)
+            if self._decode_body(call.raw_body or b"", checks, call, is_valid=True):
+                return await _handled(call, checks)
+            for up in checks.ups:
+                up(call)
+            return await _handled(call, checks)
+        except Exception as error:
+            request_id = forwarded.caller.request_id
+            accept = forwarded.headers.get("accept", JSON)
+            return self._error_answer(error, request_id, version, accept)
 
     async def _authenticate(self, request: AsgiRequest, request_id: str) -> RequestContext:
         is_open = request.method in self._open_methods
         if is_open or (self._open_methods and request.method not in self._routes):
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
+
+    def _checks_of(self, route: Route, version: Version) -> Checks:
+        checks = self._checks.get((route.method, version))
+        if checks is None:
+            checks = Checks(self.api, route, version)
+            self._checks[route.method, version] = checks
+        return checks
 
     def _demand(self, route: Route, context: RequestContext, query: dict[str, list[str]]) -> None:
         if route.rule is None:
@@ -225,6 +250,9 @@ class RouteEndpoint:
         is_other_path = b"//" in plain or (self.api.has_exact_slashes and plain.endswith(b"/"))
         if self.path and is_other_path:
             raise NotFound(UNKNOWN_PATH)
+        return self._route_at(method, version)
+
+    def _route_at(self, method: str, version: Version) -> Route:
         routes = self._routes.get(method)
         if routes is None:
             allow = ", ".join(sorted(self._routes))
@@ -259,7 +287,11 @@ class RouteEndpoint:
         if route.takes_stream:
             call.body = unpacking.parts(request, timeout_s)
             return False
-        body = await self._read(request, call)
+        return self._decode_body(await self._read(request, call), checks, call)
+
+    def _decode_body(
+        self, body: bytes, checks: Checks, call: Call, *, is_valid: bool = False
+    ) -> bool:
         if checks.body is None:
             # A route without a body schema ignores the body.
             return False
@@ -268,7 +300,8 @@ class RouteEndpoint:
             if call.body is not None:
                 return True
         call.body = decode_json(body, whole_floats=self.api.takes_whole_floats)
-        checks.body.check(call.body)
+        if not is_valid:
+            checks.body.check(call.body)
         return False
 
     async def _read(self, request: AsgiRequest, call: Call) -> bytes:
@@ -300,13 +333,9 @@ class RouteEndpoint:
         self, error: Exception, request: AsgiRequest, request_id: str
     ) -> tuple[Answer, AsgiResponse]:
         """Convert an exception to an answer in this API's own form."""
-        if not isinstance(error, Refusal):
-            LOG.error("accident", request_id=request_id, exc_info=error)
         version = _version_or_none(self.api.versions, request.headers)
         accept = request.headers.get("accept", JSON)
-        fault = faults.fault_of(error, request_id, version, accept)
-        body, media_type = self.api.fault_form(fault)
-        answer = Answer(fault.status, body, {**fault.headers, "content-type": media_type})
+        answer = self._error_answer(error, request_id, version, accept)
         is_of_zone = hops.is_one(request.headers.get("x-auth-token", ""))
         if answer.status == HTTPStatus.UNAUTHORIZED and not is_of_zone:
             settings = self.site.settings
@@ -314,8 +343,17 @@ class RouteEndpoint:
             if settings.authenticating.auth != "keystone" or url is None:
                 url = self._origin(request) + settings.serving.identity_prefix
             answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
-        answer.is_versionless = fault.is_versionless
         return answer, self._response(answer, request_id, version)
+
+    def _error_answer(
+        self, error: Exception, request_id: str, version: Version | None, accept: str
+    ) -> Answer:
+        if not isinstance(error, Refusal):
+            LOG.error("accident", request_id=request_id, exc_info=error)
+        fault = faults.fault_of(error, request_id, version, accept)
+        body, media_type = self.api.fault_form(fault)
+        headers = {**fault.headers, "content-type": media_type}
+        return Answer(fault.status, body, headers, fault.is_versionless)
 
     def _response(self, answer: Answer, request_id: str, version: Version | None) -> AsgiResponse:
         headers = answer.headers
@@ -337,6 +375,13 @@ class RouteEndpoint:
             return AsgiResponse(answer.status, None, headers)
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return AsgiResponse(answer.status, raw, headers, media_type)
+
+
+async def _handled(call: Call, checks: Checks) -> Answer:
+    answer = await call.route.handler(call)
+    for down in checks.downs:
+        down(answer, call)
+    return answer
 
 
 def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> None:

@@ -184,6 +184,7 @@ class Route:
     - ``subject`` raises errors that take precedence over errors in the body.
     - ``rule_of_body`` names the rule for a body, if the handler checks it beside ``rule``.
     - ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
+    - ``is_read`` marks a route that writes nothing, although its method is not ``GET``.
     """
 
     method: str
@@ -206,6 +207,7 @@ class Route:
     subject: Callable[[Call], Awaitable[None]] | None = None
     rule_of_body: Callable[[Any], str | None] | None = None
     is_refused_before: bool = False
+    is_read: bool = False
 
     def __post_init__(self) -> None:
         if not self.summary:

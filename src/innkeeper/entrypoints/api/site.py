@@ -11,6 +11,7 @@ from innkeeper.domain.identity import CatalogService, RequestContext
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.leader.leadership import Leadership
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.zones.neighbours import Neighbours
@@ -79,6 +80,7 @@ class Site:
     zones share, and ``neighbours`` reaches the zones around this one; both are ``None`` in a zone
     that can have none. ``pods`` reaches the clouds behind this service, and is ``None`` if it
     administers none. ``door`` forwards servers and volumes to them, in the role of a gateway.
+    ``leadership`` forwards writes to the leader, and is ``None`` if this process is alone.
     """
 
     settings: Settings
@@ -96,6 +98,7 @@ class Site:
     neighbours: Neighbours | None = None
     pods: PodClouds | None = None
     door: Door | None = None
+    leadership: Leadership | None = None
     resource_types: ResourceTypes = BUILT_IN
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
     load: Load = field(default_factory=Load)

@@ -1,11 +1,11 @@
-"""Tables about the whole database: the queue of writers, cache invalidation, periodic tasks, and
-the compatibility of the schema with older programs."""
+"""Tables about the whole database: the queue of writers, the leader, cache invalidation, periodic
+tasks, and the compatibility of the schema with older programs."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from innkeeper.store.tables.metadata import METADATA, BigId, Moment
+from innkeeper.store.tables.metadata import METADATA, BigId, LongText, Moment
 
 write_order = sa.Table(
     "write_order",
@@ -41,3 +41,17 @@ periodic_tasks = sa.Table(
     sa.Column("last_at", Moment, nullable=False),
 )
 """When each periodic task that the processes share was last done."""
+
+leader = sa.Table(
+    "leader",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    # Incremented when another process becomes the leader.
+    sa.Column("term", BigId, nullable=False),
+    # Incremented by the leader once a second.
+    sa.Column("beat", BigId, nullable=False),
+    # Empty after the leader has resigned.
+    sa.Column("holder", sa.String(64), nullable=False),
+    sa.Column("address", LongText, nullable=False),
+)
+"""At most one row: the process to which all others forward their writes."""

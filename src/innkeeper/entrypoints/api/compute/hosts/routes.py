@@ -69,7 +69,14 @@ AGENT_ROUTES = (
         decode_since=_OLDEST,
     ),
     Route("POST", f"{_AGENT}/heartbeat", agents.heartbeat, _by_agents("heartbeat"), success=(204,)),
-    Route("POST", f"{_AGENT}/work", agents.take_work, _by_agents("work"), body=agent_schemas.WORK),
+    Route(
+        "POST",
+        f"{_AGENT}/work",
+        agents.take_work,
+        _by_agents("work"),
+        body=agent_schemas.WORK,
+        is_read=True,
+    ),
     Route(
         "POST",
         f"{_AGENT}/results",

@@ -1,0 +1,54 @@
+"""The address at which a process takes forwarded writes, as it stands in the leader's row."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from pathlib import Path
+
+import msgspec
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+SOCKET_PATH_MAX = 100
+"""The kernel allows 107 bytes for the path of a Unix socket."""
+
+
+class PeerAddress(msgspec.Struct, frozen=True):
+    """How other processes reach one process.
+
+    ``path`` is a Unix socket on ``machine``. ``host`` and ``port`` are reached with TLS;
+    ``certificate`` is the SHA-256 digest of the certificate there, in hexadecimal digits.
+    """
+
+    machine: str
+    path: str
+    host: str = ""
+    port: int = 0
+    certificate: str = ""
+
+    def text(self) -> str:
+        """Return the text for the row."""
+        return msgspec.json.encode(self).decode()
+
+
+def parsed(text: str) -> PeerAddress | None:
+    """Return the address in the text of a row; ``None`` if another version wrote it."""
+    try:
+        return msgspec.json.decode(text, type=PeerAddress)
+    except msgspec.MsgspecError:
+        return None
+
+
+def this_machine() -> str:
+    """Return an id of the running machine, which changes when it restarts."""
+    try:
+        boot = BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        boot = ""
+    return f"{socket.gethostname()}/{boot}"
+
+
+def socket_path(folder: Path, holder: str) -> Path | None:
+    """Return the path of a new process's socket, or ``None`` if it would be too long."""
+    path = (folder / f"{holder[:8]}-{secrets.token_hex(4)}.sock").absolute()
+    return path if len(bytes(path)) <= SOCKET_PATH_MAX else None

@@ -1,0 +1,147 @@
+"""Messages between two processes of one database, as frames on a stream.
+
+A frame is a length of four bytes and that many bytes of MessagePack. Both sides first prove that
+they know the secret of the database's processes; nothing else is read before that. Frames that are
+sent in one turn of the event loop leave in one packet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import struct
+from collections.abc import Callable
+from typing import cast
+
+import msgspec
+
+FRAME_MAX = 64 * 1024 * 1024
+"""The largest frame in bytes. A larger one closes the connection."""
+GREETING_MAX = 1024
+"""The largest frame before both sides have proved who they are."""
+NONCE_BYTES = 32
+_LENGTH = struct.Struct(">I")
+
+Received = Callable[[bytes], None]
+
+
+class Ask(msgspec.Struct, array_like=True, frozen=True):
+    """A request with a number of its own. Without a ``kind``, the earlier request is abandoned."""
+
+    number: int
+    kind: str = ""
+    payload: bytes = b""
+
+
+class Reply(msgspec.Struct, array_like=True, frozen=True):
+    """The answer to one request. Without a ``payload``, the leader could not carry it out."""
+
+    number: int
+    payload: bytes | None
+
+
+class Greeting(msgspec.Struct, array_like=True, frozen=True):
+    """The first frame of each side: the program's version and a random number.
+
+    The client's has a proof, and so has the server's second one.
+    """
+
+    version: str
+    nonce: bytes
+    proof: bytes = b""
+
+
+def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
+    """Return what shows that ``side`` knows the secret, to the process that drew ``nonce``.
+
+    ``channel`` is the digest of the server's certificate, or empty on a Unix socket. A proof for
+    one channel is worthless on another.
+    """
+    text = b"innkeeper leader 1\x00" + side + b"\x00" + nonce + channel
+    return hmac.new(secret, text, hashlib.sha256).digest()
+
+
+class Frames(asyncio.Protocol):
+    """Reads and writes frames on one connection.
+
+    ``on_open``, ``on_frame`` and ``on_close`` are called in the event loop. An error of
+    ``on_frame`` closes the connection.
+    """
+
+    def __init__(
+        self,
+        on_open: Callable[[Frames], None],
+        on_frame: Callable[[Frames, bytes], None],
+        on_close: Callable[[Frames], None],
+    ) -> None:
+        self._on_open = on_open
+        self._on_frame = on_frame
+        self._on_close = on_close
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._leaving: list[bytes] = []
+        self.bytes_max = GREETING_MAX
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See :class:`asyncio.Protocol`."""
+        # The transports of uvloop do not inherit from asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        self._on_open(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See :class:`asyncio.Protocol`."""
+        del exc
+        self._transport = None
+        self._on_close(self)
+
+    def data_received(self, data: bytes) -> None:
+        """See :class:`asyncio.Protocol`."""
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _LENGTH.size and self._transport is not None:
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            end = start + _LENGTH.size + length
+            if length > self.bytes_max:
+                self.close()
+                return
+            if end > len(buffer):
+                break
+            try:
+                self._on_frame(self, bytes(buffer[start + _LENGTH.size : end]))
+            except (msgspec.MsgspecError, ValueError):
+                self.close()
+                return
+            start = end
+        del buffer[:start]
+
+    def send(self, message: Ask | Reply | Greeting) -> None:
+        """Send a message soon. A closed connection drops it."""
+        frame = msgspec.msgpack.encode(message)
+        if not self._leaving:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._leaving += (_LENGTH.pack(len(frame)), frame)
+
+    def _flush(self) -> None:
+        data = b"".join(self._leaving)
+        self._leaving.clear()
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def certificate_digest(self) -> bytes:
+        """Return the digest of the other side's certificate; empty without TLS."""
+        tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
+        certificate = None if tls is None else tls.getpeercert(binary_form=True)
+        return b"" if certificate is None else hashlib.sha256(certificate).digest()
+
+    def close(self) -> None:
+        """Close the connection, after what was already sent."""
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()

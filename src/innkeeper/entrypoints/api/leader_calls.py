@@ -1,0 +1,193 @@
+"""Calls that write, forwarded to the leader once they are authenticated, allowed and valid.
+
+Always true: the process that received a request checks it completely. The leader only carries it
+out, with the same handler, and returns the whole answer. So all writes of a database meet in one
+writer thread, and share its commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from innkeeper.domain.identity import AgentIdentity, RequestContext
+from innkeeper.domain.versions import Version
+from innkeeper.engine import metrics
+from innkeeper.engine.leader.leadership import Leadership
+from innkeeper.engine.leader.link import NotForwarded
+from innkeeper.entrypoints.api import faults
+from innkeeper.entrypoints.api.content_types import JSON
+from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
+from innkeeper.entrypoints.api.site import Site
+
+KIND = "call"
+TOKEN = "x-auth-token"  # noqa: S105 - a header's name
+"""The one header that is not forwarded: the leader must not need it."""
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Caller(msgspec.Struct, array_like=True, frozen=True):
+    """The context of a forwarded request; see :class:`RequestContext`."""
+
+    request_id: str
+    user_id: str | None
+    project_id: str | None
+    roles: tuple[str, ...]
+    user_name: str | None
+    project_name: str | None
+    is_system: bool
+    agent: tuple[str, tuple[str, ...]] | None
+
+
+class ForwardedCall(msgspec.Struct, array_like=True, frozen=True):
+    """A :class:`Call` as plain data. ``template`` is the path of its route."""
+
+    api: str
+    template: str
+    method: str
+    version: tuple[int, int]
+    caller: Caller
+    params: dict[str, str]
+    query: dict[str, list[str]]
+    body: bytes
+    headers: dict[str, str]
+    address: str
+    now: datetime
+    client: str
+    path_project: str | None
+
+
+class ForwardedAnswer(msgspec.Struct, array_like=True, frozen=True):
+    """The leader's answer. ``body`` is encoded; ``None`` means no body."""
+
+    status: int
+    body: bytes | None
+    headers: dict[str, str]
+    is_versionless: bool
+
+
+_CALLS = msgspec.msgpack.Decoder(ForwardedCall)
+_ANSWERS = msgspec.msgpack.Decoder(ForwardedAnswer)
+decoded: Callable[[bytes], ForwardedCall] = _CALLS.decode
+
+
+async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
+    """Return the leader's answer to a call, or ``None`` if this process must carry it out.
+
+    Raises :class:`~innkeeper.engine.leader.link.Unanswered`.
+    """
+    route = call.route
+    stays = route.method in READING or route.is_read or route.takes_stream or route.rule is None
+    # A zone parent's identity is bound to its connection with this process.
+    if stays or call.context.hop is not None or leadership.is_leading:
+        return None
+    outcome = "unanswered"
+    try:
+        payload = await leadership.ask(KIND, msgspec.msgpack.encode(_plain(call)))
+        outcome = "answered"
+    except NotForwarded:
+        outcome = "kept"
+        return None
+    finally:
+        metrics.FORWARDED.labels(outcome).inc()
+    answer = _ANSWERS.decode(payload)
+    return Answer(answer.status, answer.body, answer.headers, answer.is_versionless)
+
+
+def _plain(call: Call) -> ForwardedCall:
+    context = call.context
+    agent = context.agent_identity
+    return ForwardedCall(
+        api=call.api.name,
+        template=call.route.path,
+        method=call.route.method,
+        version=(call.version.major, call.version.minor),
+        caller=Caller(
+            context.request_id,
+            context.user_id,
+            context.project_id,
+            tuple(context.roles),
+            context.user_name,
+            context.project_name,
+            context.is_system,
+            None if agent is None else (agent.agent_name, agent.hosts),
+        ),
+        params=call.params,
+        query=call.query,
+        body=call.raw_body or b"",
+        headers={name: text for name, text in call.headers.items() if name != TOKEN},
+        address=call.address,
+        now=call.now,
+        client=call.client,
+        path_project=call.path_project,
+    )
+
+
+def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount: str) -> Call:
+    """Return the call, without its body in decoded form."""
+    return Call(
+        site=site,
+        api=api,
+        route=route,
+        context=_context_of(forwarded.caller),
+        version=version_of(forwarded),
+        params=forwarded.params,
+        query=forwarded.query,
+        body=None,
+        headers=forwarded.headers,
+        address=forwarded.address,
+        mount=mount,
+        now=forwarded.now,
+        client=forwarded.client,
+        path_project=forwarded.path_project,
+        raw_body=forwarded.body,
+    )
+
+
+def _context_of(caller: Caller) -> RequestContext:
+    return RequestContext(
+        request_id=caller.request_id,
+        user_id=caller.user_id,
+        project_id=caller.project_id,
+        roles=frozenset(caller.roles),
+        user_name=caller.user_name,
+        project_name=caller.project_name,
+        is_system=caller.is_system,
+        agent_identity=None if caller.agent is None else AgentIdentity(*caller.agent),
+    )
+
+
+def version_of(forwarded: ForwardedCall) -> Version:
+    """Return the microversion of a forwarded call."""
+    return Version(*forwarded.version)
+
+
+def encoded(answer: Answer) -> bytes:
+    """Return an answer in the form that crosses to the forwarding process."""
+    body: Any = answer.body
+    if body is not None and not isinstance(body, bytes):
+        body = faults.encode(body)
+    headers = answer.headers
+    if body is not None and "content-type" not in headers:
+        headers = {**headers, "content-type": JSON}
+    return msgspec.msgpack.encode(
+        ForwardedAnswer(answer.status, body, headers, answer.is_versionless)
+    )
+
+
+Answerer = Callable[[ForwardedCall], Awaitable[Answer]]
+
+
+def handler_of(
+    answerers: Mapping[tuple[str, str], Answerer],
+) -> Callable[[bytes], Awaitable[bytes]]:
+    """Return the leader's handler; ``answerers`` are those of each API's paths, by template."""
+
+    async def carry_out(payload: bytes) -> bytes:
+        call = decoded(payload)
+        return encoded(await answerers[call.api, call.template](call))
+
+    return carry_out
