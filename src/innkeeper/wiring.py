@@ -21,7 +21,8 @@ from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.database import Database
 from innkeeper.engine.engine import Engine
-from innkeeper.engine.leader.leadership import Leadership, Member
+from innkeeper.engine.leader.election import PERIOD_S
+from innkeeper.engine.leader.leadership import Leadership, Peer
 from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
 from innkeeper.engine.pods.clouds import PodUpkeep, clouds_of
 from innkeeper.engine.pods.doors import DoorUpkeep, door_of
@@ -245,8 +246,8 @@ class Service:
         )
 
     def _leadership(self) -> Leadership | None:
-        serving = self.settings.serving
-        if not self.settings.is_one_of_several or not serving.forward_writes:
+        peering = self.settings.peering
+        if not self.settings.is_one_of_several or not peering.forward_writes:
             return None
         storing = self.settings.storing
         secret = self._patiently(
@@ -254,15 +255,18 @@ class Service:
         )
         if secret is None:
             return None
-        member = Member(
+        ports = range(peering.peer_port, peering.peer_port + self.settings.serving.workers)
+        peer = Peer(
             version=f"{metadata.version('innkeeper')}/{schema.newest_revision()}",
             secret=secret,
             holder=self.ids.uuid(),
             folder=Path(storing.data_dir) / PEERS_FOLDER,
-            host=serving.peer_host,
-            ports=range(serving.peer_port, serving.peer_port + serving.workers),
+            host=peering.peer_host,
+            ports=ports,
+            draw=secrets.token_bytes,
+            clock=self._clock,
         )
-        return Leadership(self.store, self.engine.writer, member)
+        return Leadership(self.store, self.engine.writer, peer)
 
     async def _invalidations(self) -> int:
         loop = asyncio.get_running_loop()
@@ -326,7 +330,11 @@ class Service:
             None if around is None else ZoneUpkeep(around),
             None if self.site.pods is None else PodUpkeep(self.site.pods, *door),
         )
-        self._begin([*periodic.tasks(), self._token_task()])
+        election = []
+        if self.site.leadership is not None:
+            step = self.site.leadership.step
+            election.append(PeriodicTask("election", PERIOD_S, step, "election"))
+        self._begin([*periodic.tasks(), self._token_task(), *election])
 
     def start_beside(self) -> None:
         """Start only the tasks that run once for all workers."""

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from innkeeper.domain.leases import ResourceTypeName
+from innkeeper.domain.peer_settings import Peering
 from innkeeper.domain.pod_settings import Podding
 from innkeeper.domain.setting_types import (
     YEAR_S,
@@ -42,11 +43,6 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head of a request, and each wait for more of its body. CORS is enabled for
     ``cors_allowed_origins``. With several ``workers``, that many processes share the port. A
     process that makes no progress for ``worker_timeout_s`` is killed and restarted.
-
-    With ``forward_writes``, one of the processes that share a database is the leader, and the
-    others forward writes to it. Processes on other machines need ``peer_host``, the address at
-    which they reach this one. There, this process listens on ``peer_port``, and each further
-    worker on the next free port after it.
     """
 
     host: str = "127.0.0.1"
@@ -94,9 +90,6 @@ class Serving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shutdown_grace_s: Seconds = 30.0
     workers: Few = 1
     worker_timeout_s: Annotated[float, msgspec.Meta(ge=2, le=YEAR_S)] = 60.0
-    forward_writes: bool = True
-    peer_host: str | None = None
-    peer_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 8790
     reader_threads: Few = 8
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
@@ -372,6 +365,7 @@ class Settings(msgspec.Struct, frozen=True):
     """All settings. Each key belongs to exactly one slice."""
 
     serving: Serving = Serving()
+    peering: Peering = Peering()
     storing: Storing = Storing()
     authenticating: Authenticating = Authenticating()
     scheduling: Scheduling = Scheduling()

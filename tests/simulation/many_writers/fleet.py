@@ -59,7 +59,9 @@ class Fleet:
         self.folder = folder
         self._database_url = database_url
         self.ports = [take_port() for _ in range(processes)]
-        more = {**SETTINGS, **(settings or {})}
+        # One key for all, or they could not forward writes to each other.
+        key = {"INNKEEPER_ENCRYPTION_KEY_FILE": str(folder / "encryption.key")}
+        more = {**SETTINGS, **key, **(settings or {})}
         self.services = [
             Program(
                 [

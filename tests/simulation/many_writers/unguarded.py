@@ -1,7 +1,8 @@
 """A service without guards, as a program: the bug that the checker must find.
 
 It serves as ``innkeeper serve`` does, except that its writers neither queue nor compare
-generations nor check capacity again.
+generations nor check capacity again. Nor do they forward their writes to a leader, which would
+write them one after the other.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("--database-url")
     options = vars(parser.parse_args())
     del options["command"]
+    options["forward_writes"] = False
     settings = load(None, overrides=options)
     set_up_logs(settings.serving)
     guarded = connect(settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 from pathlib import Path
 
@@ -50,5 +49,5 @@ def this_machine() -> str:
 
 def socket_path(folder: Path, holder: str) -> Path | None:
     """Return the path of a new process's socket, or ``None`` if it would be too long."""
-    path = (folder / f"{holder[:8]}-{secrets.token_hex(4)}.sock").absolute()
+    path = (folder / f"{holder}.sock").absolute()
     return path if len(bytes(path)) <= SOCKET_PATH_MAX else None

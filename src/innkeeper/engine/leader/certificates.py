@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import ssl
 import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -22,11 +22,13 @@ VALID = timedelta(days=3650)
 """Longer than any process runs: the digest identifies the certificate, not its dates."""
 
 
-def server_context() -> tuple[ssl.SSLContext, bytes]:
-    """Return a server's context with a new certificate, and the certificate's SHA-256 digest."""
+def server_context(now: datetime) -> tuple[ssl.SSLContext, bytes]:
+    """Return a server's context with a new certificate, and the certificate's SHA-256 digest.
+
+    ``now`` is in UTC.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "innkeeper")])
-    now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -23,7 +23,8 @@ GREETING_MAX = 1024
 NONCE_BYTES = 32
 _LENGTH = struct.Struct(">I")
 
-Received = Callable[[bytes], None]
+Draw = Callable[[int], bytes]
+"""Returns the requested number of unpredictable bytes."""
 
 
 class Ask(msgspec.Struct, array_like=True, frozen=True):
@@ -95,10 +96,10 @@ class Frames(asyncio.Protocol):
         self._transport = None
         self._on_close(self)
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, received: bytes) -> None:
         """See :class:`asyncio.Protocol`."""
         buffer = self._buffer
-        buffer += data
+        buffer += received
         start = 0
         while len(buffer) - start >= _LENGTH.size and self._transport is not None:
             (length,) = _LENGTH.unpack_from(buffer, start)
@@ -124,10 +125,9 @@ class Frames(asyncio.Protocol):
         self._leaving += (_LENGTH.pack(len(frame)), frame)
 
     def _flush(self) -> None:
-        data = b"".join(self._leaving)
-        self._leaving.clear()
+        leaving, self._leaving = self._leaving, []
         if self._transport is not None:
-            self._transport.write(data)
+            self._transport.write(b"".join(leaving))
 
     def certificate_digest(self) -> bytes:
         """Return the digest of the other side's certificate; empty without TLS."""

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import structlog
 
+from innkeeper.domain.ids import Clock
 from innkeeper.engine.leader import certificates, listener
 from innkeeper.engine.leader.addresses import PeerAddress, socket_path, this_machine
 from innkeeper.engine.leader.election import Election
+from innkeeper.engine.leader.frames import Draw
 from innkeeper.engine.leader.link import Link
-from innkeeper.engine.leader.listener import Handler, Listener
+from innkeeper.engine.leader.listener import Handler, PeerListener
 from innkeeper.engine.writer import Writer
 from innkeeper.store.leadership import Leader
 from innkeeper.store.transactions import Store
@@ -25,7 +27,7 @@ LOG = structlog.get_logger("innkeeper.leader")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Peer:
     """One process among those of a database.
 
     ``holder`` is its random id, and ``secret`` is known to all of them. Sockets are in ``folder``.
@@ -39,19 +41,21 @@ class Member:
     folder: Path
     host: str | None
     ports: range
+    draw: Draw
+    clock: Clock
 
 
 class Leadership:
     """One process's part in the election, and its connections. Start it in the event loop."""
 
-    def __init__(self, store: Store, writer: Writer, member: Member) -> None:
+    def __init__(self, store: Store, writer: Writer, peer: Peer) -> None:
         self.handlers: dict[str, Handler] = {}
         self._store = store
         self._writer = writer
-        self._member = member
+        self._peer = peer
         self._election: Election | None = None
-        self._listener = Listener(member.version, member.secret, self.handlers)
-        self._link = Link(member.version, member.secret, self._lost)
+        self._listener = PeerListener(peer.version, peer.secret, peer.draw, self.handlers)
+        self._link = Link(peer.version, peer.secret, peer.draw)
 
     @property
     def is_leading(self) -> bool:
@@ -83,41 +87,40 @@ class Leadership:
             loop.call_soon_threadsafe(self._link.follow, leader)
 
         self._election = Election(
-            self._store, self._writer, self._member.holder, address.text(), changed
+            self._store, self._writer, self._peer.holder, address.text(), changed
         )
-        self._election.start()
 
     async def stop(self) -> None:
         """Resign, and finish the forwarded requests in progress."""
         if self._election is not None:
-            await asyncio.to_thread(self._election.stop)
+            await asyncio.to_thread(self._election.resign)
         self._link.close()
         await self._listener.close()
 
-    def _lost(self) -> None:
+    def step(self) -> int:
+        """Take part in the election once, from any thread. Returns 0, as nothing is counted."""
         if self._election is not None:
-            self._election.hurry()
+            self._election.step()
+        return 0
 
     async def _listen(self) -> PeerAddress | None:
-        member = self._member
-        path = socket_path(member.folder, member.holder)
+        peer = self._peer
+        path = socket_path(peer.folder, peer.holder)
         port, digest = 0, b""
         try:
             if path is not None:
                 await self._listener.listen_on_path(path)
-                listener.remove_old_sockets(member.folder)
-            if member.host is not None:
-                context, digest = certificates.server_context()
-                port = await self._listener.listen_on_port(
-                    member.host, member.ports, context, digest
-                )
+                listener.remove_old_sockets(peer.folder)
+            if peer.host is not None:
+                context, digest = certificates.server_context(peer.clock())
+                port = await self._listener.listen_on_port(peer.host, peer.ports, context, digest)
         except OSError as error:
             LOG.error("peers_not_heard", error=str(error))
             return None
         return PeerAddress(
             machine=this_machine(),
             path="" if path is None else str(path),
-            host=member.host or "",
+            host=peer.host or "",
             port=port,
             certificate=digest.hex(),
         )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import secrets
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,6 +21,7 @@ from innkeeper.engine.leader.frames import (
     FRAME_MAX,
     NONCE_BYTES,
     Ask,
+    Draw,
     Frames,
     Greeting,
     Reply,
@@ -54,11 +53,10 @@ class Unanswered(Unavailable):
 class Link:
     """The connection to the current leader. Use it in one event loop only."""
 
-    def __init__(self, version: str, secret: bytes, on_lost: Callable[[], None]) -> None:
-        """``on_lost`` is called when a connection ends that was in use."""
+    def __init__(self, version: str, secret: bytes, draw: Draw) -> None:
         self._version = version
         self._secret = secret
-        self._on_lost = on_lost
+        self._draw = draw
         self._leader: Leader | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._frames: Frames | None = None
@@ -121,33 +119,41 @@ class Link:
 
     async def _open(self, address: PeerAddress) -> None:
         loop = asyncio.get_running_loop()
-        greeted: asyncio.Future[Greeting] = loop.create_future()
-        self._greeted = greeted
-        frames = Frames(lambda _: None, self._received, self._lost)
-        self._opening = frames
+        self._greeted = loop.create_future()
+        frames = self._opening = Frames(lambda _: None, self._received, self._lost)
+        is_trusted = False
         try:
             await self._dial(frames, address)
-            channel = frames.certificate_digest()
-            if channel.hex() != (address.certificate if channel else ""):
-                raise ValueError("another certificate than the leader's")
-            greeting = await greeted
-            if greeting.version != self._version:
-                raise ValueError(f"the leader runs version {greeting.version}")
-            nonce = secrets.token_bytes(NONCE_BYTES)
-            self._greeted = loop.create_future()
-            mine = proof(self._secret, b"client", greeting.nonce, channel)
-            frames.send(Greeting(self._version, nonce, mine))
-            shown = await self._greeted
-            wanted = proof(self._secret, b"server", nonce, channel)
-            if not hmac.compare_digest(shown.proof, wanted):
-                raise ValueError("it does not know the secret")
-        except BaseException:
-            self._opening = None
-            frames.abort()
-            raise
-        self._opening, self._greeted = None, None
+            await self._greet(frames, address)
+            is_trusted = True
+        finally:
+            self._opening, self._greeted = None, None
+            if not is_trusted:
+                frames.abort()
         frames.bytes_max = FRAME_MAX
         self._frames = frames
+
+    async def _greet(self, frames: Frames, address: PeerAddress) -> None:
+        """Prove to the leader who this process is, and let the leader prove the same."""
+        channel = frames.certificate_digest()
+        if channel.hex() != (address.certificate if channel else ""):
+            raise ValueError("another certificate than the leader's")
+        greeting = await self._next_greeting()
+        if greeting.version != self._version:
+            raise ValueError(f"the leader runs version {greeting.version}")
+        nonce = self._draw(NONCE_BYTES)
+        mine = proof(self._secret, b"client", greeting.nonce, channel)
+        frames.send(Greeting(self._version, nonce, mine))
+        shown = await self._next_greeting()
+        wanted = proof(self._secret, b"server", nonce, channel)
+        if not hmac.compare_digest(shown.proof, wanted):
+            raise ValueError("it does not know the secret")
+
+    async def _next_greeting(self) -> Greeting:
+        assert self._greeted is not None
+        greeting = await self._greeted
+        self._greeted = asyncio.get_running_loop().create_future()
+        return greeting
 
     async def _dial(self, frames: Frames, address: PeerAddress) -> None:
         loop = asyncio.get_running_loop()
@@ -182,7 +188,6 @@ class Link:
         if frames is not self._frames:
             return
         self._drop()
-        self._on_lost()
         if self._leader is not None:
             self._connecting = asyncio.get_running_loop().create_task(self._connect(self._leader))
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
-import secrets
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,6 +24,7 @@ from innkeeper.engine.leader.frames import (
     FRAME_MAX,
     NONCE_BYTES,
     Ask,
+    Draw,
     Frames,
     Greeting,
     Reply,
@@ -36,6 +36,9 @@ PRIVATE = 0o700
 DRAIN_S = 30.0
 """How long a stopping process waits for the forwarded requests in progress."""
 
+GREET_WITHIN_S = 5.0
+"""A process that has not proved itself by then is cut off."""
+
 Handler = Callable[[bytes], Awaitable[bytes]]
 """Carries out one kind of request. It must not raise."""
 
@@ -43,21 +46,24 @@ Handler = Callable[[bytes], Awaitable[bytes]]
 class _Peer:
     """One connection, and the requests in progress on it."""
 
-    def __init__(self, frames: Frames, channel: bytes) -> None:
+    def __init__(self, frames: Frames, channel: bytes, nonce: bytes) -> None:
         self.frames = frames
         self.channel = channel
-        self.nonce = secrets.token_bytes(NONCE_BYTES)
+        self.nonce = nonce
         self.is_trusted = False
         self.running: dict[int, asyncio.Task[None]] = {}
 
 
-class Listener:
+class PeerListener:
     """Listens on a Unix socket, and with TLS on an address if other machines take part."""
 
-    def __init__(self, version: str, secret: bytes, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, version: str, secret: bytes, draw: Draw, handlers: Mapping[str, Handler]
+    ) -> None:
         """``handlers`` may be filled until the first request comes."""
         self._version = version
         self._secret = secret
+        self._draw = draw
         self._handlers = handlers
         self._servers: list[asyncio.Server] = []
         self._path: Path | None = None
@@ -101,8 +107,9 @@ class Listener:
 
     def _frames(self, channel: bytes) -> Callable[[], Frames]:
         def opened(frames: Frames) -> None:
-            peer = self._peers[frames] = _Peer(frames, channel)
+            peer = self._peers[frames] = _Peer(frames, channel, self._draw(NONCE_BYTES))
             frames.send(Greeting(self._version, peer.nonce))
+            asyncio.get_running_loop().call_later(GREET_WITHIN_S, _close_stranger, peer)
 
         return lambda: Frames(opened, self._received, self._closed)
 
@@ -143,11 +150,15 @@ class Listener:
             handler = self._handlers.get(ask.kind)
             if handler is not None:
                 payload = await handler(ask.payload)
-        except Exception as error:
-            LOG.error("peer_request_failed", kind=ask.kind, exc_info=error)
         finally:
+            # Also after an error, or the client would wait for ever.
             peer.running.pop(ask.number, None)
-        peer.frames.send(Reply(ask.number, payload))
+            peer.frames.send(Reply(ask.number, payload))
+
+
+def _close_stranger(peer: _Peer) -> None:
+    if not peer.is_trusted:
+        peer.frames.abort()
 
 
 def remove_old_sockets(folder: Path) -> None:

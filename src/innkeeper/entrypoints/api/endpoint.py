@@ -7,9 +7,8 @@ permission, a client learns nothing about bodies.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 import structlog
 
@@ -31,37 +30,15 @@ from innkeeper.entrypoints.api.asgi import BODILESS, AsgiRequest, AsgiResponse
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.leader_calls import ForwardedCall
-from innkeeper.entrypoints.api.microversions import Schema, VersionTable, passage, spans
+from innkeeper.entrypoints.api.microversions import VersionTable, spans
 from innkeeper.entrypoints.api.routing import JSON, Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
-from innkeeper.entrypoints.api.validation import Validator, decode_json, query_for_schema
+from innkeeper.entrypoints.api.validation import decode_json, query_for_schema
+from innkeeper.entrypoints.api.versioned_checks import Checks
 
 LOG = structlog.get_logger("innkeeper.api")
 UNVERSIONED = Version(1, 0)
 LINK_SCHEME = "http://"
-
-
-class Checks:
-    """The validators, upgrades and downgrades of a route at one version, built at first use."""
-
-    def __init__(self, api: Api, route: Route, version: Version) -> None:
-        steps = api.versions.after(version) if api.versions else []
-        changes = passage(steps, route.method, route.path, route.body, route.query)
-        self.ups, self.downs = changes.ups, changes.downs
-        self.body = _validator(api, changes.body, api.body_refusal)
-        self.query = _validator(api, changes.query, api.query_refusal)
-        # The fast decoder skips the upgrades. It suits the newest schema, and the schemas of
-        # versions from ``decode_since`` on.
-        is_known = changes.body is route.body or (
-            route.decode_since is not None and spans(route.decode_since, None, version)
-        )
-        self.decode = route.decode if is_known and not changes.ups else None
-
-
-def _validator(api: Api, schema: Schema | None, wording: Callable[[Any], str]) -> Validator | None:
-    if schema is None:
-        return None
-    return Validator(schema, wording, most_telling=api.has_most_telling_complaints)
 
 
 class RouteEndpoint:
@@ -191,7 +168,7 @@ class RouteEndpoint:
             answer = await leader_calls.forwarded(self.site.leadership, call)
             if answer is not None:
                 return answer, version
-        answer = await _handled(call, checks)
+        answer = await checks.handled(call)
         if context.hop is not None:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
@@ -204,10 +181,10 @@ class RouteEndpoint:
             checks = self._checks_of(route, version)
             call = leader_calls.call_of(forwarded, self.site, self.api, route, self.mount)
             if self._decode_body(call.raw_body or b"", checks, call, is_valid=True):
-                return await _handled(call, checks)
+                return await checks.handled(call)
             for up in checks.ups:
                 up(call)
-            return await _handled(call, checks)
+            return await checks.handled(call)
         except Exception as error:
             request_id = forwarded.caller.request_id
             accept = forwarded.headers.get("accept", JSON)
@@ -375,13 +352,6 @@ class RouteEndpoint:
             return AsgiResponse(answer.status, None, headers)
         raw = body if isinstance(body, bytes) else faults.encode(body)
         return AsgiResponse(answer.status, raw, headers, media_type)
-
-
-async def _handled(call: Call, checks: Checks) -> Answer:
-    answer = await call.route.handler(call)
-    for down in checks.downs:
-        down(answer, call)
-    return answer
 
 
 def _check_headers(headers: Mapping[str, str], route: Route, checks: Checks) -> None:

@@ -20,11 +20,15 @@ def handler(name: str) -> Any:
     return answer
 
 
-def application(*stopped: Any) -> Application:
+async def nothing() -> None:
+    """Do nothing."""
+
+
+def application(started: Any = nothing, stopped: Any = nothing) -> Application:
     paths = PathTable()
     for template in ("/", "/a/servers", "/a/servers/detail", "/a/servers/{id}/tags/{tag}"):
         paths.add(template, handler(template))
-    return Application(paths, handler("unknown"), *(stopped or (None,)))
+    return Application(paths, handler("unknown"), started, stopped)
 
 
 def talk(app: Application, scope: dict[str, Any], *events: dict[str, Any]) -> list[Any]:
@@ -101,16 +105,19 @@ def test_a_websocket_is_closed() -> None:
     assert talk(application(), {"type": "websocket"}) == [{"type": "websocket.close"}]
 
 
-def test_the_end_of_the_server_is_passed_on() -> None:
-    ended: list[bool] = []
+def test_start_and_end_of_the_server_are_passed_on() -> None:
+    noted: list[str] = []
+
+    async def start() -> None:
+        noted.append("started")
 
     async def end() -> None:
-        ended.append(True)
+        noted.append("ended")
 
     events = {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}
-    sent = talk(application(end), {"type": "lifespan"}, *events)
+    sent = talk(application(start, end), {"type": "lifespan"}, *events)
     assert [each["type"] for each in sent] == [
         "lifespan.startup.complete",
         "lifespan.shutdown.complete",
     ]
-    assert ended == [True]
+    assert noted == ["started", "ended"]

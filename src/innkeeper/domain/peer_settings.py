@@ -1,0 +1,20 @@
+"""The slice of the settings for several processes that share a database."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+
+class Peering(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the processes of a database reach each other.
+
+    With ``forward_writes``, one of them is the leader, and the others forward writes to it.
+    Processes on other machines can forward to this one only at ``peer_host``. There it listens with
+    TLS on ``peer_port``, and each further worker on the next free port after it.
+    """
+
+    forward_writes: bool = True
+    peer_host: str | None = None
+    peer_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 8790
