@@ -26,6 +26,7 @@ from innkeeper.engine.leader.leadership import Leadership, Peer
 from innkeeper.engine.periodic import PeriodicTask, PeriodicTasks
 from innkeeper.engine.pods.clouds import PodUpkeep, clouds_of
 from innkeeper.engine.pods.doors import DoorUpkeep, door_of
+from innkeeper.engine.writer import Writer
 from innkeeper.engine.zones.neighbours import ZoneSources, neighbours_of
 from innkeeper.engine.zones.upkeep import ZoneUpkeep
 from innkeeper.entrypoints.api import app
@@ -54,7 +55,6 @@ from innkeeper.systems.zones.sealing import sealer_of
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
-PEERS_FOLDER = "peers"
 READERS_BESIDE = 7
 """Readers in addition to the reader threads: the search, the order watch, the listener for
 invalidations, and the writer when it looks up a batch after a failed commit. The other three are
@@ -135,6 +135,7 @@ class Seams:
     engine_of: Callable[[Store, BootExecutor, CandidateSearcher, IdSource, int], Engine] = Engine
     zone_sources_of: Callable[[Clock, IdSource], ZoneSources] = ZoneSources
     pod_wire_of: WireOf | None = None
+    leadership_of: Callable[[Store, Writer, Peer], Leadership] = Leadership
 
 
 class Service:
@@ -153,6 +154,7 @@ class Service:
         self.settings = settings
         self._clock = clock
         self._patiently = patiently
+        self._seams = seams
         self.store = store or open_store(settings)
         self.database = Database(self.store)
         self.ids = seams.ids
@@ -260,13 +262,13 @@ class Service:
             version=f"{metadata.version('innkeeper')}/{schema.newest_revision()}",
             secret=secret,
             holder=self.ids.uuid(),
-            folder=Path(storing.data_dir) / PEERS_FOLDER,
+            folder=Path(storing.data_dir),
             host=peering.peer_host,
             ports=ports,
             draw=secrets.token_bytes,
             clock=self._clock,
         )
-        return Leadership(self.store, self.engine.writer, peer)
+        return self._seams.leadership_of(self.store, self.engine.writer, peer)
 
     async def _invalidations(self) -> int:
         loop = asyncio.get_running_loop()

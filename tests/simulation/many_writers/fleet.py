@@ -6,6 +6,7 @@ Always true: a killed or paused process can be restarted at the same port;
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import time
@@ -16,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import httpx
+
 from tests.simulation.many_writers.asking import FLAVOR, PER_SERVER, PROVIDERS
 from tests.simulation.many_writers.doors import ADDRESS, Answer, Door
 from tests.simulation.many_writers.history import UNIT
@@ -23,6 +26,7 @@ from tests.simulation.many_writers.writers import Places
 from tests.simulation.programs import UNLIMITED, Program
 from tests.support import forked
 from tests.support.servers.ports import take_port
+from tests.support.trust import NOBODY
 
 PROCESSES = 3
 PLAIN = 5
@@ -36,6 +40,7 @@ STARTS_WITHIN_S = 120.0
 LOOK_AGAIN_S = 0.05
 LOG_LINES = 12
 LOG_WIDTH = 400
+FORWARDED = re.compile(r'^innkeeper_forwarded_total{outcome="answered"} (\S+)$', re.MULTILINE)
 SETTINGS = {
     **UNLIMITED,
     "INNKEEPER_BUSY_TIMEOUT_S": "5",
@@ -183,6 +188,15 @@ class Fleet:
             wanted = [line for line in text if "level=info" not in line]
             ends += [f"--- {log.name}", *(line[:LOG_WIDTH] for line in wanted[-LOG_LINES:])]
         return "\n".join(ends)
+
+
+def forwarded(fleet: Fleet) -> int:
+    """How many writes the services have forwarded to the leader, and got answered."""
+    found = 0
+    for port in fleet.ports:
+        told = httpx.get(f"http://{ADDRESS}:{port}/metrics", trust_env=False, verify=NOBODY).text
+        found += sum(int(float(each)) for each in FORWARDED.findall(told))
+    return found
 
 
 def pause(program: Program) -> None:

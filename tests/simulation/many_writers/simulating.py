@@ -65,18 +65,23 @@ def simulate(
     seed: int = SEED,
     seconds: float = SECONDS,
     ports: Sequence[int] = (),
-    harms_services: bool = True,
+    services_harms: Sequence[Harm] | None = None,
+    calm_s: tuple[float, float] = SOON_S,
 ) -> Run:
-    """Run, and give the violations; the history is kept in a file if there are any."""
+    """Run, and give the violations; the history is kept in a file if there are any.
+
+    Each service can be killed or paused, unless other faults of services are given.
+    """
     history = History()
     entrances = ports or fleet.ports
     fleet.start_agent(entrance=entrances[0])
     places = fleet.furnish()
     clients = _clients(seed, entrances, history, places)
+    of_services = harms_of_services(fleet) if services_harms is None else services_harms
     nemeses = [
         Nemesis(harms, calm_s, _dice(seed, name), history)
         for name, calm_s, harms in (
-            ("services", SOON_S, harms_of_services(fleet) if harms_services else ()),
+            ("services", calm_s, of_services),
             ("database", LATER_S, harms_of_database),
         )
         if harms

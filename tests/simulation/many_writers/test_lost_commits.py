@@ -31,7 +31,7 @@ def test_a_retried_request_does_not_count_as_refused(server: Postgresql, tmp_pat
     harms = [Harm("commits cut", partial(wire.fray, SHARE), wire.reread, (1.0, 3.0))]
     try:
         fleet.start()
-        run = simulate(fleet, harms, seconds=SECONDS, harms_services=False)
+        run = simulate(fleet, harms, seconds=SECONDS, services_harms=())
     finally:
         fleet.close()
         wire.close()

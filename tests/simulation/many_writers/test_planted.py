@@ -20,7 +20,7 @@ def test_the_checker_finds_services_without_guards(server: Postgresql, tmp_path:
     try:
         fleet.start()
         # There are no faults; only the services conflict.
-        run = simulate(fleet, (), seed=SEED, seconds=SECONDS, harms_services=False)
+        run = simulate(fleet, (), seed=SEED, seconds=SECONDS, services_harms=())
     finally:
         fleet.close()
     found = [each for each in run.problems if "accident" not in each]

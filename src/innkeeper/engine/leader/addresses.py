@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-SOCKET_PATH_MAX = 100
-"""The kernel allows 107 bytes for the path of a Unix socket."""
+SOCKET_PATH_MAX = 107
+"""The largest path of a Unix socket in bytes. Source: ``unix(7)``."""
+ID_CHARS = 12
+"""The last characters of a random id; its first ones are a time."""
 
 
 class PeerAddress(msgspec.Struct, frozen=True):
@@ -49,5 +51,5 @@ def this_machine() -> str:
 
 def socket_path(folder: Path, holder: str) -> Path | None:
     """Return the path of a new process's socket, or ``None`` if it would be too long."""
-    path = (folder / f"{holder}.sock").absolute()
+    path = (folder / f"{holder[-ID_CHARS:]}.sock").absolute()
     return path if len(bytes(path)) <= SOCKET_PATH_MAX else None

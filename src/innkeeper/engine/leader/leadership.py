@@ -106,6 +106,9 @@ class Leadership:
     async def _listen(self) -> PeerAddress | None:
         peer = self._peer
         path = socket_path(peer.folder, peer.holder)
+        if path is None and peer.host is None:
+            LOG.error("peers_not_heard", error=f"The path {peer.folder} is too long for a socket.")
+            return None
         port, digest = 0, b""
         try:
             if path is not None:

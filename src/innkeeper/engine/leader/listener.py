@@ -32,7 +32,7 @@ from innkeeper.engine.leader.frames import (
 )
 
 LOG = structlog.get_logger("innkeeper.leader")
-PRIVATE = 0o700
+PRIVATE = 0o600
 DRAIN_S = 30.0
 """How long a stopping process waits for the forwarded requests in progress."""
 
@@ -71,10 +71,9 @@ class PeerListener:
 
     async def listen_on_path(self, path: Path) -> None:
         """Listen on a Unix socket, which only this user can open."""
-        path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-        path.parent.chmod(PRIVATE)
         loop = asyncio.get_running_loop()
         self._servers.append(await loop.create_unix_server(self._frames(b""), str(path)))
+        path.chmod(PRIVATE)
         self._path = path
 
     async def listen_on_port(

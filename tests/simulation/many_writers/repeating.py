@@ -1,0 +1,69 @@
+"""A service that repeats unanswered writes, as a program: the bug that the checker must find.
+
+It serves as ``innkeeper serve`` does. But when the leader ends before it answers, it carries out
+the write itself, which may be the second time. As the leader, it answers late, so that more of its
+answers are lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import socket
+
+import uvicorn
+
+from innkeeper.engine.leader.leadership import Leadership
+from innkeeper.engine.leader.link import NotForwarded, Unanswered
+from innkeeper.entrypoints.api.leader_calls import KIND
+from innkeeper.entrypoints.api.listening import config_of
+from innkeeper.entrypoints.api.logs import set_up_logs
+from innkeeper.settings import load
+from innkeeper.wiring import Seams, Service
+
+LATE_S = 0.1
+
+
+class Repeating(Leadership):
+    """Says that a write was not forwarded although it was, and answers late as the leader."""
+
+    async def start(self) -> None:
+        """See :class:`Leadership`."""
+        carry_out = self.handlers[KIND]
+
+        async def late(payload: bytes) -> bytes:
+            answer = await carry_out(payload)
+            await asyncio.sleep(LATE_S)
+            return answer
+
+        self.handlers[KIND] = late
+        await super().start()
+
+    async def ask(self, kind: str, payload: bytes) -> bytes:
+        """See :class:`Leadership`."""
+        try:
+            return await super().ask(kind, payload)
+        except Unanswered as error:
+            raise NotForwarded from error
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["serve"])
+    parser.add_argument("--auth")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--data-dir")
+    parser.add_argument("--database-url")
+    options = vars(parser.parse_args())
+    del options["command"]
+    settings = load(None, overrides=options)
+    set_up_logs(settings.serving)
+    service = Service(settings, seams=Seams(leadership_of=Repeating))
+    listener = socket.create_server(("127.0.0.1", settings.serving.port))
+    service.start()
+    uvicorn.Server(config_of(service.app, settings.serving)).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()
