@@ -17,6 +17,8 @@ from innkeeper.domain import hops
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.versions import Version
+from innkeeper.engine import callers
+from innkeeper.engine.callers import Caller
 from innkeeper.entrypoints.api import (
     auth_zones,
     door,
@@ -27,6 +29,7 @@ from innkeeper.entrypoints.api import (
     unpacking,
 )
 from innkeeper.entrypoints.api.asgi import BODILESS, AsgiRequest, AsgiResponse
+from innkeeper.entrypoints.api.connections import CLIENT
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.microversions import Schema, VersionTable, passage, spans
@@ -141,6 +144,7 @@ class RouteEndpoint:
         # Check the origin first, because even a 401 contains the address.
         origin = self._origin(request)
         context = await self._authenticate(request, request_id)
+        callers.enter(self._caller(context, request))
         if context.hop is not None:
             # A zone parent must not learn this zone's address.
             origin = LINK_SCHEME + context.hop.tree.link_host
@@ -200,6 +204,17 @@ class RouteEndpoint:
         if is_open or (self._open_methods and request.method not in self._routes):
             return RequestContext(request_id=request_id)
         return await self.site.authenticator.authenticate(request.headers, request_id)
+
+    def _caller(self, context: RequestContext, request: AsgiRequest) -> Caller:
+        group = context.project_id or context.user_id or callers.OWN
+        if context.agent_identity is not None:
+            group = callers.AGENTS
+        around = self.site.neighbours
+        is_of_tree = context.hop is not None or (around is not None and around.tree.routes)
+        if is_of_tree or self.site.pods is not None:
+            # A part of the request may be done elsewhere already, so it is finished in any case.
+            return Caller(group)
+        return Caller(group, request.scope.get(CLIENT))
 
     def _demand(self, route: Route, context: RequestContext, query: dict[str, list[str]]) -> None:
         if route.rule is None:
