@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec
 
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates
 from innkeeper.engine.leader.addresses import PeerAddress, this_machine
 from innkeeper.engine.leader.link import Link
@@ -40,8 +41,9 @@ def in_a_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
     return run
 
 
-async def echo(payload: bytes) -> bytes:
+async def echo(payload: bytes, client: ClientConnection) -> bytes:
     """Answer with the request."""
+    del client
     return payload
 
 

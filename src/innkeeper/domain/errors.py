@@ -153,6 +153,13 @@ class Unavailable(Refusal):
         self.retry_after_s = retry_after_s
 
 
+class ClientLeft(Refusal):
+    """The client closed its connection before its request's turn, so no answer can reach it."""
+
+    def __init__(self) -> None:
+        super().__init__("The client closed the connection before the request's turn.")
+
+
 class PluginFailed(Refusal):
     """An operator's own filter, weigher or driver raised an error or returned no result.
 

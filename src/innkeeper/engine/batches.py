@@ -35,6 +35,7 @@ from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Busy, Doubtful, Refusal, Unavailable, Unreachable
 from innkeeper.domain.ids import ServerId
 from innkeeper.engine import metrics
+from innkeeper.engine.callers import NOBODY, Caller
 from innkeeper.engine.commands import (
     Boot,
     BootEntries,
@@ -90,13 +91,22 @@ class PendingCommand:
     """One waiting command, and the future that gets its answer.
 
     ``outcome`` is the answer or the exception. A boot whose ``look_ups`` is above 0 may already
-    be committed, so it is looked up first.
+    be committed, so it is looked up first. The command has waited since ``entered_s``, on the clock
+    ``time.perf_counter``.
     """
 
     command: Command[object]
     future: asyncio.Future[object] | None = None
     look_ups: int = 0
     outcome: object = None
+    caller: Caller = NOBODY
+    entered_s: float = 0.0
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether nobody waits for the answer any more, so that the command may be dropped."""
+        is_cancelled = self.future is not None and self.future.cancelled()
+        return is_cancelled or self.caller.has_left
 
 
 def no_more(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:

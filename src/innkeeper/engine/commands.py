@@ -43,6 +43,11 @@ class Command(Generic[T_co]):
         """The approximate number of rows that the command writes, which limits the batch's size."""
         return 1
 
+    @property
+    def kind(self) -> str:
+        """The kind of the command in metrics."""
+        return "write"
+
 
 @dataclass(frozen=True, slots=True)
 class Write(Command[T_co]):
@@ -59,6 +64,7 @@ class WriteTogether(Command[None], Generic[T]):
     work: Together[T]
     item: T
     lines: int = 1
+    kind: str = "allocations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,11 @@ class Boot(Command[Booted]):
     def lines(self) -> int:
         """The maximum number of servers, because a boot writes about one row for each server."""
         return self.request.count_max
+
+    @property
+    def kind(self) -> str:
+        """See :class:`Command`."""
+        return "boot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,11 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
         """The number of servers."""
         return len(self.request.entries)
 
+    @property
+    def kind(self) -> str:
+        """See :class:`Command`."""
+        return "entries"
+
 
 @dataclass(frozen=True, slots=True)
 class Decide(Command[T_co]):
@@ -98,9 +114,19 @@ class Decide(Command[T_co]):
     work: Deciding[T_co]
     now: datetime
 
+    @property
+    def kind(self) -> str:
+        """See :class:`Command`."""
+        return "decide"
+
 
 @dataclass(frozen=True, slots=True)
 class Explain(Command[Explained]):
     """Choose hosts like :class:`Boot`, but claim nothing, and return an explanation."""
 
     question: Question
+
+    @property
+    def kind(self) -> str:
+        """See :class:`Command`."""
+        return "explain"

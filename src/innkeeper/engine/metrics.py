@@ -55,8 +55,20 @@ FAILURES = Counter(
 )
 WAITING = Gauge(
     "innkeeper_waiting_steps",
-    "Commands that wait for the writer thread.",
+    "Commands that wait for the writer thread, by kind.",
+    ("kind",),
     multiprocess_mode="livesum",
+)
+WAITED = Histogram(
+    "innkeeper_wait_seconds",
+    "Time that commands waited for the writer thread: the longest of each kind in a batch.",
+    ("kind",),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 10.0),
+)
+DROPPED = Counter(
+    "innkeeper_dropped_steps_total",
+    "Commands that were not carried out, because their clients had left, by kind.",
+    ("kind",),
 )
 CONNECTIONS = Gauge(
     "innkeeper_connections",
@@ -155,6 +167,11 @@ POD_MEASUREMENT_AGE = Gauge(
     multiprocess_mode="mostrecent",
 )
 _pods: set[str] = set()
+for _kind in ("boot", "entries", "allocations", "write", "decide", "explain"):
+    # Created at 0, so that rates exist from the start.
+    WAITING.labels(_kind)
+    WAITED.labels(_kind)
+    DROPPED.labels(_kind)
 for _outcome in ("retried", "given_up"):
     LEASE_EVENT_FAILURES.labels(_outcome)
 for _outcome in ("answered", "unanswered", "kept"):
@@ -165,6 +182,12 @@ BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "fail
 for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
     # Created at 0, so that rates exist from the start.
     FAILURES.labels(_why)
+
+
+def waiting(commands: Mapping[str, int]) -> None:
+    """Set the gauge of waiting commands, by kind."""
+    for kind, count in commands.items():
+        WAITING.labels(kind).set(count)
 
 
 def asked_zone(zone: str, status: int | None, seconds: float) -> None:

@@ -289,7 +289,7 @@ class PeriodicTasks:
         return 0
 
     def _measure(self) -> int:
-        metrics.WAITING.set(self._writer.waiting)
+        metrics.waiting(self._writer.waiting)
         for name, engine in self._store.engines._asdict().items():
             pool = engine.pool
             metrics.CONNECTIONS.labels(name, "most").set(pool.size())

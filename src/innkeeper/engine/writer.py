@@ -1,8 +1,9 @@
 """The writer thread, which alone decides and writes. It commits waiting commands as one batch.
 
-Always true: a command is answered only after its commit. Each command succeeds or fails alone.
-Only this thread touches the host table, so no decision sees half a claim. Every accepted command
-is answered, even if the thread itself ends.
+Always true: a command is answered only after its commit. Each command succeeds or fails alone. If
+nobody waits for a command any more when its turn comes, it is not carried out. Only this thread
+touches the host table, so no decision sees half a claim. Every accepted command is answered, even
+if the thread itself ends.
 
 :mod:`innkeeper.engine.batches` executes a batch, and handles database failures.
 """
@@ -12,15 +13,17 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import TypeVar, cast
 
 import structlog
 
-from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.errors import ClientLeft, Refusal, Unavailable
+from innkeeper.engine import metrics
 from innkeeper.engine.batches import Executor, PendingCommand, carry_out
+from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.commands import Command
 from innkeeper.store.transactions import Store
 
@@ -30,8 +33,8 @@ T = TypeVar("T")
 BATCH_MAX = 256
 """The maximum size of a batch. In a larger batch, the first command would wait too long."""
 LINES_MAX = 2_000
-"""A batch takes no more commands once its commands write about this many rows (of allocations and
-servers). A single request can write thousands of rows."""
+"""A batch of several commands writes at most about this many rows (of allocations and servers). A
+single request can write thousands of rows."""
 GATHER_S = 0.003
 GATHER_MAX_S = 0.006
 """After a batch of several commands, the clients are about to send the next commands. So the writer
@@ -40,8 +43,6 @@ batch is as large as the last one, or once an interval brings no new command. Ea
 interpreter from the threads that submit commands, so there are only one or two checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
-WAITING_MAX = 10_000
-"""The maximum number of waiting commands. The clients of further commands would give up waiting."""
 
 
 class Writer:
@@ -50,7 +51,7 @@ class Writer:
     def __init__(self, store: Store, executor: Executor) -> None:
         self._store = store
         self._executor = executor
-        self._waiting: deque[PendingCommand] = deque()
+        self._waiting = CommandQueue()
         self._wakeup = threading.Event()
         # The thread is woken only once this many commands wait: each wake-up takes the
         # interpreter from the threads that submit commands.
@@ -97,9 +98,9 @@ class Writer:
         return self._thread.ident
 
     @property
-    def waiting(self) -> int:
-        """The number of waiting commands."""
-        return len(self._waiting)
+    def waiting(self) -> Mapping[str, int]:
+        """The number of waiting commands, by kind."""
+        return self._waiting.by_kind
 
     def submit_and_wait(self, command: Command[T], timeout_s: float) -> T:
         """Call :meth:`submit` from a thread without an event loop, and block until the answer."""
@@ -133,15 +134,13 @@ class Writer:
     def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
-        if len(self._waiting) >= WAITING_MAX:
-            raise Unavailable("Too many requests are waiting already. Retry later.")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting.append(PendingCommand(command, future))
+        self._waiting.put(PendingCommand(command, future))
         if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
             self._wakeup.set()
         if self._has_ended:
             # The thread ended after the check above, and may not have seen this command.
-            self._refuse(self._left())
+            self._refuse(self._waiting.drain())
         return future
 
     def _run(self) -> None:
@@ -159,37 +158,45 @@ class Writer:
         finally:
             # Whatever ended the thread, nothing else would ever answer these commands.
             self._has_ended = True
-            self._refuse([*batch, *self._left()])
-
-    def _left(self) -> list[PendingCommand]:
-        left: list[PendingCommand] = []
-        with suppress(IndexError):
-            while self._waiting:
-                left.append(self._waiting.popleft())
-        return left
+            self._refuse([*batch, *self._waiting.drain()])
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:
         self._answer(commands, [Unavailable("The writer thread has ended.")] * len(commands))
 
     def _take(self) -> list[PendingCommand]:
         """Wait for commands, and return the next batch; it is empty if the thread must end."""
-        # In a loop, because the wake-up for a command of the last batch may come late.
-        while not self._waiting and not self._is_stopping:
-            self._await(1, None)
-        # After a single command no others are expected, so the next one is not delayed.
-        if self._answered > 1:
-            self._gather()
-        return self._late(())
+        batch: list[PendingCommand] = []
+        # In a loop, because the wake-up for a command of the last batch may come late, and because
+        # all commands may be unwanted.
+        while not batch and (self._waiting or not self._is_stopping):
+            while not self._waiting and not self._is_stopping:
+                self._await(1, None)
+            # After a single command no others are expected, so the next one is not delayed.
+            if self._answered > 1:
+                self._gather()
+            batch = self._late(())
+        return batch
 
     def _late(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
-        """Take the waiting commands for which the batch has room."""
-        found: list[PendingCommand] = []
+        """Take the waiting commands for which the batch has room, and drop the unwanted ones."""
         room = BATCH_MAX - len(batch)
-        lines = sum(each.command.lines for each in batch)
-        while self._waiting and len(found) < room and lines < LINES_MAX:
-            found.append(self._waiting.popleft())
-            lines += found[-1].command.lines
-        return found
+        lines = LINES_MAX - sum(each.command.lines for each in batch)
+        found = self._waiting.take(room, lines, is_first=not batch)
+        wanted: list[PendingCommand] = []
+        unwanted: list[PendingCommand] = []
+        for each in found:
+            # Checked once, because the client may leave at any moment.
+            (unwanted if each.is_unwanted else wanted).append(each)
+        for each in wanted:
+            each.caller.must_finish()
+        if unwanted:
+            self._drop(unwanted)
+        return wanted
+
+    def _drop(self, unwanted: Sequence[PendingCommand]) -> None:
+        self._answer(unwanted, [ClientLeft()] * len(unwanted))
+        for kind, count in Counter(each.command.kind for each in unwanted).items():
+            metrics.DROPPED.labels(kind).inc(count)
 
     def _gather(self) -> None:
         until_s = time.perf_counter() + GATHER_MAX_S
@@ -210,7 +217,7 @@ class Writer:
         by_loop: dict[asyncio.AbstractEventLoop, list[PendingCommand]] = {}
         for each, outcome in zip(batch, outcomes, strict=True):
             each.outcome = outcome
-            if each.future is not None:
+            if each.future is not None and not each.future.cancelled():
                 by_loop.setdefault(each.future.get_loop(), []).append(each)
         for loop, answered in by_loop.items():
             try:

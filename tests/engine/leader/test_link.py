@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.addresses import PeerAddress
 from innkeeper.engine.leader.frames import GREETING_MAX, Ask, Greeting
 from innkeeper.engine.leader.link import Link, NotForwarded, Unanswered
@@ -36,7 +37,7 @@ async def test_requests_are_answered(tmp_path: Path, *, has_tls: bool) -> None:
 
 @in_a_loop
 async def test_a_request_that_fails_is_unanswered(tmp_path: Path) -> None:
-    async def fail(payload: bytes) -> bytes:
+    async def fail(payload: bytes, client: ClientConnection) -> bytes:
         raise RuntimeError(payload)
 
     async with pair(tmp_path, {"fail": fail}) as both:
@@ -50,7 +51,7 @@ async def test_a_request_that_fails_is_unanswered(tmp_path: Path) -> None:
 async def test_a_lost_connection_leaves_requests_unanswered(tmp_path: Path) -> None:
     begun = asyncio.Event()
 
-    async def wait(payload: bytes) -> bytes:
+    async def wait(payload: bytes, client: ClientConnection) -> bytes:
         begun.set()
         await asyncio.Event().wait()
         return payload
@@ -85,28 +86,38 @@ async def is_answered(link: Link) -> bool:
     return False
 
 
+@pytest.mark.parametrize("leaves", ["the client", "the process"])
 @in_a_loop
-async def test_a_request_whose_client_left_is_abandoned(tmp_path: Path) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
+async def test_the_leader_learns_that_a_client_left(tmp_path: Path, leaves: str) -> None:
+    begun, end = asyncio.Event(), asyncio.Event()
+    seen: list[ClientConnection] = []
 
-    async def wait(payload: bytes) -> bytes:
+    async def wait(payload: bytes, client: ClientConnection) -> bytes:
+        seen.append(client)
         begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
+        await end.wait()
         return payload
 
     async with pair(tmp_path, {"wait": wait}) as both:
         await both.open()
-        asked = asyncio.ensure_future(both.link.ask("wait", b""))
+        client = ClientConnection()
+        asked = asyncio.ensure_future(both.link.ask("wait", b"it", client))
         await begun.wait()
-        asked.cancel()
-        async with asyncio.timeout(5):
-            await ended.wait()
-        with suppress(asyncio.CancelledError):
-            await asked
-        assert both.link.is_open
+        (at_leader,) = seen
+        if leaves == "the client":
+            client.close()
+        else:
+            both.link.close()
+        while not at_leader.is_closed:
+            await asyncio.sleep(0.01)
+        # What has begun is finished.
+        end.set()
+        if leaves == "the client":
+            assert await asked == b"it"
+        else:
+            with pytest.raises(Unanswered):
+                await asked
+        assert client.on_close is None
 
 
 @pytest.mark.parametrize("has_tls", [False, True])
@@ -154,7 +165,7 @@ def replace_certificate(address: PeerAddress) -> PeerAddress:
 async def test_strangers_are_cut_off(tmp_path: Path, sent: bytes) -> None:
     called = []
 
-    async def note(payload: bytes) -> bytes:
+    async def note(payload: bytes, client: ClientConnection) -> bytes:
         called.append(payload)
         return payload
 

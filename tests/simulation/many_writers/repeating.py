@@ -13,6 +13,7 @@ import socket
 
 import uvicorn
 
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.leadership import Leadership
 from innkeeper.engine.leader.link import NotForwarded, Unanswered
 from innkeeper.entrypoints.api.leader_calls import KIND
@@ -31,18 +32,18 @@ class Repeating(Leadership):
         """See :class:`Leadership`."""
         carry_out = self.handlers[KIND]
 
-        async def late(payload: bytes) -> bytes:
-            answer = await carry_out(payload)
+        async def late(payload: bytes, client: ClientConnection) -> bytes:
+            answer = await carry_out(payload, client)
             await asyncio.sleep(LATE_S)
             return answer
 
         self.handlers[KIND] = late
         await super().start()
 
-    async def ask(self, kind: str, payload: bytes) -> bytes:
+    async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:
         """See :class:`Leadership`."""
         try:
-            return await super().ask(kind, payload)
+            return await super().ask(kind, payload, client)
         except Unanswered as error:
             raise NotForwarded from error
 

@@ -28,7 +28,7 @@ Draw = Callable[[int], bytes]
 
 
 class Ask(msgspec.Struct, array_like=True, frozen=True):
-    """A request with a number of its own. Without a ``kind``, the earlier request is abandoned."""
+    """A numbered request. Without a ``kind``, it says that the client of that request has left."""
 
     number: int
     kind: str = ""

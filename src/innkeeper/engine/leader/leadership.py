@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from innkeeper.domain.ids import Clock
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates, listener
 from innkeeper.engine.leader.addresses import PeerAddress, socket_path, this_machine
 from innkeeper.engine.leader.election import Election
@@ -72,9 +73,9 @@ class Leadership:
         """Whether requests can be forwarded to the leader now."""
         return self._link.is_open
 
-    async def ask(self, kind: str, payload: bytes) -> bytes:
+    async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:
         """Have the leader carry out a request; see :meth:`Link.ask`."""
-        return await self._link.ask(kind, payload)
+        return await self._link.ask(kind, payload, client)
 
     async def start(self) -> None:
         """Listen, and take part in the election. A failure to listen is logged."""

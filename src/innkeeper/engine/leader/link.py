@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import structlog
 
 from innkeeper.domain.errors import Unavailable
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates
 from innkeeper.engine.leader.addresses import PeerAddress, parsed, this_machine
 from innkeeper.engine.leader.frames import (
@@ -84,9 +86,10 @@ class Link:
         """End the connection."""
         self.follow(None)
 
-    async def ask(self, kind: str, payload: bytes) -> bytes:
+    async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:
         """Have the leader carry out a request, and return its answer.
 
+        If the ``client`` leaves, the leader drops the request, unless it has already begun.
         Raises :class:`NotForwarded`, or :class:`Unanswered`.
         """
         frames = self._frames
@@ -97,13 +100,14 @@ class Link:
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         frames.send(Ask(number, kind, payload))
+        if client is not None:
+            client.on_close = partial(frames.send, Ask(number))
         try:
             return await future
-        except asyncio.CancelledError:
-            frames.send(Ask(number))
-            raise
         finally:
             self._waiting.pop(number, None)
+            if client is not None:
+                client.on_close = None
 
     async def _connect(self, leader: Leader) -> None:
         address = parsed(leader.address)

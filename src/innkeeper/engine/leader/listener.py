@@ -1,8 +1,8 @@
 """The leader's side: it answers the requests that other processes forward.
 
 Always true: a request is carried out only for a process that has proved that it knows the secret of
-the database's processes, and runs the same version of the program. If a connection ends, its
-requests that have not begun are abandoned.
+the database's processes, and runs the same version of the program. If a connection ends, the
+clients of its requests count as gone: what has not begun is not carried out.
 
 Every process listens from its start, since each may become the leader.
 """
@@ -15,11 +15,13 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import structlog
 
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.frames import (
     FRAME_MAX,
     NONCE_BYTES,
@@ -39,8 +41,16 @@ DRAIN_S = 30.0
 GREET_WITHIN_S = 5.0
 """A process that has not proved itself by then is cut off."""
 
-Handler = Callable[[bytes], Awaitable[bytes]]
-"""Carries out one kind of request. It must not raise."""
+Handler = Callable[[bytes, ClientConnection], Awaitable[bytes]]
+"""Carries out one kind of request. It must not raise. The connection is the client's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """One request in progress."""
+
+    client: ClientConnection
+    task: asyncio.Task[None]
 
 
 class _Peer:
@@ -51,7 +61,7 @@ class _Peer:
         self.channel = channel
         self.nonce = nonce
         self.is_trusted = False
-        self.running: dict[int, asyncio.Task[None]] = {}
+        self.running: dict[int, _Running] = {}
 
 
 class PeerListener:
@@ -98,7 +108,7 @@ class PeerListener:
             server.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-        running = [task for peer in self._peers.values() for task in peer.running.values()]
+        running = [each.task for peer in self._peers.values() for each in peer.running.values()]
         if running:
             await asyncio.wait(running, timeout=DRAIN_S)
         for frames in list(self._peers):
@@ -115,8 +125,8 @@ class PeerListener:
     def _closed(self, frames: Frames) -> None:
         peer = self._peers.pop(frames, None)
         if peer is not None:
-            for task in peer.running.values():
-                task.cancel()
+            for each in peer.running.values():
+                each.client.close()
 
     def _received(self, frames: Frames, frame: bytes) -> None:
         peer = self._peers[frames]
@@ -125,12 +135,13 @@ class PeerListener:
             return
         ask = msgspec.msgpack.decode(frame, type=Ask)
         if not ask.kind:
-            task = peer.running.get(ask.number)
-            if task is not None:
-                task.cancel()
+            abandoned = peer.running.get(ask.number)
+            if abandoned is not None:
+                abandoned.client.close()
             return
-        task = asyncio.get_running_loop().create_task(self._carry_out(peer, ask))
-        peer.running[ask.number] = task
+        client = ClientConnection()
+        task = asyncio.get_running_loop().create_task(self._carry_out(peer, ask, client))
+        peer.running[ask.number] = _Running(client, task)
 
     def _greeted(self, peer: _Peer, greeting: Greeting) -> None:
         wanted = proof(self._secret, b"client", peer.nonce, peer.channel)
@@ -143,12 +154,12 @@ class PeerListener:
         shown = proof(self._secret, b"server", greeting.nonce, peer.channel)
         peer.frames.send(Greeting(self._version, peer.nonce, shown))
 
-    async def _carry_out(self, peer: _Peer, ask: Ask) -> None:
+    async def _carry_out(self, peer: _Peer, ask: Ask, client: ClientConnection) -> None:
         payload: bytes | None = None
         try:
             handler = self._handlers.get(ask.kind)
             if handler is not None:
-                payload = await handler(ask.payload)
+                payload = await handler(ask.payload, client)
         finally:
             # Also after an error, or the client would wait for ever.
             peer.running.pop(ask.number, None)

@@ -16,6 +16,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from innkeeper.engine.callers import ClientConnection
+
 LOG = structlog.get_logger("innkeeper.api")
 HEAD_BYTES_MAX = 64 * 1024
 """Limit on the request line and the headers; stock clients send a few hundred bytes."""
@@ -35,6 +37,8 @@ REFUSED = (
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 SEPARATORS = len(b": \r\n")
+CLIENT = "innkeeper.client_connection"
+"""The key in the scope of a request under which the client's connection is passed on."""
 LISTENING_S = 0.05
 """How long the server still reads data that has already arrived when a client times out."""
 
@@ -103,6 +107,7 @@ class Connection(HttpToolsProtocol):
         self._is_too_large = False
         self._is_over_limit = False
         self._timer: asyncio.TimerHandle | None = None
+        self._client = ClientConnection()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timeout for the first request."""
@@ -119,6 +124,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._note_progress()
+        self._client.close()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -147,6 +153,7 @@ class Connection(HttpToolsProtocol):
         if self._is_over_limit and self._are_too_many():
             # Earlier connections are kept; this one is closed after its answer.
             self.app = refuse_connection
+        self.scope[CLIENT] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
         self.cycle.transport = _Joining(self.transport, self.loop)
 

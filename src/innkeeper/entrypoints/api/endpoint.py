@@ -16,6 +16,8 @@ from innkeeper.domain import hops
 from innkeeper.domain.errors import Forbidden, Invalid, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.versions import Version
+from innkeeper.engine import callers
+from innkeeper.engine.callers import Caller, ClientConnection
 from innkeeper.entrypoints.api import (
     auth_zones,
     door,
@@ -27,6 +29,7 @@ from innkeeper.entrypoints.api import (
     unpacking,
 )
 from innkeeper.entrypoints.api.asgi import BODILESS, AsgiRequest, AsgiResponse
+from innkeeper.entrypoints.api.connections import CLIENT
 from innkeeper.entrypoints.api.content_types import accepts
 from innkeeper.entrypoints.api.faults import UNKNOWN_PATH, HttpRefusal
 from innkeeper.entrypoints.api.leader_calls import ForwardedCall
@@ -120,6 +123,7 @@ class RouteEndpoint:
         # Check the origin first, because even a 401 contains the address.
         origin = self._origin(request)
         context = await self._authenticate(request, request_id)
+        callers.enter(self._caller(context, request.scope.get(CLIENT)))
         if context.hop is not None:
             # A zone parent must not learn this zone's address.
             origin = LINK_SCHEME + context.hop.tree.link_host
@@ -173,13 +177,14 @@ class RouteEndpoint:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
 
-    async def answer_forwarded(self, forwarded: ForwardedCall) -> Answer:
+    async def answer_forwarded(self, forwarded: ForwardedCall, client: ClientConnection) -> Answer:
         """Carry out a call that another process has checked. An exception becomes an answer."""
         version = leader_calls.version_of(forwarded)
         try:
             route = self._route_at(forwarded.method, version)
             checks = self._checks_of(route, version)
             call = leader_calls.call_of(forwarded, self.site, self.api, route, self.mount)
+            callers.enter(self._caller(call.context, client))
             if self._decode_body(call.raw_body or b"", checks, call, is_valid=True):
                 return await checks.handled(call)
             for up in checks.ups:
@@ -202,6 +207,13 @@ class RouteEndpoint:
             checks = Checks(self.api, route, version)
             self._checks[route.method, version] = checks
         return checks
+
+    def _caller(self, context: RequestContext, client: ClientConnection | None) -> Caller:
+        around = self.site.neighbours
+        is_of_tree = context.hop is not None or (around is not None and around.tree.routes)
+        # A part of the request may be done elsewhere already, so it is finished in any case.
+        must_finish = is_of_tree or self.site.pods is not None
+        return Caller(callers.group_of(context), None if must_finish else client)
 
     def _demand(self, route: Route, context: RequestContext, query: dict[str, list[str]]) -> None:
         if route.rule is None:

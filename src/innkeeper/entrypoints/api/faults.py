@@ -52,6 +52,7 @@ STATUSES: tuple[tuple[type[errors.Refusal], int], ...] = (
     (errors.Conflict, 409),
     (errors.TooLarge, 413),
     (errors.TooManyAttempts, 429),
+    (errors.ClientLeft, 400),
     (errors.PluginFailed, 503),
     (errors.Unavailable, 503),
 )

@@ -15,9 +15,11 @@ import msgspec
 
 from innkeeper.domain.identity import AgentIdentity, RequestContext
 from innkeeper.domain.versions import Version
-from innkeeper.engine import metrics
+from innkeeper.engine import callers, metrics
+from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.leadership import Leadership
 from innkeeper.engine.leader.link import NotForwarded
+from innkeeper.engine.leader.listener import Handler
 from innkeeper.entrypoints.api import faults
 from innkeeper.entrypoints.api.content_types import JSON
 from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
@@ -86,7 +88,8 @@ async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
         return None
     outcome = "unanswered"
     try:
-        payload = await leadership.ask(KIND, msgspec.msgpack.encode(_plain(call)))
+        plain = msgspec.msgpack.encode(_plain(call))
+        payload = await leadership.ask(KIND, plain, callers.current().connection)
         outcome = "answered"
     except NotForwarded:
         outcome = "kept"
@@ -178,16 +181,14 @@ def encoded(answer: Answer) -> bytes:
     )
 
 
-Answerer = Callable[[ForwardedCall], Awaitable[Answer]]
+Answerer = Callable[[ForwardedCall, ClientConnection], Awaitable[Answer]]
 
 
-def handler_of(
-    answerers: Mapping[tuple[str, str], Answerer],
-) -> Callable[[bytes], Awaitable[bytes]]:
+def handler_of(answerers: Mapping[tuple[str, str], Answerer]) -> Handler:
     """Return the leader's handler; ``answerers`` are those of each API's paths, by template."""
 
-    async def carry_out(payload: bytes) -> bytes:
+    async def carry_out(payload: bytes, client: ClientConnection) -> bytes:
         call = decoded(payload)
-        return encoded(await answerers[call.api, call.template](call))
+        return encoded(await answerers[call.api, call.template](call, client))
 
     return carry_out

@@ -13,6 +13,7 @@ from typing import Any
 
 from innkeeper.domain.errors import Unauthenticated, Unavailable
 from innkeeper.domain.identity import DEFAULT_DOMAIN_ID, User
+from innkeeper.engine import callers
 from innkeeper.entrypoints.api.identity import conventions
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.identity import attempts, users
@@ -31,6 +32,8 @@ async def is_password_of(call: Call, user: User | None, name: str, password: str
     limits = AttemptLimits(settings.login_failures_free, settings.login_wait_max_s)
     attempt = attempts.attempt(name if user is None else user.id, call.client)
     password_hash = None if user is None else user.password_hash
+    # A failure counts even if the client leaves, or guesses that are given up would be free.
+    callers.current().must_finish()
     async with call.site.passwords.turn(attempt, attempt.source):
         now = call.site.clock()
         failures = await call.read(lambda tx: attempts.check(tx, attempt, limits, now))

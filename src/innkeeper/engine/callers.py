@@ -1,0 +1,82 @@
+"""The caller for which commands are submitted: its project, and whether its client is connected.
+
+Always true: a command of a client that has left is dropped only if nothing was written for the
+same request before. So no request that takes several steps is left half done.
+
+May be false: that a command has a caller. The service's own work has none, and is always carried
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from innkeeper.domain.identity import RequestContext
+
+OWN = ""
+"""The group of the service's own commands."""
+AGENTS = "agents"
+"""The group of the commands of agents with their own credentials. No project has such an id."""
+
+
+class ClientConnection:
+    """The connection of a client. ``on_close`` is called when it ends, if it is set."""
+
+    __slots__ = ("is_closed", "on_close")
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self.on_close: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """Note that the client has left."""
+        self.is_closed = True
+        if self.on_close is not None:
+            self.on_close()
+
+
+class Caller:
+    """The caller of one request.
+
+    ``group`` is the project; groups take turns while many commands wait. ``connection`` is ``None``
+    if the request is carried out even if the client leaves.
+    """
+
+    __slots__ = ("_must_finish", "connection", "group")
+
+    def __init__(self, group: str, connection: ClientConnection | None = None) -> None:
+        self.group = group
+        self.connection = connection
+        self._must_finish = connection is None
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the client has left before anything was done for the request."""
+        return not self._must_finish and self.connection is not None and self.connection.is_closed
+
+    def must_finish(self) -> None:
+        """Carry out all further commands of the request, even if the client leaves."""
+        self._must_finish = True
+
+
+def group_of(context: RequestContext) -> str:
+    """Return the group of a request's commands: its project, or its user."""
+    if context.agent_identity is not None:
+        return AGENTS
+    return context.project_id or context.user_id or OWN
+
+
+NOBODY = Caller(OWN)
+"""The caller of the service's own commands."""
+_CURRENT: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+
+
+def current() -> Caller:
+    """Return the caller of the request that runs in this context."""
+    return _CURRENT.get()
+
+
+def enter(caller: Caller) -> None:
+    """Set the caller of the request that runs in this context, which must have one of its own."""
+    _CURRENT.set(caller)

@@ -1,0 +1,134 @@
+"""The commands that wait for the writer thread, and the order in which they get their turn.
+
+Always true: commands of one group (a project) keep their order. While all waiting commands fit
+into one batch, they are taken in the order of their arrival.
+
+If more commands wait than a batch holds, the groups share the batches: a group that has many
+commands waiting does not delay the few commands of another group by more than a batch. The shares
+are measured in rows, so that few large commands count as much as many small ones. Source: P. Goyal
+et al., "Start-time Fair Queuing" (1996).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+
+from innkeeper.domain.errors import Unavailable
+from innkeeper.engine import callers, metrics
+from innkeeper.engine.batches import PendingCommand
+
+WAITING_MAX = 10_000
+"""The maximum number of waiting commands. The clients of further commands would give up waiting."""
+GROUP_WAITING_MAX = WAITING_MAX // 2
+"""The maximum number of waiting commands of one group, so that one project cannot have the commands
+of all others refused."""
+
+
+class CommandQueue:
+    """Commands enter from any thread, and only the writer thread takes them."""
+
+    def __init__(self) -> None:
+        self._arrived: deque[PendingCommand] = deque()
+        # Commands that did not fit into a batch, as a heap by (start, number of arrival). The start
+        # is the sum of the rows that its group was granted before; see the module's source.
+        self._ranked: list[tuple[int, int, PendingCommand]] = []
+        self._ends: dict[str, int] = {}
+        self._now = 0
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._by_group: Counter[str] = Counter()
+        self._by_kind: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._arrived) + len(self._ranked)
+
+    @property
+    def by_kind(self) -> Mapping[str, int]:
+        """The number of waiting commands of each kind that ever waited."""
+        with self._lock:
+            return dict(self._by_kind)
+
+    def put(self, pending: PendingCommand) -> None:
+        """Add a command of the current caller.
+
+        Raises :class:`Unavailable` if too many commands wait, in all or of this group.
+        """
+        pending.caller = caller = callers.current()
+        pending.entered_s = time.perf_counter()
+        with self._lock:
+            if len(self) >= WAITING_MAX:
+                raise Unavailable("Too many requests are waiting already. Retry later.")
+            if self._by_group[caller.group] >= GROUP_WAITING_MAX:
+                raise Unavailable("Too many requests of this project are waiting. Retry later.")
+            self._by_group[caller.group] += 1
+            self._by_kind[pending.command.kind] += 1
+            self._arrived.append(pending)
+
+    def take(self, count_max: int, lines_max: int, *, is_first: bool) -> list[PendingCommand]:
+        """Take the next commands, at most so many, and with at most ``lines_max`` rows together.
+
+        With ``is_first``, the first command may have more rows.
+        """
+        new = [self._arrived.popleft() for _ in range(len(self._arrived))]
+        if not new and not self._ranked:
+            return new
+        fits = len(new) <= count_max and sum(each.command.lines for each in new) <= lines_max
+        if self._ranked or not fits:
+            for each in new:
+                self._rank(each)
+            new = self._next(count_max, lines_max, is_first=is_first)
+        self._count(new)
+        return new
+
+    def drain(self) -> list[PendingCommand]:
+        """Take all commands. The writer thread must have ended."""
+        left: list[PendingCommand] = []
+        with self._lock:
+            left += [each for _, _, each in sorted(self._ranked, key=lambda it: it[1])]
+            self._ranked.clear()
+            left += self._arrived
+            self._arrived.clear()
+            self._by_group.clear()
+            self._by_kind.clear()
+        return left
+
+    def _rank(self, each: PendingCommand) -> None:
+        group = each.caller.group
+        start = max(self._now, self._ends.get(group, 0))
+        self._ends[group] = start + each.command.lines
+        heappush(self._ranked, (start, next(self._numbers), each))
+
+    def _next(self, count_max: int, lines_max: int, *, is_first: bool) -> list[PendingCommand]:
+        found: list[PendingCommand] = []
+        lines = 0
+        while self._ranked and len(found) < count_max:
+            start, _, each = self._ranked[0]
+            lines += each.command.lines
+            if lines > lines_max and (found or not is_first):
+                break
+            heappop(self._ranked)
+            self._now = start
+            found.append(each)
+        if not self._ranked:
+            self._ends.clear()
+            self._now = 0
+        return found
+
+    def _count(self, taken: Sequence[PendingCommand]) -> None:
+        now_s = time.perf_counter()
+        oldest: dict[str, float] = {}
+        with self._lock:
+            for each in taken:
+                kind, group = each.command.kind, each.caller.group
+                self._by_kind[kind] -= 1
+                self._by_group[group] -= 1
+                if not self._by_group[group]:
+                    del self._by_group[group]
+                oldest[kind] = min(oldest.get(kind, now_s), each.entered_s)
+        for kind, entered_s in oldest.items():
+            metrics.WAITED.labels(kind).observe(now_s - entered_s)
