@@ -55,6 +55,9 @@ from innkeeper.systems.zones.sealing import sealer_of
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
+PEER_PORTS = 64
+"""How many ports are tried for the connections of other processes."""
+PORTS_END = 65536
 READERS_BESIDE = 7
 """Readers in addition to the reader threads: the search, the order watch, the listener for
 invalidations, and the writer when it looks up a batch after a failed commit. The other three are
@@ -257,7 +260,7 @@ class Service:
         )
         if secret is None:
             return None
-        ports = range(peering.peer_port, peering.peer_port + self.settings.serving.workers)
+        ports = range(peering.peer_port, min(peering.peer_port + PEER_PORTS, PORTS_END))
         peer = Peer(
             version=f"{metadata.version('innkeeper')}/{schema.newest_revision()}",
             secret=secret,
@@ -336,7 +339,10 @@ class Service:
         if self.site.leadership is not None:
             step = self.site.leadership.step
             election.append(PeriodicTask("election", PERIOD_S, step, "election"))
-        self._begin([*periodic.tasks(), self._token_task(), *election])
+        self._begin([*periodic.tasks(self._is_following), self._token_task(), *election])
+
+    def _is_following(self) -> bool:
+        return self.site.leadership is not None and self.site.leadership.is_following
 
     def start_beside(self) -> None:
         """Start only the tasks that run once for all workers."""

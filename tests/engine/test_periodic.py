@@ -42,11 +42,12 @@ class Serving:
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
+        self.is_following = False
         self.now = NOW
         self.writer = Writer(cloud.store, cloud.executor)
         self.writer.start()
         periodic = PeriodicTasks(Settings(), cloud.store, self.writer, lambda: self.now, cloud.ids)
-        self.tasks = {each.name: each for each in periodic.tasks()}
+        self.tasks = {each.name: each for each in periodic.tasks(lambda: self.is_following)}
 
     def run(self, name: str, after_s: float) -> int:
         """Let some time pass, and run a task."""
@@ -104,6 +105,17 @@ def test_an_interrupted_ratio_rollout_is_finished(serving: Serving) -> None:
     assert serving.run("pcloud_ratios", 1) == 0
     assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 1
     assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 0
+
+
+def test_a_follower_runs_a_task_only_when_the_leader_is_late(serving: Serving) -> None:
+    begin(serving, 5.0)
+    assert serving.run("pcloud_ratios", 0) == 1
+    begin(serving, 6.0)
+    serving.is_following = True
+    assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 0
+    assert found(serving).is_rolling_out
+    assert serving.run("pcloud_ratios", SWEEP_PERIOD_S) == 1
+    assert not found(serving).is_rolling_out
 
 
 def test_old_actions_are_deleted(serving: Serving) -> None:

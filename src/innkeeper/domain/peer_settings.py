@@ -12,7 +12,7 @@ class Peering(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     With ``forward_writes``, one of them is the leader, and the others forward writes to it.
     Processes on other machines can forward to this one only at ``peer_host``. There it listens with
-    TLS on ``peer_port``, and each further worker on the next free port after it.
+    TLS on ``peer_port``, or on the next free port after it.
     """
 
     forward_writes: bool = True

@@ -69,6 +69,8 @@ STEPS_MAX = 100
 """The maximum number of steps for one pcloud in one turn; the other tasks wait."""
 TABLE_AUDIT_PERIOD_S = 20.0
 """With this period, a table of 35,000 hosts is compared once an hour."""
+FOLLOWERS_PATIENCE = 2
+"""A process that follows the leader runs a task only if it is this many periods old."""
 TASK_TIMEOUT_S = 60.0
 """How long a task waits for its commit. After that, its work is left to the task's next turn."""
 
@@ -108,10 +110,16 @@ class PeriodicTasks:
         self._types = types
         self._zones = zones
         self._pods = pods
+        self._is_following: Callable[[], bool] = lambda: False
         self._audited_row = 0
 
-    def tasks(self) -> list[PeriodicTask]:
-        """Return all tasks, with their periods."""
+    def tasks(self, is_following: Callable[[], bool] | None = None) -> list[PeriodicTask]:
+        """Return all tasks, with their periods.
+
+        ``is_following`` tells whether another process is the leader, which usually runs the tasks
+        for all.
+        """
+        self._is_following = is_following or self._is_following
         timeout_s = self._settings.computing.order_timeout_s
         context = ResultSettings.of(self._settings.scheduling, self._settings.computing)
         steps = ClockSteps(self._clock, time.monotonic)
@@ -165,6 +173,8 @@ class PeriodicTasks:
             return due(tx) if is_ours else []
 
         def work() -> int:
+            if not self._is_due(name, SWEEP_PERIOD_S):
+                return 0
             found = self._write(take_turn)
             return sum(_done(act, each, name) for each in found)
 
@@ -318,7 +328,16 @@ class PeriodicTasks:
             metrics.TURNS.labels(name).inc()
             return act(tx)
 
-        return PeriodicTask(name, period_s, lambda: self._write(take_turn))
+        def work() -> int:
+            return self._write(take_turn) if self._is_due(name, period_s) else 0
+
+        return PeriodicTask(name, period_s, work)
+
+    def _is_due(self, name: str, period_s: float) -> bool:
+        """Return whether this process must try a task, so that most turns need no write."""
+        patience = FOLLOWERS_PATIENCE if self._is_following() else 1
+        with self._store.read() as tx:
+            return periodic.is_due(tx, name, patience * period_s, self._clock())
 
     def _write(self, work: Work[T]) -> T:
         return self._writer.submit_and_wait(Write(work), TASK_TIMEOUT_S)

@@ -32,6 +32,12 @@ _MARK = (
 )
 
 
+def is_due(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
+    """Return whether :func:`take_turn` would succeed now. This only reads."""
+    last = tx.execute(_LAST, {"named": name}).scalar()
+    return last is None or abs(now - last) >= timedelta(seconds=EARLY * period_s)
+
+
 def take_turn(tx: Tx, name: str, period_s: float, now: datetime) -> bool:
     """Take the turn of a task if the task is due. Return whether this transaction must do it.
 

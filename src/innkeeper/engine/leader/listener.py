@@ -34,7 +34,7 @@ from innkeeper.engine.leader.frames import (
 )
 
 LOG = structlog.get_logger("innkeeper.leader")
-PRIVATE = 0o600
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 DRAIN_S = 30.0
 """How long a stopping process waits for the forwarded requests in progress."""
 
@@ -81,6 +81,7 @@ class PeerListener:
 
     async def listen_on_path(self, path: Path) -> None:
         """Listen on a Unix socket, which only this user can open."""
+        path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         loop = asyncio.get_running_loop()
         self._servers.append(await loop.create_unix_server(self._frames(b""), str(path)))
         path.chmod(PRIVATE)

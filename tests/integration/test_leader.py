@@ -1,0 +1,203 @@
+"""The processes of one database: one leads, and the others forward their writes to it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.databases import DATABASES
+from tests.support.several import UNLIMITED, Started, several
+from tests.support.trust import NOBODY
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
+WITHIN_S = 30.0
+ASKED = 40
+LOOKS_AGAIN_S = 0.05
+OK, CONFLICT, BAD, GONE = (
+    httpx.codes.OK,
+    httpx.codes.CONFLICT,
+    httpx.codes.BAD_REQUEST,
+    httpx.codes.SERVICE_UNAVAILABLE,
+)
+FLAVORS = "/compute/v2.1/flavors"
+LONG = "a-data-folder-with-a-name-that-is-too-long-for-the-path-of-a-socket-" * 2
+FORWARDED = re.compile(
+    r'^innkeeper_forwarded_total{outcome="(?P<outcome>\w+)"} (?P<count>\S+)$', re.MULTILINE
+)
+
+
+@dataclass(slots=True)
+class Both:
+    """The leader, and a process that follows it."""
+
+    leader: Started
+    follower: Started
+
+
+def told(service: Started) -> str:
+    return str(httpx.get(service.http.base_url.join("/metrics"), verify=NOBODY).text)
+
+
+def leads(service: Started) -> bool:
+    return "innkeeper_leading 1.0" in told(service)
+
+
+def forwards(service: Started) -> dict[str, int]:
+    """How many of its writes a process has forwarded or kept, by outcome."""
+    return {
+        each["outcome"]: int(float(each["count"])) for each in FORWARDED.finditer(told(service))
+    }
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + WITHIN_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(LOOKS_AGAIN_S)
+
+
+def flavor(name: str) -> dict[str, Any]:
+    return {"flavor": {"name": name, "id": name, "ram": 64, "vcpus": 1, "disk": 1}}
+
+
+def made(service: Started, name: str) -> int:
+    return int(service.call("POST", FLAVORS, json=flavor(name)).status_code)
+
+
+@contextmanager
+def both(folder: Path, kind: str, settings: Mapping[str, str] | None = None) -> Iterator[Both]:
+    """Run two services on one database until the follower forwards to the leader."""
+    folder.mkdir(exist_ok=True)
+    shared = {"auth": "none", "database_is_shared": "true", **UNLIMITED, **(settings or {})}
+    shared["database_url"] = DATABASES[kind](folder)
+    with several(folder, 2, shared) as (first, second):
+        eventually(lambda: leads(first) or leads(second))
+        found = Both(first, second) if leads(first) else Both(second, first)
+
+        def is_connected() -> bool:
+            made(found.follower, f"probe-{time.monotonic_ns()}")
+            return forwards(found.follower)["answered"] > 0
+
+        eventually(is_connected)
+        yield found
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def cloud(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Both]:
+    """Two services on each kind of database."""
+    with both(tmp_path_factory.mktemp("leader"), request.param) as found:
+        yield found
+
+
+def test_writes_are_forwarded_and_reads_are_not(cloud: Both) -> None:
+    before = forwards(cloud.follower)
+    assert made(cloud.follower, "one") == OK
+    shown = [each.call("GET", f"{FLAVORS}/one").json() for each in (cloud.leader, cloud.follower)]
+    assert shown[0]["flavor"]["id"] == shown[1]["flavor"]["id"] == "one"
+    # The links are those of the process that the client asked.
+    link = shown[1]["flavor"]["links"][0]["href"]
+    assert link.startswith(str(cloud.follower.http.base_url).rstrip("/"))
+    after = forwards(cloud.follower)
+    assert after["answered"] == before["answered"] + 1
+    assert after["kept"] == before["kept"]
+    assert sum(forwards(cloud.leader).values()) == 0 or forwards(cloud.leader)["answered"] == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", FLAVORS, {"flavor": {"name": "x", "ram": "many", "vcpus": 1, "disk": 1}}),
+        ("POST", FLAVORS, {"flavor": {"name": "", "ram": 1, "vcpus": 1, "disk": 1}}),
+        ("DELETE", f"{FLAVORS}/unknown", None),
+        ("POST", "/compute/v2.1/servers", {"server": {"name": "a", "flavorRef": "none"}}),
+        ("PUT", "/placement/traits/LOWER", None),
+        ("PUT", "/placement/allocations/no-uuid", {"allocations": {}}),
+        ("POST", "/placement/resource_providers", {"name": "p", "uuid": "no uuid"}),
+        ("POST", "/volume/v3/volumes", {"volume": {"size": -1}}),
+        ("POST", "/reservation/v1/leases", {"name": "lease"}),
+        ("DELETE", "/compute/v2.1/servers/00000000-0000-4000-8000-000000000000", None),
+    ],
+)
+def test_refusals_are_the_same_at_both(cloud: Both, method: str, path: str, body: Any) -> None:
+    answers = [
+        each.call(method, path, **({} if body is None else {"json": body}))
+        for each in (cloud.leader, cloud.follower)
+    ]
+    assert answers[0].status_code == answers[1].status_code
+    assert BAD <= answers[0].status_code < httpx.codes.INTERNAL_SERVER_ERROR
+    texts = [REQUEST_ID.sub("req", each.text) for each in answers]
+    assert texts[0] == texts[1]
+    names = [sorted(each.headers) for each in answers]
+    assert names[0] == names[1]
+
+
+REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
+
+
+def test_a_conflict_of_two_processes_is_found(cloud: Both) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(ASKED):
+            asked = [
+                pool.submit(made, each, f"same-{number}") for each in (cloud.leader, cloud.follower)
+            ]
+            assert sorted(each.result() for each in asked) == [OK, CONFLICT]
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP])
+def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
+    with both(tmp_path, "postgresql") as cloud:
+        cloud.leader.process.send_signal(end)
+        begun_s = time.monotonic()
+        acknowledged = []
+        while not leads(cloud.follower):
+            name = f"after-{len(acknowledged)}-{time.monotonic_ns()}"
+            status = made(cloud.follower, name)
+            # Only what was forwarded before the end was noticed can be in doubt.
+            assert status in {OK, GONE}
+            acknowledged += [name] * (status == OK)
+            assert time.monotonic() - begun_s < WITHIN_S
+        assert made(cloud.follower, "last") == OK
+        listed = cloud.follower.call("GET", f"{FLAVORS}?limit=1000").json()["flavors"]
+        assert {*acknowledged, "last"} <= {each["id"] for each in listed}
+        if end == signal.SIGSTOP:
+            cloud.leader.process.send_signal(signal.SIGCONT)
+            # It forwards from now on.
+            eventually(lambda: not leads(cloud.leader))
+            eventually(
+                lambda: (
+                    made(cloud.leader, f"x-{time.monotonic_ns()}") == OK
+                    and forwards(cloud.leader)["answered"] > 0
+                )
+            )
+
+
+def test_processes_forward_with_tls(tmp_path: Path) -> None:
+    """Their data folder has a name that is too long for a socket, as if it was on another machine."""
+    folder = tmp_path / LONG
+    with both(folder, "postgresql", {"peer_host": "127.0.0.1", "peer_port": "18790"}) as cloud:
+        assert not list(folder.glob("*.sock"))
+        assert made(cloud.follower, "one") == OK
+        assert forwards(cloud.follower)["answered"] > 1
+        with pytest.raises(httpx.TransportError):
+            httpx.get("http://127.0.0.1:18790/", timeout=5.0)
+
+
+def test_a_process_that_must_not_forward_writes_by_itself(tmp_path: Path) -> None:
+    shared = {"auth": "none", "database_url": DATABASES["sqlite"](tmp_path)}
+    shared |= {"database_is_shared": "true", "forward_writes": "false"}
+    with several(tmp_path, 2, shared) as services:
+        assert [made(each, f"own-{each.port}") for each in services] == [OK, OK]
+        assert not any(leads(each) for each in services)
+        assert [sum(forwards(each).values()) for each in services] == [0, 0]
