@@ -97,7 +97,7 @@ FULL = Extent(
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     volumes=volume_claims.Plan(1_000, (1, 16), seconds=4.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
-    several=several_processes.Plan((8, 10_000), (1, 2, 4), 16, seconds=1.25, repetitions=2),
+    several=several_processes.Plan((8, 10_000), (1, 2, 4), (16, 64), seconds=1.25, repetitions=2),
     zoning=zoning.Plan((1, 3, 9), 3_000, {1: 60, 100: 20, 1_000: 6}, dead_requests=10),
     forwarding=forwarding.Plan((1, 4), hosts=300, servers=1_000, requests=200, lists=30),
 )
@@ -116,7 +116,7 @@ QUICK = Extent(
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
     volumes=volume_claims.Plan(1_000, (1, 16), seconds=1.0, repetitions=1),
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
-    several=several_processes.Plan((10_000,), (1, 4), 16, seconds=0.5, repetitions=1),
+    several=several_processes.Plan((10_000,), (1, 4), (16,), seconds=0.5, repetitions=1),
     zoning=zoning.Plan((1,), 3_000, {1: 20, 1_000: 2}, dead_requests=5),
     forwarding=forwarding.Plan((1,), hosts=300, servers=200, requests=50, lists=10),
 )
@@ -271,8 +271,10 @@ def _of_boots(found: Found, kind: str, plan: Plan) -> Sequence[str]:
 
 
 def _of_several(found: Found, plan: several_processes.Plan) -> Sequence[str]:
-    names = tuple(database_servers.SERVERS)
-    rows = tuple(itertools.product(names, plan.host_counts, plan.process_counts))
+    names = (several_processes.SQLITE, *database_servers.SERVERS)
+    rows = tuple(
+        itertools.product(names, plan.host_counts, plan.client_counts, plan.process_counts)
+    )
     flush_us = machine.flush_us(Path(tempfile.gettempdir()))
     head = report.servers(database_servers.versions(), flush_us)
     return [head, *(report.several(found, kind, rows) for kind in ("claim", "boot"))]
@@ -290,7 +292,7 @@ TITLES = {
     "placement_claims": "Durable PUT /allocations/{consumer} compared with an empty POST",
     "volumes": "Durable POST /volumes beside POST /servers, 1,000 hosts; no agent runs",
     "candidates": "GET /allocation_candidates, one client",
-    "several_processes": "Claims and boots through several processes, 16 clients",
+    "several_processes": "Claims and boots through several processes",
     "zones": "Plans and boots over trees of zones with 3,000 hosts each",
     "door": "Requests through a door over pods, and lists of 1,000 servers",
 }

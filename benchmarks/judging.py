@@ -111,7 +111,9 @@ def judge_volumes(directory: Path, servers: Sequence[str], volumes: Sequence[str
     _judge(directory, None, {SERVERS: servers, VOLUMES: volumes})
 
 
-def judge_both(directory: Path, url: str, servers: Sequence[str], claims: Sequence[str]) -> None:
+def judge_both(
+    directory: Path, url: str | None, servers: Sequence[str], claims: Sequence[str]
+) -> None:
     """Raise :class:`Unsafe` unless exactly these servers and claims exist, on the same hosts."""
     _judge(directory, url, {SERVERS: servers, CONSUMERS: [*servers, *claims]})
 

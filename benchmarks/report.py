@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import door_report, lease_report, zone_report
 from benchmarks.deciding import Case
 from benchmarks.machine import Machine
+from benchmarks.several_processes import figure_name
 from benchmarks.tables import Found, at_most, shown, table, verdict
 
 RATIO_MIN = 0.4
@@ -242,12 +243,13 @@ def servers(versions: Iterable[str], flush_us: float) -> str:
     )
 
 
-def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int]]) -> str:
+def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int, int]]) -> str:
     """Return the table of one kind of request, by database, number of hosts and of processes."""
     made = [
         (
             server,
             f"{hosts:,}",
+            str(clients),
             str(processes),
             shown(found, f"{name}.empty.rate", ",.0f"),
             shown(found, f"{name}.{kind}.rate", ",.0f"),
@@ -256,12 +258,15 @@ def several(found: Found, kind: str, rows: Iterable[tuple[str, int, int]]) -> st
             shown(found, f"{name}.{kind}.ratio", ".2f"),
             shown(found, f"{name}.{kind}.steps", ".1f"),
             shown(found, f"{name}.{kind}.conflicts", ".2f"),
+            shown(found, f"{name}.{kind}.busy", ",.0f"),
+            shown(found, f"{name}.{kind}.leader", ",.0f"),
         )
-        for server, hosts, processes in rows
-        for name in [f"several.{server}.{hosts}.{processes}"]
+        for server, hosts, clients, processes in rows
+        for name in [figure_name(server, hosts, processes, clients)]
     ]
-    names = ("on", "hosts", "processes", "empty/s", f"{kind}s/s", "median ms", "p99 ms")
-    return table((*names, "ratio", f"{kind}s per commit", "conflicts, %"), made)
+    names = ("on", "hosts", "clients", "processes", "empty/s", f"{kind}s/s", "median ms", "p99 ms")
+    more = ("ratio", f"{kind}s per commit", "conflicts, %", "processor us", "of the leader")
+    return table((*names, *more), made)
 
 
 def memory(found: Found, kind: str, hosts: Iterable[int]) -> str:

@@ -59,7 +59,11 @@ class Started:
 
     def busy_s(self) -> float:
         """Return the processor time of all threads that the process and its workers have now."""
-        return sum(map(_busy_ns, _with_children(self.process.pid))) / 1e9
+        return sum(self.busy_by_process().values())
+
+    def busy_by_process(self) -> dict[int, float]:
+        """Return the processor time of the process and of each of its workers, by their ids."""
+        return {pid: _busy_ns(pid) / 1e9 for pid in _with_children(self.process.pid)}
 
 
 def _with_children(pid: int) -> Iterator[int]:

@@ -35,6 +35,8 @@ EMPTY = Route(
     rule=RULE,
     summary="Do nothing.",
     body={"type": "object", "additionalProperties": False},
+    # It writes nothing, so no process forwards it to the leader.
+    is_read=True,
 )
 
 

@@ -1,9 +1,9 @@
-"""Measures claims and boots through one, two and four processes, on servers for clusters.
+"""Measures claims and boots through one, two and four processes, on each kind of database.
 
 Always true: all numbers of processes take turns with the same clients, database and requests.
 Clients, processes and database servers share the machine. So the figures show the cost of more
-processes and of their conflicts, but not the gain of more processors. After the last turn the
-final state is checked, as after every run.
+processes and of their conflicts, but not the gain of more processors. The busiest process is the
+leader, which writes for all. After the last turn the final state is checked, as after every run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,12 @@ FEW = 100
 """Fleets with fewer hosts have larger hosts than real ones, so that they do not fill up."""
 LARGE = (1_000_000, 1_000_000_000, 20_000_000)
 WARM_UP_S = 0.3
+SQLITE = "sqlite"
+FEW_CLIENTS = 16
+LEADS_WITHIN_S = 30.0
+LOOKS_AGAIN_S = 0.1
+CONNECTS_S = 1.5
+"""The others look for the leader once a second."""
 SEED = 2026
 AGAIN = re.compile(r"\bevent=(?:write_overtaken|batch_repeated|batch_tried_again)\b")
 """Matches the log events of writes that a service repeats after a conflict."""
@@ -53,7 +60,7 @@ class Plan:
 
     host_counts: Sequence[int]
     process_counts: Sequence[int]
-    clients: int
+    client_counts: Sequence[int]
     seconds: float
     repetitions: int
 
@@ -66,6 +73,7 @@ class Tally:
     done: int = 0
     conflicts: int = 0
     steps_per_commit: list[float] = field(default_factory=list)
+    busiest_s: list[float] = field(default_factory=list)
 
     def figures(self, name: str, yardstick: Outcome) -> Iterator[Figure]:
         """Yield rates, latencies, the ratio, and the share of conflicts."""
@@ -73,6 +81,8 @@ class Tally:
         yield self.outcome.ratio(name, yardstick)
         yield Figure(f"{name}.steps", median(self.steps_per_commit), "per commit", is_rate=True)
         yield Figure(f"{name}.conflicts", PERCENT * self.conflicts / self.done, "%")
+        yield Figure(f"{name}.busy", median(self.outcome.busy_s) * 1e6, "us")
+        yield Figure(f"{name}.leader", median(self.busiest_s) * 1e6, "us")
 
 
 @dataclass(slots=True)
@@ -80,11 +90,11 @@ class Turns:
     """Runs all turns on one database, and keeps the acknowledged ids."""
 
     place: Path
-    url: str
+    url: str | None
     plan: Plan
     questions: Mapping[str, Question]
-    yardsticks: dict[int, Outcome] = field(default_factory=dict)
-    tallies: dict[tuple[str, int], Tally] = field(default_factory=dict)
+    yardsticks: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    tallies: dict[tuple[str, int, int], Tally] = field(default_factory=dict)
     servers: list[str] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
     _seeds: Iterator[int] = field(default_factory=lambda: itertools.count(SEED))
@@ -93,26 +103,29 @@ class Turns:
         """Measure one turn: the empty request, and each kind of write."""
         elsewhere = {**ALIVE_WITHOUT_AGENT, **database_at(self.url)}
         with started(self.place, elsewhere, workers=processes) as service:
+            _wait_for_leader(service, processes)
             for kind in self.questions:
-                self._ask(service, kind, WARM_UP_S)
-            found = ask(service, empty(), self.plan.clients, self.plan.seconds)
-            self.yardsticks.setdefault(processes, Outcome()).add(found)
-            for kind in self.questions:
-                self._measure(service, kind, processes)
+                self._ask(service, kind, max(self.plan.client_counts), WARM_UP_S)
+            for clients in self.plan.client_counts:
+                found = ask(service, empty(), clients, self.plan.seconds)
+                self.yardsticks.setdefault((processes, clients), Outcome()).add(found)
+                for kind in self.questions:
+                    self._measure(service, kind, processes, clients)
 
-    def _measure(self, service: Started, kind: str, processes: int) -> None:
-        tally = self.tallies.setdefault((kind, processes), Tally())
+    def _measure(self, service: Started, kind: str, processes: int, clients: int) -> None:
+        tally = self.tallies.setdefault((kind, processes, clients), Tally())
         log = self.place / LOG
         said, commits, steps = log.stat().st_size, *_commits(service)
-        found = self._ask(service, kind, self.plan.seconds)
+        found = self._ask(service, kind, clients, self.plan.seconds)
         commits_now, steps_now = _commits(service)
         tally.outcome.add(found)
         tally.done += found["done"]
         tally.conflicts += repeated(log, said) + found["answers"] - found["done"]
         tally.steps_per_commit.append((steps_now - steps) / (commits_now - commits))
+        tally.busiest_s.append(found["busiest_s"] / found["done"])
 
-    def _ask(self, service: Started, kind: str, seconds: float) -> dict[str, Any]:
-        found = ask(service, self.questions[kind], self.plan.clients, seconds, next(self._seeds))
+    def _ask(self, service: Started, kind: str, clients: int, seconds: float) -> dict[str, Any]:
+        found = ask(service, self.questions[kind], clients, seconds, next(self._seeds))
         if len(found["server_ids"]) + len(found["new_uuids"]) != found["done"]:
             raise RuntimeError("The response to a write contains no id.")
         self.servers += found["server_ids"]
@@ -121,7 +134,11 @@ class Turns:
 
 
 def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
-    """Measure rates, latencies, ratios and conflicts on each server, by number of hosts."""
+    """Measure rates, latencies, ratios and conflicts on each database, by number of hosts."""
+    for hosts in plan.host_counts:
+        place = directory / f"{SQLITE}-{hosts}"
+        place.mkdir(parents=True)
+        yield from _measure_one(SQLITE, place, None, hosts, plan)
     for name in database_servers.SERVERS:
         try:
             with database_servers.started(name) as server:
@@ -133,7 +150,9 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
             print(f"Not measured on {name}: {missing}\n", flush=True)
 
 
-def _measure_one(server: str, place: Path, url: str, hosts: int, plan: Plan) -> Iterator[Figure]:
+def _measure_one(
+    server: str, place: Path, url: str | None, hosts: int, plan: Plan
+) -> Iterator[Figure]:
     shape = LARGE if hosts < FEW else None
     fleet = Fleet(hosts, allocations=ALLOCATIONS_PER_HOST * hosts, shape=shape)
     filled(place, fleet, url)
@@ -148,15 +167,39 @@ def _measure_one(server: str, place: Path, url: str, hosts: int, plan: Plan) -> 
         for processes in dice.sample(plan.process_counts, len(plan.process_counts)):
             turns.take(processes)
     judging.judge_both(place, url, turns.servers, turns.claims)
-    for processes in plan.process_counts:
-        name = f"several.{server}.{hosts}.{processes}"
-        yardstick = turns.yardsticks[processes]
+    for processes, clients in itertools.product(plan.process_counts, plan.client_counts):
+        name = figure_name(server, hosts, processes, clients)
+        yardstick = turns.yardsticks[processes, clients]
         yield from yardstick.figures(f"{name}.empty")
         for kind in questions:
-            yield from turns.tallies[kind, processes].figures(f"{name}.{kind}", yardstick)
+            yield from turns.tallies[kind, processes, clients].figures(f"{name}.{kind}", yardstick)
 
 
-def _providers(place: Path, url: str) -> list[str]:
+def figure_name(server: str, hosts: int, processes: int, clients: int) -> str:
+    """Return what the names of one table row's figures begin with."""
+    base = "several" if clients == FEW_CLIENTS else f"several-{clients}"
+    return f"{base}.{server}.{hosts}.{processes}"
+
+
+def _wait_for_leader(service: Started, processes: int) -> None:
+    """Wait until one process leads, and the others are connected to it."""
+    if processes == 1:
+        return
+    deadline_s = time.monotonic() + LEADS_WITHIN_S
+    while b"\ninnkeeper_leading 1.0" not in _metrics(service):
+        if time.monotonic() > deadline_s:
+            raise RuntimeError("No process leads.")
+        time.sleep(LOOKS_AGAIN_S)
+    time.sleep(CONNECTS_S)
+
+
+def _metrics(service: Started) -> bytes:
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
+        found: bytes = answer.read()
+    return found
+
+
+def _providers(place: Path, url: str | None) -> list[str]:
     store = store_in(place, url)
     try:
         with store.read() as tx:
@@ -168,8 +211,7 @@ def _providers(place: Path, url: str) -> list[str]:
 
 def _commits(service: Started) -> tuple[float, float]:
     """Return the number of commits of all processes, and of the commands in them."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
-        lines = answer.read().decode().splitlines()
+    lines = _metrics(service).decode().splitlines()
     reported = dict(line.rsplit(" ", 1) for line in lines if line.startswith(STEPS))
     return float(reported[f"{STEPS}_count"]), float(reported[f"{STEPS}_sum"])
 

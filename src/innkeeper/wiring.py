@@ -29,7 +29,7 @@ from innkeeper.engine.pods.doors import DoorUpkeep, door_of
 from innkeeper.engine.writer import Writer
 from innkeeper.engine.zones.neighbours import ZoneSources, neighbours_of
 from innkeeper.engine.zones.upkeep import ZoneUpkeep
-from innkeeper.entrypoints.api import app
+from innkeeper.entrypoints.api import app, peers
 from innkeeper.entrypoints.api.identity import startup
 from innkeeper.entrypoints.api.leases import external_check
 from innkeeper.entrypoints.api.policy import OsloPolicy
@@ -55,9 +55,6 @@ from innkeeper.systems.zones.sealing import sealer_of
 
 DATABASE_FILE = "innkeeper.sqlite3"
 RECORDINGS_FOLDER = "recordings"
-PEER_PORTS = 64
-"""How many ports are tried for the connections of other processes."""
-PORTS_END = 65536
 READERS_BESIDE = 7
 """Readers in addition to the reader threads: the search, the order watch, the listener for
 invalidations, and the writer when it looks up a batch after a failed commit. The other three are
@@ -251,26 +248,13 @@ class Service:
         )
 
     def _leadership(self) -> Leadership | None:
-        peering = self.settings.peering
-        if not self.settings.is_one_of_several or not peering.forward_writes:
-            return None
-        storing = self.settings.storing
-        secret = self._patiently(
-            lambda: startup.peer_secret(self.database, storing, secrets.token_bytes, self._clock())
+        version = f"{metadata.version('innkeeper')}/{schema.newest_revision()}"
+        holder, draw = self.ids.uuid(), secrets.token_bytes
+        peer = self._patiently(
+            lambda: peers.peer_of(self.settings, self.database, version, holder, draw, self._clock)
         )
-        if secret is None:
+        if peer is None:
             return None
-        ports = range(peering.peer_port, min(peering.peer_port + PEER_PORTS, PORTS_END))
-        peer = Peer(
-            version=f"{metadata.version('innkeeper')}/{schema.newest_revision()}",
-            secret=secret,
-            holder=self.ids.uuid(),
-            folder=Path(storing.data_dir),
-            host=peering.peer_host,
-            ports=ports,
-            draw=secrets.token_bytes,
-            clock=self._clock,
-        )
         return self._seams.leadership_of(self.store, self.engine.writer, peer)
 
     async def _invalidations(self) -> int:

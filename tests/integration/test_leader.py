@@ -160,7 +160,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
     with both(tmp_path, "postgresql") as cloud:
         cloud.leader.process.send_signal(end)
         begun_s = time.monotonic()
-        acknowledged = []
+        acknowledged: list[str] = []
         while not leads(cloud.follower):
             name = f"after-{len(acknowledged)}-{time.monotonic_ns()}"
             status = made(cloud.follower, name)
@@ -184,7 +184,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_processes_forward_with_tls(tmp_path: Path) -> None:
-    """Their data folder has a name that is too long for a socket, as if it was on another machine."""
+    """Their data folder's name is too long for a socket, as if they were on two machines."""
     folder = tmp_path / LONG
     with both(folder, "postgresql", {"peer_host": "127.0.0.1", "peer_port": "18790"}) as cloud:
         assert not list(folder.glob("*.sock"))

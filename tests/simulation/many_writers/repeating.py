@@ -1,14 +1,13 @@
 """A service that repeats unanswered writes, as a program: the bug that the checker must find.
 
-It serves as ``innkeeper serve`` does. But when the leader ends before it answers, it carries out
-the write itself, which may be the second time. As the leader, it answers late, so that more of its
-answers are lost.
+It serves as ``innkeeper serve`` does. But when the leader does not answer, it carries out the write
+itself, which may be the second time. As the leader, it loses some of its answers to claims.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
+import itertools
 import socket
 
 import uvicorn
@@ -16,28 +15,32 @@ import uvicorn
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.leadership import Leadership
 from innkeeper.engine.leader.link import NotForwarded, Unanswered
-from innkeeper.entrypoints.api.leader_calls import KIND
+from innkeeper.entrypoints.api.leader_calls import KIND, decoded
 from innkeeper.entrypoints.api.listening import config_of
 from innkeeper.entrypoints.api.logs import set_up_logs
 from innkeeper.settings import load
 from innkeeper.wiring import Seams, Service
 
-LATE_S = 0.1
+LOST_EACH = 10
 
 
 class Repeating(Leadership):
-    """Says that a write was not forwarded although it was, and answers late as the leader."""
+    """Says that a write was not forwarded although it was, and loses answers as the leader."""
 
     async def start(self) -> None:
         """See :class:`Leadership`."""
         carry_out = self.handlers[KIND]
 
-        async def late(payload: bytes, client: ClientConnection) -> bytes:
+        numbers = itertools.count(1)
+
+        async def lossy(payload: bytes, client: ClientConnection) -> bytes:
             answer = await carry_out(payload, client)
-            await asyncio.sleep(LATE_S)
+            is_claim = "allocations" in decoded(payload).template
+            if is_claim and not next(numbers) % LOST_EACH:
+                raise ConnectionError("This answer is lost.")
             return answer
 
-        self.handlers[KIND] = late
+        self.handlers[KIND] = lossy
         await super().start()
 
     async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:

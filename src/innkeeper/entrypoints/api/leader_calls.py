@@ -31,7 +31,7 @@ TOKEN = "x-auth-token"  # noqa: S105 - a header's name
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Caller(msgspec.Struct, array_like=True, frozen=True):
+class ForwardedContext(msgspec.Struct, array_like=True, frozen=True):
     """The context of a forwarded request; see :class:`RequestContext`."""
 
     request_id: str
@@ -51,7 +51,7 @@ class ForwardedCall(msgspec.Struct, array_like=True, frozen=True):
     template: str
     method: str
     version: tuple[int, int]
-    caller: Caller
+    caller: ForwardedContext
     params: dict[str, str]
     query: dict[str, list[str]]
     body: bytes
@@ -108,7 +108,7 @@ def _plain(call: Call) -> ForwardedCall:
         template=call.route.path,
         method=call.route.method,
         version=(call.version.major, call.version.minor),
-        caller=Caller(
+        caller=ForwardedContext(
             context.request_id,
             context.user_id,
             context.project_id,
@@ -150,7 +150,7 @@ def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount:
     )
 
 
-def _context_of(caller: Caller) -> RequestContext:
+def _context_of(caller: ForwardedContext) -> RequestContext:
     return RequestContext(
         request_id=caller.request_id,
         user_id=caller.user_id,

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import structlog
 
-from innkeeper.domain.errors import Conflict
 from innkeeper.domain.identity import CatalogService
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Settings, Storing
@@ -27,7 +26,7 @@ from innkeeper.entrypoints.api.identity import clouds_file, key_files, private_f
 from innkeeper.entrypoints.api.routing import Api
 from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Epoch
-from innkeeper.systems.identity import catalog, first_start, passwords, secret_boxes, tokens
+from innkeeper.systems.identity import catalog, first_start, passwords, tokens
 from innkeeper.systems.identity.secret_boxes import SecretBox
 from innkeeper.systems.identity.tokens import Signer
 from innkeeper.systems.zones import children
@@ -42,10 +41,6 @@ AGENT_TOKEN_LIFETIME_S = 3600.0
 AGENT_TOKEN_PERIOD_S = 600.0
 """How often the embedded agent's token is renewed. Its lifetime is several times longer, so that a
 single failure is harmless."""
-
-PEERS = "peers"
-"""The name of the secret that the processes of a database share."""
-PEER_SECRET_BYTES = 32
 
 Draw = Callable[[], str]
 """Returns a new random text."""
@@ -87,30 +82,6 @@ def zone_secrets(
         return box, children.own_zone_id(tx, box, ids, now)
 
     return database.write(take)
-
-
-def peer_secret(
-    database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
-) -> bytes | None:
-    """Return the secret by which the processes of a database know each other.
-
-    Returns ``None``, and logs why, if this machine lacks the key that opens it.
-    """
-    path = key_files.path_of(storing)
-
-    def take(tx: Tx) -> bytes:
-        box = key_files.secret_box_for(tx, path, draw)
-        found = secret_boxes.read(tx, box, PEERS)
-        if found is None:
-            found = draw(PEER_SECRET_BYTES)
-            secret_boxes.keep(tx, box, PEERS, found, now)
-        return found
-
-    try:
-        return database.write(take)
-    except (key_files.KeyFileError, Conflict) as error:
-        LOG.warning("writes_not_forwarded", why=str(error))
-        return None
 
 
 def authenticator(

@@ -1,0 +1,80 @@
+"""What a process needs to exchange requests with the other processes of its database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+
+from innkeeper.domain.errors import Conflict
+from innkeeper.domain.ids import Clock
+from innkeeper.domain.slices import Settings, Storing
+from innkeeper.engine.database import Database
+from innkeeper.engine.leader.leadership import Peer
+from innkeeper.engine.transactions import Tx
+from innkeeper.entrypoints.api.identity import key_files
+from innkeeper.systems.identity import secret_boxes
+
+LOG = structlog.get_logger("innkeeper.leader")
+SECRET = "peers"  # noqa: S105 - the name of one
+"""The name of the secret that the processes of a database share."""
+SECRET_BYTES = 32
+PORTS_MAX = 64
+"""How many ports are tried, since several processes of a machine may need one."""
+PORTS_END = 65536
+
+
+def peer_of(
+    settings: Settings,
+    database: Database,
+    version: str,
+    holder: str,
+    draw: Callable[[int], bytes],
+    clock: Clock,
+) -> Peer | None:
+    """Return this process as a peer; ``None`` if it must not or cannot forward writes.
+
+    Processes with another ``version`` are not peers. ``holder`` is the random id of this process.
+    """
+    peering = settings.peering
+    if not settings.is_one_of_several or not peering.forward_writes:
+        return None
+    secret = _secret(database, settings.storing, draw, clock())
+    if secret is None:
+        return None
+    return Peer(
+        version=version,
+        secret=secret,
+        holder=holder,
+        folder=Path(settings.storing.data_dir),
+        host=peering.peer_host,
+        ports=range(peering.peer_port, min(peering.peer_port + PORTS_MAX, PORTS_END)),
+        draw=draw,
+        clock=clock,
+    )
+
+
+def _secret(
+    database: Database, storing: Storing, draw: Callable[[int], bytes], now: datetime
+) -> bytes | None:
+    """Return the secret by which the processes of a database know each other.
+
+    Returns ``None``, and logs why, if this machine lacks the key that opens it.
+    """
+    path = key_files.path_of(storing)
+
+    def take(tx: Tx) -> bytes:
+        box = key_files.secret_box_for(tx, path, draw)
+        found = secret_boxes.read(tx, box, SECRET)
+        if found is None:
+            found = draw(SECRET_BYTES)
+            secret_boxes.keep(tx, box, SECRET, found, now)
+        return found
+
+    try:
+        return database.write(take)
+    except (key_files.KeyFileError, Conflict) as error:
+        LOG.warning("writes_not_forwarded", why=str(error))
+        return None
