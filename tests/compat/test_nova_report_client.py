@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.compat.openstack_command import environment
+from tests.support.following import following
 from tests.support.original import original
 from tests.support.running import Running, running
 
@@ -77,7 +78,8 @@ def without_generations(answer: Any) -> Any:
 
 def test_nova_gets_the_same_answers_from_both(tmp_path: Path) -> None:
     roles = "admin,service"
-    with running(tmp_path / "data") as service:
+    # A process that is not the leader: it forwards all that Nova writes.
+    with following(tmp_path / "data") as service:
         ours = played(tmp_path / "a", with_token(f"{service.url}/placement"), roles)
     with original(tmp_path) as peer:
         theirs = played(tmp_path / "b", with_token(peer.url), roles)

@@ -14,8 +14,8 @@ from tests.compat import placement_scenes, placement_scenes_of_consumers
 from tests.compat.openstack_shell import Shell, openstack_shell
 from tests.compat.placement_client import PlacementClient
 from tests.compat.placement_commands import BEGINNINGS, COMMANDS
+from tests.support.following import following
 from tests.support.original import original
-from tests.support.running import running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 GROUP = "openstack.placement.v1"
@@ -47,7 +47,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running(tmp_path_factory.mktemp("service")) as service:
+    """A process that is not the leader, to which it forwards all that writes."""
+    with following(tmp_path_factory.mktemp("service")) as service:
         yield f"{service.url}/placement"
 
 

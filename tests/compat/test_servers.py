@@ -19,7 +19,9 @@ HOSTS = 4
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    with started(tmp_path_factory.mktemp("servers"), "--demo-hosts", str(HOSTS)) as running:
+    # Two processes, one of which forwards what writes to the other.
+    options = ("--workers", "2", "--demo-hosts", str(HOSTS))
+    with started(tmp_path_factory.mktemp("servers"), *options) as running:
         shape = ("--ram", "64", "--disk", "1", "--vcpus", "1", "--property", "hw:a=b")
         running.ask("flavor", "create", *shape, "small")
         running.do("quota", "set", "--instances", "50", "--cores", "50", "admin")
