@@ -6,20 +6,14 @@ itself, which may be the second time. As the leader, it loses some of its answer
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import socket
-
-import uvicorn
 
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.leadership import Leadership
 from innkeeper.engine.leader.link import NotForwarded, Unanswered
 from innkeeper.entrypoints.api.leader_calls import KIND, decoded
-from innkeeper.entrypoints.api.listening import config_of
-from innkeeper.entrypoints.api.logs import set_up_logs
-from innkeeper.settings import load
 from innkeeper.wiring import Seams, Service
+from tests.simulation.many_writers.own_program import serve
 
 LOST_EACH = 10
 
@@ -51,23 +45,5 @@ class Repeating(Leadership):
             raise NotForwarded from error
 
 
-def main() -> None:
-    """Serve until killed."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("command", choices=["serve"])
-    parser.add_argument("--auth")
-    parser.add_argument("--port", type=int)
-    parser.add_argument("--data-dir")
-    parser.add_argument("--database-url")
-    options = vars(parser.parse_args())
-    del options["command"]
-    settings = load(None, overrides=options)
-    set_up_logs(settings.serving)
-    service = Service(settings, seams=Seams(leadership_of=Repeating))
-    listener = socket.create_server(("127.0.0.1", settings.serving.port))
-    service.start()
-    uvicorn.Server(config_of(service.app, settings.serving)).run(sockets=[listener])
-
-
 if __name__ == "__main__":
-    main()
+    serve(lambda settings: Service(settings, seams=Seams(leadership_of=Repeating)))

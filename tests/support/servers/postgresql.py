@@ -16,6 +16,7 @@ import psycopg
 from tests.support.servers import packages
 from tests.support.servers.leaving import LEAVING
 from tests.support.servers.ports import take_port
+from tests.support.servers.processes import families, send
 
 USER = "postgres"
 PLACE = "usr/lib/postgresql/*/bin"
@@ -111,22 +112,24 @@ class Postgresql:
             connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     def kill(self) -> None:
-        """Kill all its processes, like a power failure."""
-        self._signal("KILL")
-        assert self._process is not None
+        """Kill it, like a power failure."""
+        assert self._process is not None, "it was never started"
+        # The processes of its connections end by themselves.
+        self._process.kill()
         self._process.wait()
 
     def pause(self) -> None:
         """Pause all its processes."""
-        self._signal("STOP")
+        self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Resume them."""
-        self._signal("CONT")
+        self._signal(signal.SIGCONT)
 
-    def _signal(self, name: str) -> None:
+    def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None, "it was never started"
-        subprocess.run(["pkill", f"-{name}", "-s", str(self._process.pid)], check=False)
+        # Each process of a connection has a session of its own, so it is found by its parent.
+        send(families([self._process.pid]), number)
 
     def stop(self) -> None:
         """Stop it as an operator does: clients are disconnected, and everything is written."""
