@@ -7,11 +7,11 @@ from alembic import op
 
 from innkeeper.store.migrations.column_types import BIG_ID, LONG_TEXT
 
-revision = "0026"
-down_revision = "0025"
+revision = "0027"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
-compatible_since = "0015"
+compatible_since = "0026"
 """Older programs do not know the table, and write by themselves."""
 
 LEADER = "leader"
