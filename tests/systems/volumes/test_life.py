@@ -11,12 +11,14 @@ import pytest
 from innkeeper.domain.compute import OrderKind
 from innkeeper.domain.errors import InUse, Invalid, NotFound, VolumeQuotaExceeded
 from innkeeper.domain.slices import Volumes
-from innkeeper.domain.volumes import VolumeBusy, VolumeStatus
+from innkeeper.domain.volumes import VolumeBusy, VolumeStatus, VolumeUsage
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.volumes import transfers, types, volumes
+from innkeeper.systems.volumes import audit, quotas, transfers, types, volumes
 from tests.support.clouds import NOW, cloud_in, reported
 from tests.support.pools import RACK, add_pool, join, pool_uuid, used
 from tests.support.volume_clouds import VolumeCloud
+
+AVAILABLE = {"status": VolumeStatus.AVAILABLE}
 
 
 @pytest.fixture
@@ -116,6 +118,78 @@ def test_quotas_count_the_size_to_which_a_volume_grows(it: VolumeCloud) -> None:
     it.create(5)
     with pytest.raises(VolumeQuotaExceeded, match="Maximum number of volumes"):
         it.create(1)
+
+
+def usage_of(it: VolumeCloud, project_id: str = "project") -> tuple[int, int]:
+    """The recorded usage of a project: its volumes and their GiB."""
+    used = quotas.total(it.cloud.read(lambda tx: quotas.usages(tx, project_id)))
+    return used.volumes, used.gigabytes
+
+
+def test_the_usage_of_quotas_follows_each_change(it: VolumeCloud) -> None:
+    kept, volume = it.made(2), it.made(5)
+    assert usage_of(it) == (2, 7)
+    it.extend(volume.uuid, 9)
+    assert usage_of(it) == (2, 11)
+    (order,) = it.orders()
+    it.settle(order, is_ok=False)
+    assert usage_of(it) == (2, 7)
+    it.cloud.write(lambda tx: volumes.write(tx, it.volume(volume.uuid), AVAILABLE, NOW))
+    it.extend(volume.uuid, 6)
+    it.settle_all()
+    assert usage_of(it) == (2, 8)
+    assert it.create(1000).status == VolumeStatus.ERROR
+    assert usage_of(it) == (3, 1008), "a volume without a pool counts until it is deleted"
+    it.delete(kept.uuid)
+    assert usage_of(it) == (3, 1008)
+    it.settle_all()
+    assert usage_of(it) == (2, 1006)
+
+
+def test_a_volume_that_still_grows_is_given_with_all_that_it_holds(it: VolumeCloud) -> None:
+    volume = it.made(5)
+    it.extend(volume.uuid, 9)
+    it.cloud.write(lambda tx: volumes.write(tx, it.volume(volume.uuid), AVAILABLE, NOW))
+    new_id, growing = it.cloud.ids.uuid(), it.volume(volume.uuid)
+    it.cloud.write(lambda tx: transfers.create(tx, growing, new_id, None, "key", "salt", NOW))
+
+    def accept(quota_gigabytes: int) -> None:
+        settings = Volumes(quota_gigabytes=quota_gigabytes)
+        it.cloud.write(lambda tx: transfers.accept(tx, new_id, "key", "other", "b", settings, NOW))
+
+    with pytest.raises(VolumeQuotaExceeded):
+        accept(8)
+    accept(9)
+    assert (usage_of(it), usage_of(it, "other")) == ((0, 0), (1, 9))
+    assert it.held(volume.uuid) == 9
+    it.settle_all()
+    assert (it.held(volume.uuid), usage_of(it, "other")) == (9, (1, 9))
+
+
+def test_a_type_is_deleted_with_what_was_counted_for_it(it: VolumeCloud) -> None:
+    uuid = it.cloud.ids.uuid()
+    it.cloud.write(lambda tx: types.create(tx, uuid, "t", None, {}, is_public=True, now=NOW))
+    it.delete(it.made(1, type_name="t").uuid)
+    it.settle_all()
+    it.cloud.write(lambda tx: types.delete(tx, uuid, "__DEFAULT__"))
+    assert usage_of(it) == (0, 0)
+
+
+def test_quotas_read_the_recorded_usage_and_an_audit_corrects_it(it: VolumeCloud) -> None:
+    it.settings = Volumes(quota_volumes=10, quota_gigabytes=10)
+    it.create(4)
+    it.cloud.write(lambda tx: quotas.add(tx, {("project", 1): VolumeUsage(2, 6)}))
+    with pytest.raises(VolumeQuotaExceeded, match="10G has been consumed"):
+        it.create(1)
+    (found,) = it.cloud.read(lambda tx: list(audit.findings(tx)))
+    assert found.text == (
+        "the volume quota usage (volumes, GiB) of project project and type __DEFAULT__ is (3, 10), "
+        "but its volumes add up to (1, 4)"
+    )
+    told = it.cloud.write(lambda tx: audit.count_again(tx, [found.key], NOW))
+    assert told == ["the volume quota usage of project project and type __DEFAULT__ is now (1, 4)"]
+    it.create(1)
+    assert usage_of(it) == (2, 5)
 
 
 def test_a_shared_pool_is_used_through_any_host_that_it_serves(it: VolumeCloud) -> None:

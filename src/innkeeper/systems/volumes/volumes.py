@@ -26,6 +26,7 @@ from innkeeper.domain.volumes import (
     VolumeRequest,
     VolumeStatus,
     VolumeType,
+    VolumeUsage,
 )
 from innkeeper.scheduling.volumes import VolumeDecision
 from innkeeper.snapshot.columns import HostTable
@@ -144,6 +145,7 @@ def create(
     }
     _claim(tx, table, request, spec.class_name, size_gb, decided)
     volumes.insert(tx, values)
+    quotas.add(tx, {(request.project_id, kind.id): VolumeUsage(1, size_gb)})
     return get(tx, request.uuid)
 
 
@@ -279,6 +281,7 @@ def begin_extend(
         more_gb=more_gb,
     )
     _hold(tx, volume, size_gb, volume.project_id, volume.user_id, now)
+    quotas.add(tx, {_counted(volume): VolumeUsage(0, more_gb)})
     values = {
         "status": VolumeStatus.EXTENDING,
         "prior_status": volume.status,
@@ -300,10 +303,16 @@ def end_extend(tx: Tx, volume: Volume, fault: str | None, now: datetime) -> None
         values["size_gb"] = volume.growing_to_gb
     else:
         _hold(tx, volume, volume.size_gb, volume.project_id, volume.user_id, now)
+        quotas.add(tx, {_counted(volume): VolumeUsage(0, volume.size_gb - volume.held_gb)})
         status = VolumeStatus.ERROR_EXTENDING
     if volume.status == VolumeStatus.EXTENDING:
         values |= {"status": status, "fault": fault}
     write(tx, volume, values, now)
+
+
+def _counted(volume: Volume) -> tuple[str, int]:
+    """Return the project and the type that a volume counts for."""
+    return volume.project_id, volume.type_id
 
 
 def _hold(
@@ -334,7 +343,10 @@ def _hold(
 def give_to(tx: Tx, volume: Volume, project_id: str, user_id: str, now: datetime) -> None:
     """Change the owner of a volume and of its allocation."""
     if volume.provider_id is not None:
-        _hold(tx, volume, volume.size_gb, project_id, user_id, now)
+        _hold(tx, volume, volume.held_gb, project_id, user_id, now)
+    if project_id != volume.project_id:
+        given = (project_id, volume.type_id)
+        quotas.add(tx, {_counted(volume): -volume.usage, given: volume.usage})
     values = {
         "project_id": project_id,
         "user_id": user_id,
@@ -377,4 +389,5 @@ def forget(tx: Tx, uuids: Collection[str], now: datetime) -> None:
     left = attachments.of_volumes(tx, uuids)
     attachments.delete(tx, [each.uuid for each in left])
     claims.release(tx, [ConsumerUuid(uuid) for uuid in uuids], now)
+    quotas.add(tx, {key: -usage for key, usage in quotas.used_by(tx, uuids).items()})
     volumes.delete(tx, uuids)

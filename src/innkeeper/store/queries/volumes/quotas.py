@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
+from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.volumes import volume_quotas
 from innkeeper.store.transactions import Tx
 
+_SET = PreparedForIds(
+    sa.select(
+        volume_quotas.c.project_id, volume_quotas.c.resource, volume_quotas.c.hard_limit
+    ).where(volume_quotas.c.project_id.in_(IDS))
+)
 
-def of_project(tx: Tx, project_id: str) -> dict[str, int]:
-    """Return the limits that override the defaults, by resource."""
-    query = sa.select(volume_quotas.c.resource, volume_quotas.c.hard_limit).where(
-        volume_quotas.c.project_id == project_id
-    )
-    return {resource: limit for resource, limit in tx.execute(query)}
+
+def of_projects(tx: Tx, projects: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return the limits that override the defaults, by project and resource."""
+    found: dict[str, dict[str, int]] = {project: {} for project in projects}
+    for project_id, resource, limit in _SET.rows(tx, found):
+        found[project_id][resource] = limit
+    return found
 
 
 def replace(tx: Tx, project_id: str, limits: Mapping[str, int]) -> None:

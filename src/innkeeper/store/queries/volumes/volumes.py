@@ -15,7 +15,7 @@ from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
 from innkeeper.store.tables.placement import resource_providers
-from innkeeper.store.tables.volumes import volume_transfers, volume_types, volumes
+from innkeeper.store.tables.volumes import volume_transfers, volumes
 from innkeeper.store.transactions import Tx
 
 _ROWS = sa.select(*records.columns(volumes, Volume))
@@ -60,25 +60,6 @@ def delete(tx: Tx, uuids: Collection[str]) -> None:
     gone = sorted(uuids)
     by_ids.run(tx, volume_transfers.delete().where(volume_transfers.c.volume_uuid.in_(IDS)), gone)
     by_ids.run(tx, volumes.delete().where(volumes.c.uuid.in_(IDS)), gone)
-
-
-def usages(tx: Tx, project_id: str) -> dict[str, VolumeUsage]:
-    """Return a project's usage by the uuid of the type."""
-    # SELECT uuid, count, size FROM (SELECT type_id, COUNT(*), SUM(...) FROM volumes
-    #   WHERE project_id = ... GROUP BY type_id) JOIN volume_types
-    size = sa.func.sum(sa.func.coalesce(volumes.c.growing_to_gb, volumes.c.size_gb))
-    mine = (
-        sa.select(volumes.c.type_id, sa.func.count().label("count"), size.label("size_gb"))
-        .where(volumes.c.project_id == project_id)
-        .group_by(volumes.c.type_id)
-        .subquery("mine")
-    )
-    query = sa.select(volume_types.c.uuid, mine.c["count"], mine.c.size_gb).join(
-        mine, mine.c.type_id == volume_types.c.id
-    )
-    return {
-        uuid: VolumeUsage(int(number), int(size_gb)) for uuid, number, size_gb in tx.execute(query)
-    }
 
 
 def is_type_used(tx: Tx, type_id: int) -> bool:
