@@ -332,6 +332,28 @@ def _zone_of(
     return default if default in zones else zones[0]
 
 
+def take(hosts: HostTable, spec: VolumeSpec, placed: PlacedVolume) -> None:
+    """Take a volume from its pool in the table, as the claim of the volume will.
+
+    :func:`give_back` is the exact inverse.
+    """
+    table, index = _pool(hosts, placed)
+    table.take(index, {spec.class_name: spec.amount})
+    hosts.expect_claim([placed.provider_id])
+
+
+def give_back(hosts: HostTable, spec: VolumeSpec, placed: PlacedVolume) -> None:
+    """Undo :func:`take`. Begin with the volume that was taken last."""
+    table, index = _pool(hosts, placed)
+    table.give_back(index, {spec.class_name: spec.amount})
+    hosts.expect_no_claim([placed.provider_id])
+
+
+def _pool(hosts: HostTable, placed: PlacedVolume) -> tuple[AmountTable, HostIndex]:
+    table: AmountTable = hosts if placed.provider_id in hosts.index_of else hosts.pools
+    return table, table.index_of[placed.provider_id]
+
+
 def nameless(decision: VolumeDecision) -> list[ProviderId]:
     """Return the pools in a decision whose names are empty."""
     placed = [] if decision.placed is None else [decision.placed]

@@ -5,7 +5,7 @@ Always true: this module writes nothing. Only administrators may see the names i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
@@ -72,16 +72,32 @@ def _pools_of(tx: Tx, request: VolumeRequest, uuids: tuple[str, ...]) -> frozens
     return frozenset(each.provider_id for each in found.values() if each.provider_id is not None)
 
 
+class PoolNameCache:
+    """The names of shared pools, which the host table does not have. Each name is read once."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self.known: dict[ProviderId, str] = {}
+
+    def read(self, pools: Iterable[ProviderId]) -> Mapping[ProviderId, str]:
+        """Return the known names, among them those of these pools."""
+        missing = [each for each in pools if each not in self.known]
+        if missing:
+            self.known |= volumes.pool_names(self._tx, missing)
+        return self.known
+
+
 def decide(
-    tx: Tx, table: HostTable, spec: VolumeSpec, refusals_max: int = REFUSALS_KEPT
+    names: PoolNameCache, table: HostTable, spec: VolumeSpec, refusals_max: int = REFUSALS_KEPT
 ) -> VolumeDecision:
     """Choose a pool. Raises :class:`Invalid` if no host is in the requested zone."""
     if spec.zone is not None and not table.has_zone(spec.zone):
         raise Invalid(f"Availability zone '{spec.zone}' is invalid.")
-    names = volumes.pool_names(tx, list(table.pools.index_of)) if spec.demands_names else {}
-    decided = choose(table, spec, names, refusals_max=refusals_max)
+    if spec.demands_names:
+        names.read(table.pools.index_of)
+    decided = choose(table, spec, names.known, refusals_max=refusals_max)
     missing = nameless(decided)
-    return with_names(decided, volumes.pool_names(tx, missing)) if missing else decided
+    return with_names(decided, names.read(missing)) if missing else decided
 
 
 def sentence(decided: VolumeDecision) -> str:

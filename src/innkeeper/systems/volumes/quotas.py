@@ -11,7 +11,7 @@ compares them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import VolumeQuotaExceeded
@@ -76,6 +76,42 @@ def update(tx: Tx, project_id: str, changed: Mapping[tuple[str, str | None], int
 def total(used: Mapping[str, VolumeUsage]) -> VolumeUsage:
     """Return the sum over all types."""
     return sum(used.values(), VolumeUsage())
+
+
+class ProjectQuotas:
+    """The volume quotas of some projects, and their usage with that of volumes of the same batch.
+
+    The usage of these volumes is stored by :meth:`write`.
+    """
+
+    def __init__(self, tx: Tx, projects: Collection[str]) -> None:
+        self._limits = quotas.of_projects(tx, projects)
+        self._used = quota_usages.of_projects(tx, projects)
+        self._added: dict[quota_usages.Counted, VolumeUsage] = {}
+
+    def demand(
+        self, project_id: str, kind: VolumeType, default: VolumeLimits, *, size_gb: int
+    ) -> None:
+        """Raise :class:`VolumeQuotaExceeded` if a volume of this size would exceed a quota."""
+        demand(
+            _limits(self._limits[project_id], default),
+            self._used[project_id],
+            (kind.uuid, kind.name),
+            size_gb=size_gb,
+            more_volumes=1,
+            more_gb=size_gb,
+        )
+
+    def add(self, project_id: str, kind: VolumeType, usage: VolumeUsage) -> None:
+        """Count a volume of the batch from now on."""
+        nothing, used, key = VolumeUsage(), self._used[project_id], (project_id, kind.id)
+        used[kind.uuid] = used.get(kind.uuid, nothing) + usage
+        self._added[key] = self._added.get(key, nothing) + usage
+
+    def write(self, tx: Tx) -> None:
+        """Store the usage of the volumes that were added."""
+        quota_usages.add(tx, self._added)
+        self._added.clear()
 
 
 def demand_room(

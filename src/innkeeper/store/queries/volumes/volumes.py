@@ -14,20 +14,23 @@ from innkeeper.domain.volumes import Volume, VolumeSelection, VolumeUsage
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.placement import resource_providers
 from innkeeper.store.tables.volumes import volume_transfers, volumes
 from innkeeper.store.transactions import Tx
 
 _ROWS = sa.select(*records.columns(volumes, Volume))
 _BY_UUID = _ROWS.where(volumes.c.uuid == sa.bindparam("requested"))
+_BY_UUIDS = PreparedForIds(_ROWS.where(volumes.c.uuid.in_(IDS)))
+_ADD = Prepared(volumes.insert())
 ROWS_PER_LOOK = 200
 """How many rows are read at once if a predicate filters them."""
 ESCAPE = "\\"
 
 
-def insert(tx: Tx, values: Mapping[str, Any]) -> None:
-    """Insert a volume."""
-    tx.execute(volumes.insert(), dict(values))
+def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert volumes. All rows must have values for the same columns."""
+    _ADD.run(tx, rows)
 
 
 def by_uuid(tx: Tx, uuid: str) -> Volume | None:
@@ -37,8 +40,7 @@ def by_uuid(tx: Tx, uuid: str) -> Volume | None:
 
 def by_uuids(tx: Tx, uuids: Collection[str]) -> dict[str, Volume]:
     """Return the volumes with these uuids. Unknown uuids are ignored."""
-    query = _ROWS.where(volumes.c.uuid.in_(IDS))
-    found = (Volume(*row) for row in by_ids.rows(tx, query, sorted(set(uuids))))
+    found = (Volume(*row) for row in _BY_UUIDS.rows(tx, sorted(set(uuids))))
     return {each.uuid: each for each in found}
 
 
