@@ -10,6 +10,7 @@ the pools that it is the first to remove.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -112,8 +113,17 @@ class _Pools:
         self.alive: Mask = np.zeros(count, dtype=np.bool_)
         if name in self.table.max_units and (are_shared or spec.takes_hosts):
             self.alive = self.table.max_units[name] > 0
+        self.is_any_left = bool(self.alive.any())
         self.removed_by = np.full(count, NONE_REMOVED, dtype=np.int16)
         self.is_candidate = self.alive.copy()
+        self.candidate_count = int(np.count_nonzero(self.is_candidate))
+
+    def again(self, spec: VolumeSpec, names: PoolNames) -> _Pools:
+        """Return a copy for another volume with the same demands."""
+        other = copy(self)
+        other.spec, other.names = spec, names
+        other.alive, other.removed_by = self.alive.copy(), self.removed_by.copy()
+        return other
 
     def served(self, row: int) -> Mask:
         """Return the hosts that a shared pool serves and whose agents can work."""
@@ -204,7 +214,7 @@ def _have_room(pools: _Pools) -> Mask:
     return room if given is None else room & given
 
 
-FILTERS: tuple[tuple[str, str, Callable[[_Pools], Mask]], ...] = (
+STEADY_FILTERS: tuple[tuple[str, str, Callable[[_Pools], Mask]], ...] = (
     ("PoolUpFilter", "no enabled host with a live agent can reach the pool", _are_up),
     ("PoolDedicationFilter", "the pool is the disk of a dedicated host", _are_general),
     ("PoolAvailabilityZoneFilter", "the pool is in another availability zone", _are_in_zone),
@@ -219,39 +229,72 @@ FILTERS: tuple[tuple[str, str, Callable[[_Pools], Mask]], ...] = (
         "the pool of another volume was asked for, or excluded",
         _are_where_asked,
     ),
+)
+"""The filters that read no amounts, in order: name, reason, and mask."""
+FILTERS = (
+    *STEADY_FILTERS,
     ("PoolCapacityFilter", "the pool has too little free capacity", _have_room),
 )
-"""The filters in order: name, reason, and mask."""
+"""All filters in order. The last one reads the free amounts and the size of the volume."""
+
+
+class PoolChooser:
+    """Chooses pools for volumes on one host table. Between the choices, only amounts may change.
+
+    Always true: the filters that read no amounts run once for all volumes with the same demands.
+    """
+
+    def __init__(self, hosts: HostTable) -> None:
+        self._hosts = hosts
+        self._kept: dict[VolumeSpec, tuple[list[_Pools], list[PoolTally]]] = {}
+
+    def choose(
+        self, spec: VolumeSpec, names: PoolNames, *, refusals_max: int = 0
+    ) -> VolumeDecision:
+        """Choose the pool with the largest free amount.
+
+        ``names`` has the names of all shared pools if the spec :attr:`~VolumeSpec.demands_names`.
+        Names of shared pools that are not in it are empty in the decision, see :func:`with_names`.
+        ``refusals_max`` limits the refused pools that are returned.
+        """
+        demands = replace(spec, amount=0, seed=0)
+        if demands not in self._kept:
+            fresh = [_Pools(self._hosts, spec, names, are_shared=each) for each in (False, True)]
+            self._kept[demands] = (fresh, [_run(fresh, i) for i in range(len(STEADY_FILTERS))])
+        steady, tallies = self._kept[demands]
+        both = [pools.again(spec, names) for pools in steady]
+        last = _run(both, len(STEADY_FILTERS))
+        return VolumeDecision(
+            _best(both, spec),
+            sum(pools.candidate_count for pools in both),
+            (*tallies, last),
+            tuple(refused(both, refusals_max)),
+            max(_most_free(pools) for pools in both),
+        )
 
 
 def choose(
     hosts: HostTable, spec: VolumeSpec, names: PoolNames, *, refusals_max: int = 0
 ) -> VolumeDecision:
-    """Choose the pool with the largest free amount.
+    """Choose a pool for one volume, see :meth:`PoolChooser.choose`."""
+    return PoolChooser(hosts).choose(spec, names, refusals_max=refusals_max)
 
-    ``names`` has the names of all shared pools if the spec :attr:`~VolumeSpec.demands_names`.
-    Names of shared pools that are not in it are empty in the decision, see :func:`with_names`.
-    ``refusals_max`` limits the refused pools that are returned.
-    """
-    both = [_Pools(hosts, spec, names, are_shared=shared) for shared in (False, True)]
-    tallies = []
-    for number, (name, reason, judge) in enumerate(FILTERS):
-        removed = 0
-        for pools in both:
-            if not pools.alive.any():
-                continue
-            lost = pools.alive & ~judge(pools)
+
+def _run(both: list[_Pools], number: int) -> PoolTally:
+    """Run a filter on the pools that are left, and count what it removes."""
+    name, reason, judge = FILTERS[number]
+    removed = 0
+    for pools in both:
+        if not pools.is_any_left:
+            continue
+        lost = pools.alive & ~judge(pools)
+        count = int(np.count_nonzero(lost))
+        if count:
             pools.removed_by[lost] = number
             pools.alive &= ~lost
-            removed += int(lost.sum())
-        tallies.append(PoolTally(name, reason, removed))
-    return VolumeDecision(
-        _best(both, spec),
-        sum(int(pools.is_candidate.sum()) for pools in both),
-        tuple(tallies),
-        tuple(refused(both, refusals_max)),
-        max(_most_free(pools) for pools in both),
-    )
+            pools.is_any_left = bool(pools.alive.any())
+        removed += count
+    return PoolTally(name, reason, removed)
 
 
 def refused(both: list[_Pools], most: int) -> list[PoolRefusal]:
@@ -268,7 +311,7 @@ def refused(both: list[_Pools], most: int) -> list[PoolRefusal]:
 
 def _most_free(pools: _Pools) -> int:
     free = pools.table.free.get(pools.spec.class_name)
-    if free is None:
+    if free is None or not pools.candidate_count:
         return 0
     return int(free[pools.is_candidate].max(initial=0.0))
 
@@ -293,14 +336,14 @@ def _best(both: list[_Pools], spec: VolumeSpec) -> PlacedVolume | None:
 def _rows_with(pools: _Pools, free: float) -> npt.NDArray[np.intp]:
     """Return the rows of the pools that are left and have this amount free."""
     column = pools.table.free.get(pools.spec.class_name)
-    if column is None:
+    if column is None or not pools.is_any_left:
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(pools.alive & (column == free))
 
 
 def _greatest(pools: _Pools) -> float:
     free = pools.table.free.get(pools.spec.class_name)
-    if free is None or not pools.alive.any():
+    if free is None or not pools.is_any_left:
         return -1.0
     return float(free[pools.alive].max())
 

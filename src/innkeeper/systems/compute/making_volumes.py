@@ -68,10 +68,11 @@ def create_all(
     With ``are_in_one_zone``, all are in the zone of the first. Raises :class:`Conflict` if no pool
     is valid for one of them, and the errors of :meth:`VolumeBatch.plan`.
     """
+    if not requests:
+        return []
     found = images.get_many(tx, {each.image_id or "" for each in requests} - {""})
     follower, zone = here.context.follower, None
-    projects = {each.project_id for each in requests}
-    with VolumeBatch(tx, follower, projects, *_limits(here.context)) as batch:
+    with VolumeBatch(tx, follower, requests, *_limits(here.context)) as batch:
         for each in requests:
             request = each if zone is None else replace(each, availability_zone=zone)
             planned = batch.plan(_with_image(NewVolume(request, here.settings), found))
@@ -149,12 +150,13 @@ def explain(tx: Tx, here: VolumeContext, request: VolumeRequest) -> Mapping[str,
         request,
         volume_types.demands_of(kind.extra_specs),
         request.size_gb or 1,
+        now=request.now,
         takes_hosts=here.settings.volumes_on_hosts,
         silence_max_s=silence_max_s,
         default_zone=default_zone,
     )
-    table, names = here.context.follower.table, choosing.PoolNameCache(tx)
-    decided = choosing.decide(names, table, spec, choosing.REFUSALS_SHOWN)
+    choices = choosing.Choices(tx, here.context.follower.table)
+    decided = choices.decide(spec, choosing.REFUSALS_SHOWN)
     reason = None if decided.placed else choosing.sentence(decided)
     return {**choosing.report(decided), "message": reason}
 

@@ -8,7 +8,7 @@ change feed shows it what was claimed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -76,14 +76,15 @@ class CreatedVolume:
 class VolumeBatch:
     """Plans volumes, and then writes them. A context manager: at its end, no plan is in the table.
 
-    ``projects`` are those of all volumes that will be planned.
+    ``requests`` are those of all volumes that may be planned. Their hosts must be up at the time of
+    the latest one.
     """
 
     def __init__(
         self,
         tx: Tx,
         follower: Follower,
-        projects: Collection[str],
+        requests: Sequence[VolumeRequest],
         silence_max_s: float,
         default_zone: str,
     ) -> None:
@@ -92,8 +93,9 @@ class VolumeBatch:
         self._table = follower.table
         self._silence_max_s = silence_max_s
         self._default_zone = default_zone
-        self._quotas = quotas.ProjectQuotas(tx, projects)
-        self._names = choosing.PoolNameCache(tx)
+        self._now = max(each.now for each in requests)
+        self._quotas = quotas.ProjectQuotas(tx, {each.project_id for each in requests})
+        self._choices = choosing.Choices(tx, follower.table)
         self._kinds: dict[tuple[str, str, bool], tuple[VolumeType, TypeDemands]] = {}
         self._planned: list[PlannedVolume] = []
 
@@ -129,11 +131,12 @@ class VolumeBatch:
             request,
             demands,
             size_gb,
+            now=self._now,
             takes_hosts=settings.volumes_on_hosts,
             silence_max_s=self._silence_max_s,
             default_zone=self._default_zone,
         )
-        decided = choosing.decide(self._names, self._table, spec)
+        decided = self._choices.decide(spec)
         placed = decided.placed
         zone = (spec.zone or self._default_zone) if placed is None else placed.zone
         planned = PlannedVolume(new, kind, source, spec, decided, zone)
@@ -170,9 +173,8 @@ class VolumeBatch:
         planned, tx = self._planned, self._tx
         if not planned:
             return []
-        now = max(each.new.request.now for each in planned)
         ready = [_claim(self._table, each, each.placed) for each in planned if each.placed]
-        for refusal in claims.commit_together(tx, ready, now) if ready else ():
+        for refusal in claims.commit_together(tx, ready, self._now) if ready else ():
             if refusal is not None:
                 # Later decisions and quota checks assumed that this volume is there.
                 raise refusal
@@ -195,9 +197,11 @@ def create_together(
     If no pool is valid for a volume, it is created in ``error`` without an allocation, and its
     fault says why.
     """
-    projects = {each.request.project_id for each in wanted}
+    if not wanted:
+        return []
+    requests = [each.request for each in wanted]
     refused: dict[int, Refusal] = {}
-    with VolumeBatch(tx, follower, projects, silence_max_s, default_zone) as batch:
+    with VolumeBatch(tx, follower, requests, silence_max_s, default_zone) as batch:
         for index, each in enumerate(wanted):
             try:
                 batch.plan(each)
