@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.scheduling.filters import volume_pools
+from innkeeper.scheduling.volume_filters import FILTERS, VolumeSpec
 from innkeeper.scheduling.volumes import (
-    FILTERS,
     PlacedVolume,
     PoolChooser,
-    VolumeSpec,
     choose,
     give_back,
     nameless,

@@ -12,13 +12,8 @@ from typing import Any
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.volumes import VolumeRequest
-from innkeeper.scheduling.volumes import (
-    PoolChooser,
-    VolumeDecision,
-    VolumeSpec,
-    nameless,
-    with_names,
-)
+from innkeeper.scheduling.volume_filters import VolumeSpec
+from innkeeper.scheduling.volumes import PoolChooser, VolumeDecision, nameless, with_names
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries.volumes import volumes

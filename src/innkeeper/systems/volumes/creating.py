@@ -27,7 +27,8 @@ from innkeeper.domain.volumes import (
     VolumeType,
     VolumeUsage,
 )
-from innkeeper.scheduling.volumes import PlacedVolume, VolumeDecision, VolumeSpec, give_back, take
+from innkeeper.scheduling.volume_filters import VolumeSpec
+from innkeeper.scheduling.volumes import PlacedVolume, VolumeDecision, give_back, take
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries.volumes import volumes as volume_rows
