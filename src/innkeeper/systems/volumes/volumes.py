@@ -1,4 +1,4 @@
-"""Volumes: choose a pool and claim it, change volumes, and delete them.
+"""Volumes: find, change, extend, give and delete them. Another module creates them.
 
 Always true: a volume's row and its allocation change in one transaction. A volume with a pool has
 an allocation of its size there until its row is deleted.
