@@ -135,6 +135,9 @@ def test_types_choose_pools_and_allow_several_servers(service: Started) -> None:
         service.ask("server", "add", "volume", name, "shared")
         volume(service, "shared", "in-use")
     assert "still in use" in service.refuses("volume", "type", "delete", "t2")
+    service.do("volume", "type", "set", "--private", "t2")
+    assert service.ask("volume", "type", "show", "t2")["is_public"] is False
+    service.do("volume", "type", "set", "--public", "t2")
     for name in ("m1", "m2"):
         service.do("server", "delete", "--wait", name)
     volume(service, "shared", "available")
@@ -196,7 +199,11 @@ def test_transfers_pools_services_and_zones(service: Started) -> None:
     assert states == {"up"}
     zones = service.ask("availability", "zone", "list", "--volume")
     assert [each["Zone Name"] for each in zones] == ["nova"]
-    assert service.ask("volume", "snapshot", "list") == []
+    assert service.ask("volume", "backend", "capability", "show", "host-1") == []
+    for words in (("group", "type"), ("group", "snapshot"), ("snapshot",), ("qos",)):
+        assert service.ask("volume", *words, "list") == []
+    assert service.ask("consistency", "group", "list") == []
+    assert service.ask("block", "storage", "cluster", "list") == []
     assert "not supported" in service.refuses(
         "volume", "snapshot", "create", "--volume", "gift", "s"
     )

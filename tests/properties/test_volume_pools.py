@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from innkeeper.domain.ids import ProviderId
 from innkeeper.scheduling.filters import volume_pools
-from innkeeper.scheduling.volumes import FILTERS, VolumeSpec, choose, nameless, with_names
+from innkeeper.scheduling.volume_filters import FILTERS, VolumeSpec
+from innkeeper.scheduling.volumes import (
+    PlacedVolume,
+    PoolChooser,
+    choose,
+    give_back,
+    nameless,
+    take,
+    with_names,
+)
 from tests.support.tables import (
     NOW_S,
     POOL_IDS,
@@ -148,6 +157,37 @@ def test_the_best_of_the_allowed_pools_is_chosen(
         again = choose(table, spec, {}, refusals_max=99)
         assert set(nameless(again)) <= names.keys()
         assert with_names(again, names) == found
+
+
+@given(HOSTS, POOLS, st.lists(SPECS, max_size=5))
+def test_a_batch_chooses_like_requests_that_come_one_by_one(
+    hosts: list[Sketch], pools: list[Pool], specs: list[VolumeSpec]
+) -> None:
+    table = add_pools(table_of(*hosts), *pools)
+    names = {
+        ProviderId(each.provider_id): each.name
+        for spec in specs
+        for each in plain(hosts, pools, spec)
+        if each.is_shared
+    }
+
+    def amounts() -> list[object]:
+        both = (table, table.pools)
+        free = [{name: each.tolist() for name, each in one.free.items()} for one in both]
+        return [free, [one.generations.tolist() for one in both]]
+
+    before, chooser = amounts(), PoolChooser(table)
+    taken: list[tuple[VolumeSpec, PlacedVolume]] = []
+    for spec in specs:
+        found = chooser.choose(spec, names, refusals_max=99)
+        assert found == choose(table, spec, names, refusals_max=99)
+        if found.placed is not None:
+            take(table, spec, found.placed)
+            taken.append((spec, found.placed))
+            assert found.placed.generation + 1 == table.generation_of(found.placed.provider_id)
+    for spec, placed in reversed(taken):
+        give_back(table, spec, placed)
+    assert amounts() == before
 
 
 @given(HOSTS, POOLS, st.frozensets(st.sampled_from([1, 2, POOL_IDS, POOL_IDS + 1, 5000])))

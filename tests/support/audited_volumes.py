@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from innkeeper.domain.volumes import CONSUMER_TYPE, AttachOrigin, AttachStatus, VolumeStatus
+from innkeeper.domain.volumes import (
+    CONSUMER_TYPE,
+    AttachOrigin,
+    AttachStatus,
+    VolumeStatus,
+    VolumeUsage,
+)
 from innkeeper.store.tables import placement, volumes
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.volumes import quotas
 from tests.support.clouds import NOW
 
 VOLUME = "d0000000-0000-4000-8000-000000000001"
@@ -35,6 +42,7 @@ def add_volume(tx: Tx, status: str, **more: Any) -> None:
         "updated_at": NOW,
     }
     tx.execute(volumes.volumes.insert(), {**columns, **more})
+    quotas.add(tx, {("project", 1): VolumeUsage(1, 1)})
 
 
 def add_attachment(tx: Tx, uuid: str, server: str) -> None:
@@ -96,6 +104,10 @@ def _crowded(tx: Tx, it: Any) -> None:
         add_attachment(tx, uuid, server)
 
 
+def _wrong_usage(tx: Tx, _: Any) -> None:
+    quotas.add(tx, {("project", 1): VolumeUsage(1, 5)})
+
+
 PLANTS: Mapping[str, Plant] = {
     "unbacked-volume": _unbacked,
     "held-by-no-volume": _held_by_none,
@@ -103,4 +115,5 @@ PLANTS: Mapping[str, Plant] = {
     "attached-to-deleted": _attached_to_deleted,
     "crowded-volume": _crowded,
     "not-offered": lambda tx, _: add_volume(tx, VolumeStatus.AWAITING_TRANSFER),
+    "wrong-volume-usage": _wrong_usage,
 }

@@ -17,7 +17,15 @@ from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.images import Image
 from innkeeper.domain.slices import Computing, Leasing, Scheduling
 from innkeeper.engine.batches import PendingCommand, carry_out
-from innkeeper.engine.commands import Boot, Command, Decide, Explain, Write, WriteTogether
+from innkeeper.engine.commands import (
+    Boot,
+    Command,
+    Decide,
+    DecideTogether,
+    Explain,
+    Write,
+    WriteTogether,
+)
 from innkeeper.snapshot import loader
 from innkeeper.snapshot.audit import differences
 from innkeeper.snapshot.columns import HostTable
@@ -251,6 +259,7 @@ COMMANDS: Mapping[str, Callable[[Any], Command[object]]] = {
     "together": lambda asked: WriteTogether(*asked),
     "boot": Boot,
     "decide": lambda asked: Decide(*asked),
+    "decide together": lambda asked: DecideTogether(*asked),
     "explain": lambda request: Explain(Question(request)),
 }
 """The constructor of a command, by the kind of step."""

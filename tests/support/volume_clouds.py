@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,14 +10,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import Booted, WorkOrder
+from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import Attachment, BlockDevice, Volume, VolumeRequest
 from innkeeper.store.tables import placement
-from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import booting_volumes, making_volumes
-from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.booting_volumes import Reserved
 from innkeeper.systems.compute.hosts import work
 from innkeeper.systems.compute.making_volumes import VolumeContext
@@ -26,6 +25,7 @@ from innkeeper.systems.compute.servers import attaching
 from innkeeper.systems.compute.servers.attaching import WantedVolume
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.volumes import attachments, volumes
+from innkeeper.systems.volumes.creating import CreatedVolume, NewVolume
 from tests.support.clouds import AGENT, NOW, Cloud
 
 UNLIMITED = Volumes(quota_volumes=-1, quota_gigabytes=-1)
@@ -52,19 +52,19 @@ class VolumeCloud:
 
     def create(self, size_gb: int | None = 1, **more: Any) -> Volume:
         """Create a volume."""
-        made: Volume = self.cloud.decide(self.creating(size_gb, **more), self.now)
-        return made
+        (answer,) = self.create_together(self.request(size_gb, **more))
+        if isinstance(answer, Refusal):
+            raise answer
+        return answer.volume
 
-    def creating(
-        self, size_gb: int | None = 1, **more: Any
-    ) -> Callable[[Tx, DecisionContext], Volume]:
-        """Return the work of a command that creates a volume."""
-        wanted = self.request(size_gb, **more)
+    def create_together(self, *requests: VolumeRequest) -> list[CreatedVolume | Refusal]:
+        """Create volumes in one batch."""
+        return self.cloud.carry_out(*(self.creating(each) for each in requests))
 
-        def create(tx: Tx, context: DecisionContext) -> Volume:
-            return making_volumes.create(tx, VolumeContext(context, self.settings), wanted)
-
-        return create
+    def creating(self, request: VolumeRequest) -> tuple[str, Any]:
+        """Return the step of a batch that creates a volume."""
+        new = NewVolume(request, self.settings)
+        return "decide together", (making_volumes.create_together, new, request.now)
 
     def made(self, size_gb: int = 1, **more: Any) -> Volume:
         """Create a volume, and have the agent make it."""

@@ -119,6 +119,11 @@ class Volume:
         """The amount that the volume claims."""
         return max(self.size_gb, self.growing_to_gb or 0)
 
+    @property
+    def usage(self) -> VolumeUsage:
+        """How much of the quotas of its project and type the volume uses."""
+        return VolumeUsage(1, self.held_gb)
+
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
@@ -173,12 +178,6 @@ class VolumeLimits:
         """Return the limit of ``volumes`` or ``gigabytes`` of a type."""
         return self.of_types.get((kind, type_uuid), UNLIMITED)
 
-    @property
-    def is_unlimited(self) -> bool:
-        """Whether neither the number nor the sum of sizes is limited."""
-        counted = {self.volumes, self.gigabytes, *self.of_types.values()}
-        return counted == {UNLIMITED}
-
 
 @dataclass(frozen=True, slots=True)
 class VolumeUsage:
@@ -186,6 +185,12 @@ class VolumeUsage:
 
     volumes: int = 0
     gigabytes: int = 0
+
+    def __add__(self, other: VolumeUsage) -> VolumeUsage:
+        return VolumeUsage(self.volumes + other.volumes, self.gigabytes + other.gigabytes)
+
+    def __neg__(self) -> VolumeUsage:
+        return VolumeUsage(-self.volumes, -self.gigabytes)
 
 
 @dataclass(frozen=True, slots=True)

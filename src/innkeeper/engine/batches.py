@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
@@ -41,7 +42,9 @@ from innkeeper.engine.commands import (
     BootEntries,
     Command,
     Decide,
+    DecideTogether,
     Deciding,
+    DecidingTogether,
     Explain,
     Together,
     Write,
@@ -49,6 +52,7 @@ from innkeeper.engine.commands import (
 )
 from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 LOG = structlog.get_logger("innkeeper.decisions")
@@ -56,6 +60,10 @@ T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
 """Errors that no command causes. The remaining commands of the batch get the same error."""
+
+
+TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
+"""Commands that are not executed one by one, each in a savepoint of its own."""
 
 
 class Executor(Protocol):
@@ -269,9 +277,10 @@ def _commit(
         # other commands of the batch change the store.
         _boot(tx, executor, batch, outcomes)
         _boot_entries(tx, executor, batch, outcomes)
+        _decide_together(tx, executor, batch, outcomes)
         _write_together(tx, batch, outcomes)
         for i, each in enumerate(batch):
-            if not isinstance(each.command, Boot | BootEntries | WriteTogether):
+            if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
         executor.follow(tx)
     metrics.FOLLOWED.set_to_current_time()
@@ -314,6 +323,32 @@ def _boot_entries(
             open_ = tuple(e for e in request.entries if e.server_id not in closed)
             request = replace(request, entries=open_)
         outcomes[i] = executor.boot_entries(tx, request) if request.entries else {}
+
+
+def _decide_together(
+    tx: Tx, executor: Executor, batch: Sequence[PendingCommand], outcomes: list[object]
+) -> None:
+    """Group the commands by their ``work``, like :func:`_write_together`."""
+    alike: dict[DecidingTogether[object, object], list[int]] = {}
+    for i, each in enumerate(batch):
+        if isinstance(each.command, DecideTogether):
+            alike.setdefault(each.command.work, []).append(i)
+    for work, indices in alike.items():
+        commands = [batch[i].command for i in indices]
+        items = [each.item for each in commands if isinstance(each, DecideTogether)]
+        now = max(each.now for each in commands if isinstance(each, DecideTogether))
+        answers = executor.decide(tx, partial(_run, work, items), now)
+        for i, answer in zip(indices, answers, strict=True):
+            outcomes[i] = answer
+
+
+def _run(
+    work: DecidingTogether[object, object],
+    items: Sequence[object],
+    tx: Tx,
+    context: DecisionContext,
+) -> Sequence[object]:
+    return work(tx, context, items)
 
 
 def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[object]) -> None:

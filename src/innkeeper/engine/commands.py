@@ -31,6 +31,9 @@ Admit = Callable[[Tx, bool], Collection[str]]
 """Work before the boots of entries; see :class:`BootEntries`."""
 Deciding = Callable[[Tx, DecisionContext], T]
 """Work that chooses a host. It must leave the host table unchanged, and write its own claims."""
+DecidingTogether = Callable[[Tx, DecisionContext, Sequence[T]], Sequence[T_co | Refusal]]
+"""Like :data:`Deciding`, for many items in one transaction; returns an answer or a refusal for each
+item. For a refused item, it must write nothing. If it raises, the transaction is rolled back."""
 
 
 class Command(Generic[T_co]):
@@ -118,6 +121,18 @@ class Decide(Command[T_co]):
     def kind(self) -> str:
         """See :class:`Command`."""
         return "decide"
+
+
+@dataclass(frozen=True, slots=True)
+class DecideTogether(Command[T_co], Generic[T, T_co]):
+    """Run ``work`` once, for the items of all commands of the batch that share ``work``.
+
+    The decision context is as of the latest ``now`` of these commands.
+    """
+
+    work: DecidingTogether[T, T_co]
+    item: T
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from innkeeper.engine.commands import (
     Boot,
     BootEntries,
     Decide,
+    DecideTogether,
     Deciding,
+    DecidingTogether,
     Explain,
     Together,
     Work,
@@ -38,6 +40,7 @@ from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.placement.candidates import CandidateSearcher
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Engine:
@@ -131,6 +134,10 @@ class Engine:
         the table unchanged, and write its claims itself.
         """
         return await self.writer.submit(Decide(work, now))
+
+    async def decide_together(self, work: DecidingTogether[T, R], item: T, now: datetime) -> R:
+        """Run ``work`` like :meth:`decide`, but once for the items of all calls that share it."""
+        return await self.writer.submit(DecideTogether(work, item, now))
 
     async def explain(self, question: Question) -> Explained:
         """Choose hosts like :meth:`boot`, but claim nothing, and return an explanation."""

@@ -135,7 +135,7 @@ VOLUMES = Retry(
     errors=(Overtaken,),
     happened="another writer changed a pool between the read and the write",
     repeated="the choice of the pool and the claim, in a transaction of its own",
-    where=("entrypoints/api/volumes/calling.py", "entrypoints/api/compute/servers/devices.py"),
+    where=("entrypoints/api/volumes", "entrypoints/api/compute/servers/devices.py"),
     attempts_max=10,
     answer="Other requests changed the chosen pools each time that this one was tried. Nothing "
     "was changed. Repeat the request.",

@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from innkeeper.domain.compute import OrderKind
-from innkeeper.domain.errors import InUse, Invalid, NotFound, VolumeQuotaExceeded
+from innkeeper.domain.compute import Booted, OrderKind
+from innkeeper.domain.errors import InUse, Invalid, NotFound, Refusal, VolumeQuotaExceeded
 from innkeeper.domain.slices import Volumes
-from innkeeper.domain.volumes import VolumeBusy, VolumeStatus
+from innkeeper.domain.volumes import VolumeBusy, VolumeStatus, VolumeUsage
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.volumes import transfers, types, volumes
+from innkeeper.systems.volumes import audit, quotas, transfers, types, volumes
+from innkeeper.systems.volumes.creating import CreatedVolume
 from tests.support.clouds import NOW, cloud_in, reported
 from tests.support.pools import RACK, add_pool, join, pool_uuid, used
+from tests.support.statements import Counter
 from tests.support.volume_clouds import VolumeCloud
+
+AVAILABLE = {"status": VolumeStatus.AVAILABLE}
 
 
 @pytest.fixture
@@ -118,6 +122,78 @@ def test_quotas_count_the_size_to_which_a_volume_grows(it: VolumeCloud) -> None:
         it.create(1)
 
 
+def usage_of(it: VolumeCloud, project_id: str = "project") -> tuple[int, int]:
+    """The recorded usage of a project: its volumes and their GiB."""
+    used = quotas.total(it.cloud.read(lambda tx: quotas.usages(tx, project_id)))
+    return used.volumes, used.gigabytes
+
+
+def test_the_usage_of_quotas_follows_each_change(it: VolumeCloud) -> None:
+    kept, volume = it.made(2), it.made(5)
+    assert usage_of(it) == (2, 7)
+    it.extend(volume.uuid, 9)
+    assert usage_of(it) == (2, 11)
+    (order,) = it.orders()
+    it.settle(order, is_ok=False)
+    assert usage_of(it) == (2, 7)
+    it.cloud.write(lambda tx: volumes.write(tx, it.volume(volume.uuid), AVAILABLE, NOW))
+    it.extend(volume.uuid, 6)
+    it.settle_all()
+    assert usage_of(it) == (2, 8)
+    assert it.create(1000).status == VolumeStatus.ERROR
+    assert usage_of(it) == (3, 1008), "a volume without a pool counts until it is deleted"
+    it.delete(kept.uuid)
+    assert usage_of(it) == (3, 1008)
+    it.settle_all()
+    assert usage_of(it) == (2, 1006)
+
+
+def test_a_volume_that_still_grows_is_given_with_all_that_it_holds(it: VolumeCloud) -> None:
+    volume = it.made(5)
+    it.extend(volume.uuid, 9)
+    it.cloud.write(lambda tx: volumes.write(tx, it.volume(volume.uuid), AVAILABLE, NOW))
+    new_id, growing = it.cloud.ids.uuid(), it.volume(volume.uuid)
+    it.cloud.write(lambda tx: transfers.create(tx, growing, new_id, None, "key", "salt", NOW))
+
+    def accept(quota_gigabytes: int) -> None:
+        settings = Volumes(quota_gigabytes=quota_gigabytes)
+        it.cloud.write(lambda tx: transfers.accept(tx, new_id, "key", "other", "b", settings, NOW))
+
+    with pytest.raises(VolumeQuotaExceeded):
+        accept(8)
+    accept(9)
+    assert (usage_of(it), usage_of(it, "other")) == ((0, 0), (1, 9))
+    assert it.held(volume.uuid) == 9
+    it.settle_all()
+    assert (it.held(volume.uuid), usage_of(it, "other")) == (9, (1, 9))
+
+
+def test_a_type_is_deleted_with_what_was_counted_for_it(it: VolumeCloud) -> None:
+    uuid = it.cloud.ids.uuid()
+    it.cloud.write(lambda tx: types.create(tx, uuid, "t", None, {}, is_public=True, now=NOW))
+    it.delete(it.made(1, type_name="t").uuid)
+    it.settle_all()
+    it.cloud.write(lambda tx: types.delete(tx, uuid, "__DEFAULT__"))
+    assert usage_of(it) == (0, 0)
+
+
+def test_quotas_read_the_recorded_usage_and_an_audit_corrects_it(it: VolumeCloud) -> None:
+    it.settings = Volumes(quota_volumes=10, quota_gigabytes=10)
+    it.create(4)
+    it.cloud.write(lambda tx: quotas.add(tx, {("project", 1): VolumeUsage(2, 6)}))
+    with pytest.raises(VolumeQuotaExceeded, match="10G has been consumed"):
+        it.create(1)
+    (found,) = it.cloud.read(lambda tx: list(audit.findings(tx)))
+    assert found.text == (
+        "the volume quota usage (volumes, GiB) of project project and type __DEFAULT__ is (3, 10), "
+        "but its volumes add up to (1, 4)"
+    )
+    told = it.cloud.write(lambda tx: audit.count_again(tx, [found.key], NOW))
+    assert told == ["the volume quota usage of project project and type __DEFAULT__ is now (1, 4)"]
+    it.create(1)
+    assert usage_of(it) == (2, 5)
+
+
 def test_a_shared_pool_is_used_through_any_host_that_it_serves(it: VolumeCloud) -> None:
     it.settings = Volumes(volumes_on_hosts=False)
     assert it.create(1).status == VolumeStatus.ERROR
@@ -196,8 +272,97 @@ def test_a_disabled_or_silent_host_is_no_pool(it: VolumeCloud) -> None:
 
 
 def test_volumes_of_one_batch_see_each_other(it: VolumeCloud) -> None:
-    answers = it.cloud.carry_out(*(("decide", (it.creating(60), NOW)) for _ in range(4)))
-    assert sorted(each.status for each in answers) == ["creating", "creating", "error", "error"]
+    answers = it.create_together(*(it.request(60) for _ in range(4)))
+    made = [each.volume for each in answers if isinstance(each, CreatedVolume)]
+    assert [each.status for each in made] == ["creating", "creating", "error", "error"]
+    assert {each.host for each in made[:2]} == {"h1", "h2"}
+    assert [it.held(each.uuid) for each in made] == [60, 60, 0, 0]
+    assert "At most 40 GiB are free" in str(made[2].fault)
+    assert [order.body["volume_id"] for order in it.orders()] == [made[0].uuid, made[1].uuid]
+
+
+def test_a_refused_volume_changes_nothing_for_the_others(it: VolumeCloud) -> None:
+    it.settings = Volumes(quota_volumes=3, quota_gigabytes=10)
+    missing = it.cloud.ids.uuid()
+    answers = it.create_together(
+        it.request(4),
+        it.request(1, type_name="unknown"),
+        it.request(7),
+        it.request(6, image_id=missing),
+        it.request(6, availability_zone="nowhere"),
+        it.request(0),
+        it.request(1, source_uuid=missing),
+        it.request(6),
+        it.request(5, project_id="other"),
+        it.request(1),
+    )
+    kinds = [type(each) for each in answers]
+    assert kinds == [
+        CreatedVolume,
+        NotFound,
+        VolumeQuotaExceeded,
+        Invalid,
+        Invalid,
+        Invalid,
+        NotFound,
+        CreatedVolume,
+        CreatedVolume,
+        VolumeQuotaExceeded,
+    ]
+    assert (usage_of(it), usage_of(it, "other")) == ((2, 10), (1, 5))
+    assert len(it.orders()) == 3
+
+
+def test_volumes_of_a_batch_are_those_of_requests_that_come_alone(tmp_path: Path) -> None:
+    """A batch decides as if each request were committed before the next one is decided."""
+    sizes = (30, 30, 50, 20, 90, 10, 0, 40)
+    outcomes = []
+    for name in ("alone", "together"):
+        (tmp_path / name).mkdir()
+        it = VolumeCloud(cloud_in(tmp_path / name, reported("h1"), reported("h2")))
+        it.settings = Volumes(quota_volumes=7, quota_gigabytes=250)
+        wanted = [it.request(each) for each in sizes]
+        batches = [wanted] if name == "together" else [[each] for each in wanted]
+        answers = [each for batch in batches for each in it.create_together(*batch)]
+        outcomes.append([_told(each) for each in answers])
+        it.cloud.reread()
+        it.cloud.judge()
+        it.cloud.close()
+    assert outcomes[0] == outcomes[1]
+
+
+def _told(answer: CreatedVolume | Refusal) -> object:
+    if isinstance(answer, Refusal):
+        return str(answer)
+    made = answer.volume
+    return made.uuid, made.status, made.host, made.provider_id, made.fault, made.size_gb
+
+
+def test_a_batch_of_volumes_takes_few_more_statements_than_one(it: VolumeCloud) -> None:
+    statements = Counter(it.cloud)
+    it.create(1)
+    alone = statements.of(lambda: it.create(1))
+    together = statements.of(lambda: it.create_together(*(it.request(1) for _ in range(16))))
+    assert together <= alone
+
+
+def test_a_row_that_is_not_that_of_the_store_fails_no_volume(it: VolumeCloud) -> None:
+    """Its claim fails the batch. The row is read again before the requests are tried alone."""
+    it.create(1)
+    for provider_id in it.cloud.table.index_of:
+        it.cloud.table.expect_no_claim([provider_id])
+    wanted = (it.request(1), it.request(0), it.request(1))
+    answers = it.create_together(*wanted)
+    assert [type(each) for each in answers] == [CreatedVolume, Invalid, CreatedVolume]
+    assert usage_of(it) == (3, 3)
+
+
+def test_boots_and_volumes_of_one_batch_share_one_account(it: VolumeCloud) -> None:
+    batch = [it.creating(it.request(95)), ("boot", it.cloud.request()), it.creating(it.request(95))]
+    first, booted, second = it.cloud.carry_out(*batch)
+    assert isinstance(booted, Booted)
+    assert booted.fault is None
+    assert [first.volume.status, second.volume.status] == ["creating", "error"]
 
 
 def test_a_host_with_volumes_is_not_removed(it: VolumeCloud) -> None:

@@ -164,6 +164,25 @@ def test_a_server_boots_in_the_zone_of_its_volumes_where_the_setting_says_so(
         it.boot(*both)
 
 
+def test_new_volumes_of_a_boot_share_a_pool_and_are_made_or_refused_together(
+    it: VolumeCloud,
+) -> None:
+    blank, large = BlockDevice("blank", size_gb=20), BlockDevice("blank", size_gb=101)
+    servers = [ServerId(it.cloud.ids.uuid()) for _ in range(2)]
+    it.settings = Volumes(cross_az_attach=False)
+    reserved = it.reserve(servers, blank, blank)
+    made = [it.volume(uuid) for uuid in reserved.made]
+    assert len(made) == 4
+    assert {each.availability_zone for each in made} == {reserved.zone}, "80 GiB fit into one zone"
+    assert [order.body["volume_id"] for order in it.orders()] == list(reserved.made)
+    with pytest.raises(Conflict, match="PoolCapacityFilter"):
+        it.reserve([ServerId(it.cloud.ids.uuid())], blank, large)
+    assert len(it.orders()) == 4
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, reserved.made, NOW))
+    it.settle_all()
+    assert [it.status(uuid) for uuid in reserved.made] == [None] * 4
+
+
 def test_a_server_that_is_being_built_takes_no_volume(it: VolumeCloud) -> None:
     volume = it.made(1)
     server = server_of(it.cloud)

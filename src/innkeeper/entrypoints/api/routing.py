@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.versions import Version
-from innkeeper.engine.commands import Deciding, Together, Work
+from innkeeper.engine.commands import Deciding, DecidingTogether, Together, Work
 from innkeeper.engine.retry import Retry, again
 from innkeeper.entrypoints.api.faults import FaultForm
 from innkeeper.entrypoints.api.microversions import Schema, VersionTable
@@ -23,6 +23,7 @@ from innkeeper.entrypoints.api.options import Options
 from innkeeper.entrypoints.api.site import Site
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 JSON = "application/json"
 
@@ -125,6 +126,13 @@ class Call:
             return await engine.decide(work, self.now)
         attempts_max = retry.attempts(self.site.settings)
         return await again(lambda: engine.decide(work, self.now), retry, attempts_max)
+
+    async def decide_together(self, work: DecidingTogether[T, R], item: T, *, retry: Retry) -> R:
+        """Run ``work``, which chooses hosts, like :meth:`write_together`. It returns an answer."""
+        engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
+        return await again(
+            lambda: engine.decide_together(work, item, self.now), retry, attempts_max
+        )
 
     def allows(self, rule: str, **target: Any) -> bool:
         """Return whether policy allows ``rule`` for a target with these attributes."""

@@ -2,7 +2,8 @@
 
 Always true: a volume has an allocation under its uuid exactly if it has a ``provider_id``. The
 allocation is as large as the volume, or as the size that it is growing to. The row of a deleted
-volume is deleted.
+volume is deleted. ``volume_quota_usages`` contains the sums over all volumes, and changes in the
+same transactions as they do.
 """
 
 from __future__ import annotations
@@ -71,8 +72,6 @@ volumes = numbered_table(
     sa.Column("decision", sa.JSON),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("updated_at", Moment, nullable=False),
-    # The usage of quotas is read from this index alone.
-    sa.Index(None, "project_id", "type_id", "size_gb", "growing_to_gb"),
     sa.Index(None, "project_id", "created_at"),
 )
 
@@ -115,4 +114,14 @@ volume_quotas = sa.Table(
     # The name of a quota. For a type's quota, its kind and the type's uuid.
     sa.Column("resource", sa.String(64), primary_key=True),
     sa.Column("hard_limit", sa.Integer, nullable=False),
+)
+
+volume_quota_usages = sa.Table(
+    "volume_quota_usages",
+    METADATA,
+    sa.Column("project_id", Name, primary_key=True),
+    sa.Column("type_id", BigId, sa.ForeignKey("volume_types.id"), primary_key=True, index=True),
+    sa.Column("volumes", sa.Integer, nullable=False),
+    # A volume that grows counts with the size that it is growing to.
+    sa.Column("gigabytes", sa.BigInteger, nullable=False),
 )

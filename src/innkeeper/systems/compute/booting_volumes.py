@@ -13,9 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from innkeeper.domain.errors import Conflict, Invalid, NotFound
+from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import IdSource, ServerId
-from innkeeper.domain.volumes import BlockDevice, DeviceSource, Volume, VolumeRequest, VolumeStatus
+from innkeeper.domain.volumes import BlockDevice, DeviceSource, Volume, VolumeRequest
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import making_volumes, volume_orders
@@ -49,10 +49,19 @@ def reserve(
     :class:`Invalid` for a volume or image that cannot be used, :class:`Conflict` if no pool is
     valid, and :class:`VolumeQuotaExceeded`.
     """
-    made: list[str] = []
     crosses = here.settings.cross_az_attach
     if not crosses:
         template = replace(template, availability_zone=_zone_of(tx, devices, template))
+    wanted = [
+        _request(each, template, ids)
+        for _ in server_ids
+        for each in devices
+        if each.source != DeviceSource.VOLUME
+    ]
+    made = making_volumes.create_all(tx, here, wanted, are_in_one_zone=not crosses)
+    if made and not crosses:
+        template = replace(template, availability_zone=made[0].availability_zone)
+    fresh = iter(made)
     for server_id in server_ids:
         taken: list[str | None] = []
         if not any(each.boot_index == 0 for each in devices):
@@ -70,15 +79,12 @@ def reserve(
                 tag=each.tag,
             )
             if each.source == DeviceSource.VOLUME:
-                volume = _existing(tx, each, template)
-                attachments.add(tx, volume, new, template.now)
+                attachments.add(tx, _existing(tx, each, template), new, template.now)
             else:
-                volume = _new(tx, here, each, template, ids)
-                made.append(volume.uuid)
-                if not crosses:
-                    template = replace(template, availability_zone=volume.availability_zone)
-                attachments.reserve_new(tx, replace(new, volume_uuid=volume.uuid), template.now)
-    return Reserved(tuple(made), None if crosses else template.availability_zone)
+                uuid = next(fresh).uuid
+                attachments.reserve_new(tx, replace(new, volume_uuid=uuid), template.now)
+    zone = None if crosses else template.availability_zone
+    return Reserved(tuple(each.uuid for each in made), zone)
 
 
 def _zone_of(tx: Tx, devices: Sequence[BlockDevice], template: VolumeRequest) -> str | None:
@@ -109,11 +115,10 @@ def _existing(tx: Tx, device: BlockDevice, template: VolumeRequest) -> Volume:
     return volume
 
 
-def _new(
-    tx: Tx, here: VolumeContext, device: BlockDevice, template: VolumeRequest, ids: IdSource
-) -> Volume:
+def _request(device: BlockDevice, template: VolumeRequest, ids: IdSource) -> VolumeRequest:
+    """Return the request for a new volume of a server."""
     is_copy = device.source == DeviceSource.IMAGE
-    request = replace(
+    return replace(
         template,
         uuid=ids.uuid(),
         seed=ids.seed(),
@@ -121,10 +126,6 @@ def _new(
         type_name=device.type_name,
         image_id=device.source_id if is_copy else None,
     )
-    volume = making_volumes.create(tx, here, request)
-    if volume.status != VolumeStatus.CREATING:
-        raise Conflict(volume.fault or "No pool was found for a volume of the server.")
-    return volume
 
 
 def undo(tx: Tx, server_ids: Collection[ServerId], made: Collection[str], now: datetime) -> None:

@@ -6,22 +6,25 @@ was written in the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.compute import OrderKind
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import Conflict, Invalid, Refusal
 from innkeeper.domain.images import Image
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import SourceImage, Volume, VolumeRequest, VolumeStatus
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.store.queries.compute import orders
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images, volume_orders
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.servers import force_detaching
-from innkeeper.systems.volumes import choosing, volumes
+from innkeeper.systems.volumes import choosing, creating, volumes
 from innkeeper.systems.volumes import types as volume_types
+from innkeeper.systems.volumes.creating import CreatedVolume, NewVolume, VolumeBatch
 
 GIB = 1024**3
 
@@ -33,40 +36,85 @@ class VolumeContext:
     context: DecisionContext
     settings: Volumes
 
-    @property
-    def silence_max_s(self) -> float:
-        """How long an agent may be silent and still be up."""
-        return self.context.computing.service_down_time_s
 
-    @property
-    def default_zone(self) -> str:
-        """The zone of volumes that could be in several zones."""
-        return self.context.scheduling.default_availability_zone
+def create_together(
+    tx: Tx, context: DecisionContext, wanted: Sequence[NewVolume]
+) -> list[CreatedVolume | Refusal]:
+    """Create volumes, and order their pools to make them. Each may be refused by itself.
+
+    See :func:`creating.create_together`.
+    """
+    found = images.get_many(tx, {each.request.image_id or "" for each in wanted} - {""})
+    outcomes: dict[int, CreatedVolume | Refusal] = {}
+    ready: dict[int, NewVolume] = {}
+    for index, each in enumerate(wanted):
+        try:
+            ready[index] = _with_image(each, found)
+        except Refusal as refusal:
+            outcomes[index] = refusal
+    follower, limits = context.follower, _limits(context)
+    made = creating.create_together(tx, follower, list(ready.values()), *limits)
+    created = [each for each in made if isinstance(each, CreatedVolume)]
+    _order(tx, follower.table, created)
+    outcomes |= zip(ready, made, strict=True)
+    return [outcomes[index] for index in range(len(wanted))]
 
 
-def create(tx: Tx, here: VolumeContext, request: VolumeRequest) -> Volume:
-    """Create a volume, and order its pool to make it. Raises the errors of ``volumes.create``."""
-    volume = volumes.create(
-        tx,
-        here.context.follower.table,
-        request,
-        here.settings,
-        here.silence_max_s,
-        here.default_zone,
-        _image(tx, request),
-    )
-    if volume.status == VolumeStatus.CREATING:
-        is_given = volume_orders.give(
-            tx, volume, OrderKind.MAKE_VOLUME, request.now, request_id=request.request_id
+def create_all(
+    tx: Tx, here: VolumeContext, requests: Sequence[VolumeRequest], *, are_in_one_zone: bool
+) -> list[Volume]:
+    """Create all these volumes of one project, and order their pools to make them, or none.
+
+    With ``are_in_one_zone``, all are in the zone of the first. Raises :class:`Conflict` if no pool
+    is valid for one of them, and the errors of :meth:`VolumeBatch.plan`.
+    """
+    if not requests:
+        return []
+    found = images.get_many(tx, {each.image_id or "" for each in requests} - {""})
+    follower, zone = here.context.follower, None
+    with VolumeBatch(tx, follower, requests, *_limits(here.context)) as batch:
+        for each in requests:
+            request = each if zone is None else replace(each, availability_zone=zone)
+            planned = batch.plan(_with_image(NewVolume(request, here.settings), found))
+            if planned.placed is None:
+                raise Conflict(choosing.sentence(planned.decided))
+            zone = planned.zone if are_in_one_zone else None
+        created = batch.write()
+    _order(tx, follower.table, created)
+    return [each.volume for each in created]
+
+
+def _limits(context: DecisionContext) -> tuple[float, str]:
+    """Return how long an agent may be silent, and the zone of volumes that could be in several."""
+    scheduling, computing = context.scheduling, context.computing
+    return computing.service_down_time_s, scheduling.default_availability_zone
+
+
+def _order(tx: Tx, table: HostTable, created: Sequence[CreatedVolume]) -> None:
+    """Order the agents of the chosen hosts to make volumes."""
+    new = [
+        volume_orders.new(
+            each.volume,
+            OrderKind.MAKE_VOLUME,
+            table.agent_of(table.index_by_name[each.placed.host]),
+            each.placed.host,
+            each.placed.name,
+            each.request_id,
         )
-        assert is_given, "the chosen host has a row"
-    return volume
+        for each in created
+        if each.placed is not None
+    ]
+    if new:
+        orders.add(tx, new, max(each.volume.created_at for each in created))
 
 
-def _image(tx: Tx, request: VolumeRequest) -> SourceImage | None:
-    if request.image_id is None:
-        return None
-    found: Image | None = images.get_many(tx, [request.image_id]).get(request.image_id)
+def _with_image(new: NewVolume, found: Mapping[str, Image]) -> NewVolume:
+    """Return a wanted volume with the image that its request names. Raises :class:`Invalid`."""
+    image_id = new.request.image_id
+    return new if image_id is None else replace(new, image=_image(new.request, found.get(image_id)))
+
+
+def _image(request: VolumeRequest, found: Image | None) -> SourceImage:
     if found is None or not (request.is_admin or images.may_see(found, request.project_id)):
         raise Invalid(
             f"Invalid image identifier or unable to access requested image: {request.image_id}."
@@ -96,17 +144,19 @@ def explain(tx: Tx, here: VolumeContext, request: VolumeRequest) -> Mapping[str,
         request.project_id,
         is_admin=request.is_admin or request.type_name is None,
     )
+    silence_max_s, default_zone = _limits(here.context)
     spec = choosing.spec_of(
         tx,
         request,
         volume_types.demands_of(kind.extra_specs),
         request.size_gb or 1,
+        now=request.now,
         takes_hosts=here.settings.volumes_on_hosts,
-        silence_max_s=here.silence_max_s,
-        default_zone=here.default_zone,
+        silence_max_s=silence_max_s,
+        default_zone=default_zone,
     )
-    table = here.context.follower.table
-    decided = choosing.decide(tx, table, spec, choosing.REFUSALS_SHOWN)
+    choices = choosing.Choices(tx, here.context.follower.table)
+    decided = choices.decide(spec, choosing.REFUSALS_SHOWN)
     reason = None if decided.placed else choosing.sentence(decided)
     return {**choosing.report(decided), "message": reason}
 

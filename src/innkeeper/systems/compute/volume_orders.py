@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from innkeeper.domain.compute import Host, OrderKind
 from innkeeper.domain.errors import Conflict, NotFound
-from innkeeper.domain.ids import ServerId
+from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
 from innkeeper.store.queries.compute import hosts, migrations, orders
 from innkeeper.store.queries.compute.orders import NewOrder
@@ -46,27 +47,32 @@ def give(
     if home is None:
         return False
     names = volumes.pool_names(tx, [volume.provider_id] if volume.provider_id else [])
+    pool = next(iter(names.values()), None)
+    order = new(volume, kind, home.agent_id, home.name, pool, request_id)
+    orders.add(tx, [replace(order, is_held=is_held)], now)
+    return True
+
+
+def new(
+    volume: Volume,
+    kind: str,
+    agent_id: AgentId,
+    host: str,
+    pool: str | None,
+    request_id: str | None,
+) -> NewOrder:
+    """Return an order about a volume in this pool, for an agent and one of its hosts."""
     body = {
         "volume_id": volume.uuid,
         "name": volume.name,
         "project_id": volume.project_id,
         "size_gb": volume.held_gb,
-        "pool": next(iter(names.values()), None),
+        "pool": pool,
         "image_id": volume.image_id,
         "source_volume_id": volume.source_uuid,
         "metadata": dict(volume.metadata),
     }
-    order = NewOrder(
-        home.agent_id,
-        home.name,
-        ServerId(volume.uuid),
-        kind,
-        body,
-        request_id=request_id,
-        is_held=is_held,
-    )
-    orders.add(tx, [order], now)
-    return True
+    return NewOrder(agent_id, host, ServerId(volume.uuid), kind, body, request_id=request_id)
 
 
 def _host_for(tx: Tx, volume: Volume, now: datetime) -> Host | None:

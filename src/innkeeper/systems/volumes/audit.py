@@ -7,11 +7,11 @@ from datetime import datetime
 from functools import partial
 
 from innkeeper.domain.auditing import Finding, Invariant
-from innkeeper.domain.volumes import VolumeStatus
+from innkeeper.domain.volumes import VolumeStatus, VolumeUsage
 from innkeeper.store.queries.volumes import attachments as attachment_rows
-from innkeeper.store.queries.volumes import audit
+from innkeeper.store.queries.volumes import audit, quota_usages
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.volumes import attachments, volumes
+from innkeeper.systems.volumes import attachments, types, volumes
 
 ROOM = "volumes"
 ORDERED = (VolumeStatus.CREATING, VolumeStatus.EXTENDING, VolumeStatus.DELETING)
@@ -48,7 +48,13 @@ NOT_OFFERED = _invariant(
     "Reset the status of the volume.",
     "makes the volume available again",
 )
-INVARIANTS = (UNBACKED, HELD_BY_NONE, IDLE, OF_DELETED, CROWDED, NOT_OFFERED)
+WRONG_USAGE = _invariant(
+    "wrong-volume-usage",
+    "the volume quota usage of a project and a type is the sum over its volumes",
+    "Correct the project's volume quota usage in the database.",
+    "computes the usage again from the project's volumes",
+)
+INVARIANTS = (UNBACKED, HELD_BY_NONE, IDLE, OF_DELETED, CROWDED, NOT_OFFERED, WRONG_USAGE)
 
 
 def findings(tx: Tx) -> Iterator[Finding]:
@@ -69,6 +75,25 @@ def findings(tx: Tx) -> Iterator[Finding]:
         yield CROWDED.broken(uuid, f"volume {uuid} is attached to {count} servers")
     for (uuid,) in audit.not_offered(tx):
         yield NOT_OFFERED.broken(uuid, f"volume {uuid} awaits a transfer that does not exist")
+    for project, whose, recorded, counted in _wrong_usages(tx):
+        yield WRONG_USAGE.broken(
+            project,
+            f"the volume quota usage (volumes, GiB) of {whose} is {_shown(recorded)}, but its "
+            f"volumes add up to {_shown(counted)}",
+        )
+
+
+def _wrong_usages(tx: Tx) -> Iterator[tuple[str, str, VolumeUsage, VolumeUsage]]:
+    """Yield rows of (project, project and type in words, recorded usage, counted usage)."""
+    wrong = quota_usages.wrong(tx)
+    kinds = types.by_rows(tx, [type_id for (_, type_id), _, _ in wrong])
+    for (project, type_id), recorded, counted in wrong:
+        name = kinds[type_id].name if type_id in kinds else type_id
+        yield project, f"project {project} and type {name}", recorded, counted
+
+
+def _shown(usage: VolumeUsage) -> str:
+    return f"({usage.volumes}, {usage.gigabytes})"
 
 
 def remove_attachments(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
@@ -93,7 +118,20 @@ def withdraw_offers(tx: Tx, keys: Sequence[str], now: datetime) -> list[str]:
     return told
 
 
+def count_again(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
+    """Set the volume quota usage of projects to the sums over their volumes."""
+    told = [
+        f"the volume quota usage of {whose} is now {_shown(counted)}"
+        for project, whose, _, counted in _wrong_usages(tx)
+        if project in keys
+    ]
+    found = [each for each in quota_usages.wrong(tx) if each[0][0] in keys]
+    quota_usages.add(tx, {key: counted + -recorded for key, recorded, counted in found})
+    return told
+
+
 REPAIRS: Mapping[str, Callable[[Tx, Sequence[str], datetime], list[str]]] = {
     OF_DELETED.kind: remove_attachments,
     NOT_OFFERED.kind: withdraw_offers,
+    WRONG_USAGE.kind: count_again,
 }

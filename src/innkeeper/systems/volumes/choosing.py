@@ -5,13 +5,15 @@ Always true: this module writes nothing. Only administrators may see the names i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.ids import ProviderId
 from innkeeper.domain.volumes import VolumeRequest
-from innkeeper.scheduling.volumes import VolumeDecision, VolumeSpec, choose, nameless, with_names
+from innkeeper.scheduling.volume_filters import VolumeSpec
+from innkeeper.scheduling.volumes import PoolChooser, VolumeDecision, nameless, with_names
 from innkeeper.snapshot.columns import HostTable
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store.queries.volumes import volumes
@@ -32,6 +34,7 @@ def spec_of(
     demands: TypeDemands,
     size_gb: int,
     *,
+    now: datetime,
     takes_hosts: bool,
     silence_max_s: float,
     default_zone: str,
@@ -50,7 +53,7 @@ def spec_of(
         class_name=demands.class_name,
         amount=size_gb,
         seed=request.seed,
-        now_s=seconds(request.now),
+        now_s=seconds(now),
         silence_max_s=silence_max_s,
         takes_hosts=takes_hosts,
         zone=zone,
@@ -72,16 +75,35 @@ def _pools_of(tx: Tx, request: VolumeRequest, uuids: tuple[str, ...]) -> frozens
     return frozenset(each.provider_id for each in found.values() if each.provider_id is not None)
 
 
-def decide(
-    tx: Tx, table: HostTable, spec: VolumeSpec, refusals_max: int = REFUSALS_KEPT
-) -> VolumeDecision:
-    """Choose a pool. Raises :class:`Invalid` if no host is in the requested zone."""
-    if spec.zone is not None and not table.has_zone(spec.zone):
-        raise Invalid(f"Availability zone '{spec.zone}' is invalid.")
-    names = volumes.pool_names(tx, list(table.pools.index_of)) if spec.demands_names else {}
-    decided = choose(table, spec, names, refusals_max=refusals_max)
-    missing = nameless(decided)
-    return with_names(decided, volumes.pool_names(tx, missing)) if missing else decided
+class Choices:
+    """Chooses pools for the volumes of a batch, on the host table as they leave it.
+
+    Always true: the name of a shared pool, which the host table does not have, is read once.
+    """
+
+    def __init__(self, tx: Tx, table: HostTable) -> None:
+        self._tx = tx
+        self._table = table
+        self._chooser = PoolChooser(table)
+        self._names: dict[ProviderId, str] = {}
+
+    def decide(self, spec: VolumeSpec, refusals_max: int = REFUSALS_KEPT) -> VolumeDecision:
+        """Choose a pool. Raises :class:`Invalid` if no host is in the requested zone."""
+        if spec.zone is not None and not self._table.has_zone(spec.zone):
+            raise Invalid(f"Availability zone '{spec.zone}' is invalid.")
+        if spec.demands_names:
+            self._read_names(self._table.pools.index_of)
+        decided = self._chooser.choose(spec, self._names, refusals_max=refusals_max)
+        missing = nameless(decided)
+        if missing:
+            self._read_names(missing)
+            return with_names(decided, self._names)
+        return decided
+
+    def _read_names(self, pools: Iterable[ProviderId]) -> None:
+        unknown = [each for each in pools if each not in self._names]
+        if unknown:
+            self._names |= volumes.pool_names(self._tx, unknown)
 
 
 def sentence(decided: VolumeDecision) -> str:

@@ -1,18 +1,23 @@
 """Read, set and check the volume quotas of projects.
 
-Always true: the usage is counted from the rows of volumes, in the transaction that adds to it.
-Writers take turns, so two requests never use the same last volume of a quota.
+Always true: the usage of a project is recorded by type. It changes in the transactions that create,
+extend, give or delete volumes, and is the sum over the project's volumes. So reading it takes no
+longer if there are more of them. Writers take turns, so two requests never use the same last volume
+of a quota.
+
+May be false: that the recorded usage is the sum, after the database was changed by hand. The audit
+compares them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from innkeeper.domain.compute import UNLIMITED
 from innkeeper.domain.errors import VolumeQuotaExceeded
 from innkeeper.domain.slices import Volumes
 from innkeeper.domain.volumes import VolumeLimits, VolumeType, VolumeUsage
-from innkeeper.store.queries.volumes import quotas, volumes
+from innkeeper.store.queries.volumes import quota_usages, quotas
 from innkeeper.store.transactions import Tx
 
 COUNTED = ("volumes", "gigabytes")
@@ -21,7 +26,8 @@ PLAIN = (*COUNTED, "per_volume_gigabytes")
 
 # Queries that are re-exported unchanged.
 reset = quotas.delete
-usages = volumes.usages
+add = quota_usages.add
+used_by = quota_usages.of_volumes
 
 
 def defaults(settings: Volumes) -> VolumeLimits:
@@ -31,9 +37,17 @@ def defaults(settings: Volumes) -> VolumeLimits:
     )
 
 
+def usages(tx: Tx, project_id: str) -> dict[str, VolumeUsage]:
+    """Return the usage of a project, by the uuid of the type."""
+    return quota_usages.of_projects(tx, [project_id])[project_id]
+
+
 def limits(tx: Tx, project_id: str, default: VolumeLimits) -> VolumeLimits:
     """Return the limits of a project."""
-    own = quotas.of_project(tx, project_id)
+    return _limits(quotas.of_projects(tx, [project_id])[project_id], default)
+
+
+def _limits(own: Mapping[str, int], default: VolumeLimits) -> VolumeLimits:
     of_types = {}
     for resource, limit in own.items():
         kind, _, type_uuid = resource.partition(":")
@@ -61,9 +75,43 @@ def update(tx: Tx, project_id: str, changed: Mapping[tuple[str, str | None], int
 
 def total(used: Mapping[str, VolumeUsage]) -> VolumeUsage:
     """Return the sum over all types."""
-    return VolumeUsage(
-        sum(each.volumes for each in used.values()), sum(each.gigabytes for each in used.values())
-    )
+    return sum(used.values(), VolumeUsage())
+
+
+class ProjectQuotas:
+    """The volume quotas of some projects, and their usage with that of volumes of the same batch.
+
+    The usage of these volumes is stored by :meth:`write`.
+    """
+
+    def __init__(self, tx: Tx, projects: Collection[str]) -> None:
+        self._limits = quotas.of_projects(tx, projects)
+        self._used = quota_usages.of_projects(tx, projects)
+        self._added: dict[quota_usages.Counted, VolumeUsage] = {}
+
+    def demand(
+        self, project_id: str, kind: VolumeType, default: VolumeLimits, *, size_gb: int
+    ) -> None:
+        """Raise :class:`VolumeQuotaExceeded` if a volume of this size would exceed a quota."""
+        demand(
+            _limits(self._limits[project_id], default),
+            self._used[project_id],
+            (kind.uuid, kind.name),
+            size_gb=size_gb,
+            more_volumes=1,
+            more_gb=size_gb,
+        )
+
+    def add(self, project_id: str, kind: VolumeType, usage: VolumeUsage) -> None:
+        """Count a volume of the batch from now on."""
+        nothing, used, key = VolumeUsage(), self._used[project_id], (project_id, kind.id)
+        used[kind.uuid] = used.get(kind.uuid, nothing) + usage
+        self._added[key] = self._added.get(key, nothing) + usage
+
+    def write(self, tx: Tx) -> None:
+        """Store the usage of the volumes that were added."""
+        quota_usages.add(tx, self._added)
+        self._added.clear()
 
 
 def demand_room(
@@ -77,11 +125,9 @@ def demand_room(
     more_gb: int,
 ) -> None:
     """Raise :class:`VolumeQuotaExceeded` if the usage plus these amounts would exceed a quota."""
-    limit = limits(tx, project_id, default)
     demand(
-        limit,
-        # Counting takes longer, the more volumes the project has.
-        {} if limit.is_unlimited else usages(tx, project_id),
+        limits(tx, project_id, default),
+        usages(tx, project_id),
         (kind.uuid, kind.name),
         size_gb=size_gb,
         more_volumes=more_volumes,

@@ -78,9 +78,9 @@ def accept(
             project_id,
             kind,
             quotas.defaults(settings),
-            size_gb=volume.size_gb,
+            size_gb=volume.held_gb,
             more_volumes=1,
-            more_gb=volume.size_gb,
+            more_gb=volume.held_gb,
         )
     volumes.give_to(tx, volume, project_id, user_id, now)
     transfers.delete(tx, transfer.id)

@@ -15,7 +15,7 @@ from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.placing import Comparison
 from innkeeper.domain.volumes import VolumeType
 from innkeeper.scheduling import comparisons
-from innkeeper.store.queries.volumes import quotas, types, volumes
+from innkeeper.store.queries.volumes import quota_usages, quotas, types, volumes
 from innkeeper.store.transactions import Tx
 
 CLASS_SPEC = "resource_class"
@@ -168,6 +168,7 @@ def delete(tx: Tx, uuid: str, default_name: str) -> None:
     if volumes.is_type_used(tx, kind.id):
         raise Invalid("Target volume type is still in use.")
     quotas.forget_type(tx, f":{kind.uuid}")
+    quota_usages.forget_type(tx, kind.id)
     types.delete(tx, kind.id)
 
 

@@ -1,4 +1,4 @@
-"""Volumes: choose a pool and claim it, change volumes, and delete them.
+"""Volumes: find, change, extend, give and delete them. Another module creates them.
 
 Always true: a volume's row and its allocation change in one transaction. A volume with a pool has
 an allocation of its size there until its row is deleted.
@@ -16,23 +16,13 @@ from typing import Any
 
 from innkeeper.domain.errors import CapacityExceeded, Invalid, NotFound
 from innkeeper.domain.ids import ConsumerUuid, canonical_uuid
-from innkeeper.domain.placement import Claim, ConsumerClaim
+from innkeeper.domain.placement import ConsumerClaim
 from innkeeper.domain.slices import Volumes
-from innkeeper.domain.volumes import (
-    CONSUMER_TYPE,
-    SourceImage,
-    Volume,
-    VolumeBusy,
-    VolumeRequest,
-    VolumeStatus,
-    VolumeType,
-)
-from innkeeper.scheduling.volumes import VolumeDecision
-from innkeeper.snapshot.columns import HostTable
+from innkeeper.domain.volumes import CONSUMER_TYPE, Volume, VolumeBusy, VolumeStatus, VolumeUsage
 from innkeeper.store.queries.volumes import attachments, volumes
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import allocations, claims
-from innkeeper.systems.volumes import choosing, quotas, types
+from innkeeper.systems.volumes import quotas, types
 
 DELETABLE = (
     VolumeStatus.AVAILABLE,
@@ -84,168 +74,6 @@ def write(tx: Tx, volume: Volume, values: Mapping[str, Any], now: datetime) -> V
     return dataclasses.replace(volume, **values, updated_at=now)
 
 
-def create(
-    tx: Tx,
-    table: HostTable,
-    request: VolumeRequest,
-    settings: Volumes,
-    silence_max_s: float,
-    default_zone: str,
-    image: SourceImage | None = None,
-) -> Volume:
-    """Choose a pool, claim it and insert the volume, which is then ``creating``.
-
-    If no pool is valid, the volume is in ``error`` without an allocation, and its fault says why.
-    Raises :class:`Invalid`, :class:`NotFound` or :class:`VolumeQuotaExceeded` for requests that
-    cannot be met anywhere, and :class:`ProviderChanged` if the pool changed meanwhile.
-    """
-    source = None if request.source_uuid is None else _source(tx, request)
-    size_gb = _size(request, source, image)
-    kind = _type(tx, request, source, settings)
-    quotas.demand_room(
-        tx,
-        request.project_id,
-        kind,
-        quotas.defaults(settings),
-        size_gb=size_gb,
-        more_volumes=1,
-        more_gb=size_gb,
-    )
-    spec = choosing.spec_of(
-        tx,
-        request,
-        types.demands_of(kind.extra_specs),
-        size_gb,
-        takes_hosts=settings.volumes_on_hosts,
-        silence_max_s=silence_max_s,
-        default_zone=default_zone,
-    )
-    decided = choosing.decide(tx, table, spec)
-    is_bootable = image is not None or (source is not None and source.is_bootable)
-    values = {
-        "uuid": request.uuid,
-        "name": request.name,
-        "description": request.description,
-        "project_id": request.project_id,
-        "user_id": request.user_id,
-        "type_id": kind.id,
-        "size_gb": size_gb,
-        "is_bootable": is_bootable,
-        "is_read_only": False,
-        "is_multiattach": types.is_multiattach(kind.extra_specs),
-        "image_id": _image_id(image, source),
-        "image_metadata": _image_metadata(image, source),
-        "source_uuid": request.source_uuid,
-        "metadata": dict(request.metadata),
-        "class_name": spec.class_name,
-        "created_at": request.now,
-        "updated_at": request.now,
-        **_placing(decided, spec.zone or default_zone, request),
-    }
-    _claim(tx, table, request, spec.class_name, size_gb, decided)
-    volumes.insert(tx, values)
-    return get(tx, request.uuid)
-
-
-def _placing(decided: VolumeDecision, zone: str, request: VolumeRequest) -> dict[str, Any]:
-    placed, report = decided.placed, choosing.report(decided)
-    if placed is None:
-        return {
-            "status": VolumeStatus.ERROR,
-            "availability_zone": zone,
-            "fault": choosing.sentence(decided),
-            "decision": report,
-        }
-    return {
-        "status": VolumeStatus.CREATING,
-        "availability_zone": placed.zone,
-        "provider_id": placed.provider_id,
-        "host": placed.host,
-        "decision": report,
-    }
-
-
-def _claim(
-    tx: Tx,
-    table: HostTable,
-    request: VolumeRequest,
-    class_name: str,
-    size_gb: int,
-    decided: VolumeDecision,
-) -> None:
-    placed = decided.placed
-    if placed is None:
-        return
-    wanted = ConsumerClaim(
-        uuid=ConsumerUuid(request.uuid),
-        project_id=request.project_id,
-        user_id=request.user_id,
-        amounts={placed.provider_id: {table.class_ids[class_name]: size_gb}},
-        seen=None,
-        consumer_type=CONSUMER_TYPE,
-        is_new_id=True,
-    )
-    claim = Claim((wanted,), {placed.provider_id: placed.generation})
-    (refusal,) = claims.commit_together(tx, [claim], request.now)
-    if refusal is not None:
-        raise refusal
-
-
-def _source(tx: Tx, request: VolumeRequest) -> Volume:
-    assert request.source_uuid is not None
-    project_id = None if request.is_admin else request.project_id
-    source = get(tx, request.source_uuid, project_id)
-    if source.status not in (VolumeStatus.AVAILABLE, VolumeStatus.IN_USE):
-        raise VolumeBusy(
-            f"Invalid source volume {source.uuid}: its status must be available or in-use."
-        )
-    return source
-
-
-def _size(request: VolumeRequest, source: Volume | None, image: SourceImage | None) -> int:
-    least = 0 if source is None else source.size_gb
-    size_gb = least if request.size_gb is None else request.size_gb
-    if size_gb < 1:
-        raise Invalid("Invalid input received: the size of a volume must be at least 1 GiB.")
-    if source is not None and size_gb < least:
-        raise Invalid(
-            f"Invalid input received: Volume size '{size_gb}'GB cannot be smaller than original "
-            f"volume size {least}GB. They must be >= original volume size."
-        )
-    if image is not None and size_gb < image.min_disk_gb:
-        raise Invalid(
-            f"Invalid input received: Volume size {size_gb}GB cannot be smaller than the image "
-            f"minDisk size {image.min_disk_gb}GB."
-        )
-    if image is not None and size_gb < image.size_gb:
-        raise Invalid(
-            f"Invalid input received: Size of specified image {image.size_gb}GB is larger than "
-            f"volume size {size_gb}GB."
-        )
-    return size_gb
-
-
-def _type(tx: Tx, request: VolumeRequest, source: Volume | None, settings: Volumes) -> VolumeType:
-    project_id, is_admin = request.project_id, request.is_admin
-    if request.type_name is not None:
-        return types.named(tx, request.type_name, project_id, is_admin=is_admin)
-    if source is not None:
-        return types.by_rows(tx, [source.type_id])[source.type_id]
-    # Everybody may use the default type.
-    return types.named(tx, settings.default_volume_type, project_id, is_admin=True)
-
-
-def _image_id(image: SourceImage | None, source: Volume | None) -> str | None:
-    if image is not None:
-        return image.id
-    return None if source is None else source.image_id
-
-
-def _image_metadata(image: SourceImage | None, source: Volume | None) -> dict[str, Any]:
-    found = image.metadata if image is not None else {} if source is None else source.image_metadata
-    return dict(found)
-
-
 def begin_extend(
     tx: Tx, volume: Volume, size_gb: int, settings: Volumes, now: datetime, *, is_attached_ok: bool
 ) -> Volume:
@@ -279,6 +107,7 @@ def begin_extend(
         more_gb=more_gb,
     )
     _hold(tx, volume, size_gb, volume.project_id, volume.user_id, now)
+    quotas.add(tx, {_counted(volume): VolumeUsage(0, more_gb)})
     values = {
         "status": VolumeStatus.EXTENDING,
         "prior_status": volume.status,
@@ -300,10 +129,16 @@ def end_extend(tx: Tx, volume: Volume, fault: str | None, now: datetime) -> None
         values["size_gb"] = volume.growing_to_gb
     else:
         _hold(tx, volume, volume.size_gb, volume.project_id, volume.user_id, now)
+        quotas.add(tx, {_counted(volume): VolumeUsage(0, volume.size_gb - volume.held_gb)})
         status = VolumeStatus.ERROR_EXTENDING
     if volume.status == VolumeStatus.EXTENDING:
         values |= {"status": status, "fault": fault}
     write(tx, volume, values, now)
+
+
+def _counted(volume: Volume) -> tuple[str, int]:
+    """Return the project and the type that a volume counts for."""
+    return volume.project_id, volume.type_id
 
 
 def _hold(
@@ -334,7 +169,10 @@ def _hold(
 def give_to(tx: Tx, volume: Volume, project_id: str, user_id: str, now: datetime) -> None:
     """Change the owner of a volume and of its allocation."""
     if volume.provider_id is not None:
-        _hold(tx, volume, volume.size_gb, project_id, user_id, now)
+        _hold(tx, volume, volume.held_gb, project_id, user_id, now)
+    if project_id != volume.project_id:
+        given = (project_id, volume.type_id)
+        quotas.add(tx, {_counted(volume): -volume.usage, given: volume.usage})
     values = {
         "project_id": project_id,
         "user_id": user_id,
@@ -377,4 +215,5 @@ def forget(tx: Tx, uuids: Collection[str], now: datetime) -> None:
     left = attachments.of_volumes(tx, uuids)
     attachments.delete(tx, [each.uuid for each in left])
     claims.release(tx, [ConsumerUuid(uuid) for uuid in uuids], now)
+    quotas.add(tx, {key: -usage for key, usage in quotas.used_by(tx, uuids).items()})
     volumes.delete(tx, uuids)

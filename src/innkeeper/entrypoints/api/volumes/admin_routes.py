@@ -29,6 +29,7 @@ _DROP_QUOTA = Rule("volume_extension:quotas:delete", ADMIN)
 _CLASSES = Rule("volume_extension:quota_classes:get", ADMIN)
 _LIMITS = Rule("limits_extension:used_limits", ANYBODY)
 _POOLS = Rule("scheduler_extension:scheduler_stats:get_pools", ADMIN)
+_CAPABILITIES = Rule("volume_extension:capabilities", ADMIN)
 _SERVICES = Rule("volume_extension:services:index", ADMIN)
 _SERVICE = Rule("volume_extension:services:update", ADMIN)
 _ZONES = Rule("volume_extension:availability_zone_list", ANYBODY)
@@ -39,8 +40,9 @@ def _not_supported() -> Iterator[Route]:
     for name in unsupported.EMPTY:
         path, listed, query = f"/v3/{name}", unsupported.empty(name), schemas.ANYTHING
         yield Route("GET", path, listed, _UNSUPPORTED, query=query)
-        if name in unsupported.NOUNS:
+        if name in unsupported.DETAILED:
             yield Route("GET", f"{path}/detail", listed, _UNSUPPORTED, query=query)
+        if name in unsupported.NOUNS:
             yield Route("POST", path, unsupported.refused(name), _UNSUPPORTED, success=())
 
 
@@ -72,6 +74,7 @@ ADMIN_ROUTES = (
     Route("GET", "/v3/os-quota-class-sets/{class_id}", quotas.show_class, _CLASSES),
     Route("GET", "/v3/limits", quotas.limits, _LIMITS, query=schemas.ANYTHING),
     Route("GET", "/v3/scheduler-stats/get_pools", places.pools, _POOLS, query=schemas.ANYTHING),
+    Route("GET", "/v3/capabilities/{host}", places.capabilities, _CAPABILITIES),
     Route("GET", "/v3/os-services", places.services, _SERVICES, query=schemas.ANYTHING),
     Route("PUT", "/v3/os-services/{action}", places.change_service, _SERVICE, success=()),
     Route("GET", "/v3/os-availability-zone", places.zones, _ZONES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
@@ -78,3 +79,18 @@ def marker_row(call: Call, find: Callable[[str], int]) -> int:
     """Return the row id of the marker, or 0 without a marker."""
     text = call.last("marker")
     return 0 if text is None else find(text)
+
+
+def mapping(call: Call, name: str) -> dict[str, str]:
+    """Parse a filter such as ``{'a': 'b'}``, which stock clients write as a Python literal."""
+    text = call.last(name)
+    if text is None:
+        return {}
+    try:
+        found = ast.literal_eval(text)
+        if isinstance(found, dict):
+            # Very long numbers have no text.
+            return {str(key): str(value) for key, value in found.items()}
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.") from error
+    raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,7 @@ from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import DIGITS_MAX, limit_of
 from innkeeper.entrypoints.api.routing import Call
 from innkeeper.entrypoints.api.schema_types import TRUE_WORDS
-from innkeeper.entrypoints.api.volumes.calling import flag
+from innkeeper.entrypoints.api.volumes.calling import flag, mapping
 from innkeeper.systems.volumes import types
 
 SORT_KEYS: Mapping[str, str] = {
@@ -131,8 +130,8 @@ def _moment(name: str, text: str) -> datetime:
 
 
 def _accepts(call: Call) -> Callable[[Volume], bool] | None:
-    wanted = _mapping(call, "metadata")
-    of_image = _mapping(call, "glance_metadata")
+    wanted = mapping(call, "metadata")
+    of_image = mapping(call, "glance_metadata")
     if not wanted and not of_image:
         return None
 
@@ -142,18 +141,3 @@ def _accepts(call: Call) -> Callable[[Volume], bool] | None:
         )
 
     return accepts
-
-
-def _mapping(call: Call, name: str) -> dict[str, str]:
-    """Parse a filter such as ``{'a': 'b'}``, which stock clients write as a Python literal."""
-    text = call.last(name)
-    if text is None:
-        return {}
-    try:
-        found = ast.literal_eval(text)
-        if isinstance(found, dict):
-            # Very long numbers have no text.
-            return {str(key): str(value) for key, value in found.items()}
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.") from error
-    raise Invalid(f"The filter {name} must be a mapping such as {{'a': 'b'}}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from innkeeper.domain.errors import Invalid
+from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.volumes import PoolFacts
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -29,8 +29,12 @@ async def _pools(call: Call) -> list[PoolFacts]:
     return await call.read(lambda tx: listing(tx, before, zone, takes_hosts=takes_hosts))
 
 
+def _back_end(pool: PoolFacts) -> str:
+    return f"{pool.host or pool.name}@{pool.name}"
+
+
 def _name(pool: PoolFacts) -> str:
-    return f"{pool.host or pool.name}@{pool.name}#{pool.name}"
+    return f"{_back_end(pool)}#{pool.name}"
 
 
 async def pools(call: Call) -> Answer:
@@ -72,6 +76,29 @@ def _capabilities(pool: PoolFacts) -> dict[str, Any]:
     }
 
 
+async def capabilities(call: Call) -> Answer:
+    """Show what the back end of a pool can do. It is named by its host, its pool, or both."""
+    named = call.params["host"]
+    for pool in await _pools(call):
+        if named in (pool.host, pool.name, _back_end(pool), _name(pool)):
+            return Answer(200, _back_end_facts(pool))
+    raise NotFound(f"Host {named} could not be found.")
+
+
+def _back_end_facts(pool: PoolFacts) -> dict[str, Any]:
+    whole = _capabilities(pool)
+    same = ("vendor_name", "volume_backend_name", "pool_name", "driver_version", "storage_protocol")
+    return {
+        **{name: whole[name] for name in same},
+        "namespace": f"OS::Storage::Capabilities::{_back_end(pool)}",
+        "display_name": f"Pool {pool.name}",
+        "description": None,
+        "visibility": "public",
+        "replication_targets": [],
+        "properties": {},
+    }
+
+
 async def services(call: Call) -> Answer:
     """List the services behind volumes: one scheduler, and one volume service for each pool."""
     binary, host = call.last("binary"), call.last("host")
@@ -83,8 +110,7 @@ async def services(call: Call) -> Answer:
         }
     ]
     for pool in await _pools(call):
-        name = f"{pool.host or pool.name}@{pool.name}"
-        service = _service(VOLUME_BINARY, name, pool.zone or default, is_up=pool.is_up)
+        service = _service(VOLUME_BINARY, _back_end(pool), pool.zone or default, is_up=pool.is_up)
         shown.append({**service, "updated_at": moment(call.now), "backend_state": service["state"]})
     found = [
         each

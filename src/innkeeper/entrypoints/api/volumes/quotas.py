@@ -43,12 +43,11 @@ def _by_name(limits: VolumeLimits, kinds: list[VolumeType]) -> dict[str, int]:
 
 def _usages(tx: Tx, call: Call, project_id: str) -> dict[str, VolumeUsage]:
     """Return the usage by type, with that in pods."""
-    found = dict(quotas.usages(tx, project_id))
+    found = quotas.usages(tx, project_id)
     if call.site.door is None:
         return found
     for type_uuid, more in routings.used_by_type(tx, project_id).items():
-        here = found.get(type_uuid, VolumeUsage())
-        found[type_uuid] = VolumeUsage(here.volumes + more.volumes, here.gigabytes + more.gigabytes)
+        found[type_uuid] = found.get(type_uuid, VolumeUsage()) + more
     return found
 
 

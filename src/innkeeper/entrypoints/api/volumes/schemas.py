@@ -216,7 +216,12 @@ CREATE_TYPE = _wrapped(
 UPDATE_TYPE = _wrapped(
     "volume_type",
     closed(
-        {"name": {**NAME, "type": ["string", "null"]}, "description": LONG_TEXT, "is_public": FLAG}
+        {
+            "name": {**NAME, "type": ["string", "null"]},
+            "description": LONG_TEXT,
+            "is_public": FLAG,
+            "os-volume-type-access:is_public": FLAG,
+        }
     ),
 )
 SET_SPECS = _wrapped("extra_specs", {**_SPECS, "minProperties": 1})

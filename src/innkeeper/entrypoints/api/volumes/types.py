@@ -64,6 +64,10 @@ async def index(call: Call) -> Answer:
         found = [each for each in found if not each.is_public]
     if name is not None:
         found = [each for each in found if each.name == name]
+    specs = calling.mapping(call, "extra_specs").items()
+    if specs:
+        # Only by those that the caller sees.
+        found = [each for each in found if specs <= _shown(call, each)["extra_specs"].items()]
     if marker is not None:
         places = [place for place, each in enumerate(found) if each.uuid == marker]
         if not places:
@@ -102,8 +106,10 @@ async def update(call: Call) -> Answer:
     values: dict[str, Any] = {
         name: body[name] for name in ("name", "description") if body.get(name) is not None
     }
-    if "is_public" in body:
-        values["is_public"] = calling.flag("is_public", body["is_public"])
+    # The stock client writes the second name.
+    for name in ("is_public", PUBLIC):
+        if name in body:
+            values["is_public"] = calling.flag(name, body[name])
     if not values:
         raise Invalid("Specify volume type name, description, is_public or a combination thereof.")
     default = call.site.settings.volumes.default_volume_type

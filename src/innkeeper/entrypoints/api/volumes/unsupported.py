@@ -7,9 +7,23 @@ from innkeeper.entrypoints.api.routing import Answer, Call, Handler
 
 NOUNS = {"snapshots": "Snapshots", "backups": "Backups of volumes", "groups": "Groups of volumes"}
 """The collections whose members cannot be created, and what they are."""
-EMPTY = (*NOUNS, "messages", "qos-specs")
+DETAILED = (
+    *NOUNS,
+    "group_snapshots",
+    "group_types",
+    "consistencygroups",
+    "cgsnapshots",
+    "manageable_volumes",
+    "manageable_snapshots",
+)
+"""The collections that are also listed with details."""
+EMPTY = (*DETAILED, "clusters", "messages", "qos-specs")
 """The collections that are always empty."""
-KEYS = {"qos-specs": "qos_specs"}
+KEYS = {
+    "qos-specs": "qos_specs",
+    "manageable_volumes": "manageable-volumes",
+    "manageable_snapshots": "manageable-snapshots",
+}
 """The keys of collections in bodies, if they differ from the names in paths."""
 
 

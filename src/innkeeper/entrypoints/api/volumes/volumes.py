@@ -9,6 +9,7 @@ from typing import Any
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.ids import canonical_uuid
 from innkeeper.domain.volumes import Volume, VolumeRequest, VolumeSelection
+from innkeeper.engine.retry import VOLUMES
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.paging import next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -16,6 +17,7 @@ from innkeeper.entrypoints.api.volumes import calling, listing, view
 from innkeeper.entrypoints.api.volumes.schemas import HINTS_KEY
 from innkeeper.systems.compute import making_volumes
 from innkeeper.systems.volumes import pages, volumes
+from innkeeper.systems.volumes.creating import NewVolume
 
 REFUSED = {
     "snapshot_id": "snapshots",
@@ -106,12 +108,11 @@ async def create(call: Call) -> Answer:
     if wanted.source_uuid is None and wanted.size_gb is None:
         raise Invalid("Invalid input for field/attribute volume. 'size' is a required property.")
 
-    def work(tx: Tx, here: making_volumes.VolumeContext) -> tuple[Volume, view.ShownWith]:
-        volume = making_volumes.create(tx, here, wanted)
-        return volume, view.read(tx, [volume])
-
-    volume, shown_with = await calling.decide(call, work)
-    shown = view.full(call, volume, shown_with)
+    # The volumes of waiting requests are chosen, claimed and written together.
+    new = NewVolume(wanted, call.site.settings.volumes)
+    made = await call.decide_together(making_volumes.create_together, new, retry=VOLUMES)
+    # Its pool is not shown, and it has no attachments.
+    shown = view.full(call, made.volume, view.ShownWith({made.kind.id: made.kind}, {}))
     for key in (view.HOST, view.PROJECT, "os-vol-mig-status-attr:migstat"):
         shown.pop(key, None)
     return Answer(202, {"volume": shown})

@@ -14,20 +14,23 @@ from innkeeper.domain.volumes import Volume, VolumeSelection, VolumeUsage
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.paging import SortKey, ordered, rows_after
+from innkeeper.store.prepared import Prepared, PreparedForIds
 from innkeeper.store.tables.placement import resource_providers
-from innkeeper.store.tables.volumes import volume_transfers, volume_types, volumes
+from innkeeper.store.tables.volumes import volume_transfers, volumes
 from innkeeper.store.transactions import Tx
 
 _ROWS = sa.select(*records.columns(volumes, Volume))
 _BY_UUID = _ROWS.where(volumes.c.uuid == sa.bindparam("requested"))
+_BY_UUIDS = PreparedForIds(_ROWS.where(volumes.c.uuid.in_(IDS)))
+_ADD = Prepared(volumes.insert())
 ROWS_PER_LOOK = 200
 """How many rows are read at once if a predicate filters them."""
 ESCAPE = "\\"
 
 
-def insert(tx: Tx, values: Mapping[str, Any]) -> None:
-    """Insert a volume."""
-    tx.execute(volumes.insert(), dict(values))
+def insert_many(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert volumes. All rows must have values for the same columns."""
+    _ADD.run(tx, rows)
 
 
 def by_uuid(tx: Tx, uuid: str) -> Volume | None:
@@ -37,8 +40,7 @@ def by_uuid(tx: Tx, uuid: str) -> Volume | None:
 
 def by_uuids(tx: Tx, uuids: Collection[str]) -> dict[str, Volume]:
     """Return the volumes with these uuids. Unknown uuids are ignored."""
-    query = _ROWS.where(volumes.c.uuid.in_(IDS))
-    found = (Volume(*row) for row in by_ids.rows(tx, query, sorted(set(uuids))))
+    found = (Volume(*row) for row in _BY_UUIDS.rows(tx, sorted(set(uuids))))
     return {each.uuid: each for each in found}
 
 
@@ -60,25 +62,6 @@ def delete(tx: Tx, uuids: Collection[str]) -> None:
     gone = sorted(uuids)
     by_ids.run(tx, volume_transfers.delete().where(volume_transfers.c.volume_uuid.in_(IDS)), gone)
     by_ids.run(tx, volumes.delete().where(volumes.c.uuid.in_(IDS)), gone)
-
-
-def usages(tx: Tx, project_id: str) -> dict[str, VolumeUsage]:
-    """Return a project's usage by the uuid of the type."""
-    # SELECT uuid, count, size FROM (SELECT type_id, COUNT(*), SUM(...) FROM volumes
-    #   WHERE project_id = ... GROUP BY type_id) JOIN volume_types
-    size = sa.func.sum(sa.func.coalesce(volumes.c.growing_to_gb, volumes.c.size_gb))
-    mine = (
-        sa.select(volumes.c.type_id, sa.func.count().label("count"), size.label("size_gb"))
-        .where(volumes.c.project_id == project_id)
-        .group_by(volumes.c.type_id)
-        .subquery("mine")
-    )
-    query = sa.select(volume_types.c.uuid, mine.c["count"], mine.c.size_gb).join(
-        mine, mine.c.type_id == volume_types.c.id
-    )
-    return {
-        uuid: VolumeUsage(int(number), int(size_gb)) for uuid, number, size_gb in tx.execute(query)
-    }
 
 
 def is_type_used(tx: Tx, type_id: int) -> bool:

@@ -70,7 +70,7 @@ def _own_limits(
         project_id: dataclasses.replace(
             default, **{k: v for k, v in found[project_id].items() if k in RESOURCES}
         )
-        if project_id in found
+        if found[project_id]
         else default
         for project_id in projects
     }
