@@ -157,7 +157,8 @@ POD_MEASUREMENT_AGE = Gauge(
     multiprocess_mode="mostrecent",
 )
 _pods: set[str] = set()
-for _kind in ("boot", "entries", "allocations", "write", "decide", "explain"):
+KINDS = ("boot", "entries", "allocations", "heartbeats", "results", "write", "decide", "explain")
+for _kind in KINDS:
     # Created at 0, so that rates exist from the start.
     WAITING.labels(_kind)
     WAITED.labels(_kind)

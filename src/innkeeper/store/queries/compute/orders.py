@@ -36,6 +36,16 @@ _WAITING_FOR = (
     .order_by(work_orders.c.id)
     .limit(sa.bindparam("most"))
 )
+_WAITING_NUMBERS = (
+    sa.select(work_orders.c.agent_id, work_orders.c.id)
+    .where(work_orders.c.agent_id.in_(IDS))
+    .where(work_orders.c.status == OrderStatus.WAITING)
+)
+_BY_NUMBER = (
+    sa.select(*records.columns(work_orders, WorkOrder))
+    .where(work_orders.c.id.in_(IDS))
+    .order_by(work_orders.c.id)
+)
 _END = (
     work_orders.update()
     .where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
@@ -170,6 +180,30 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
     """Return an agent's waiting orders after the id ``after``, oldest first."""
     values = {"agent": agent_id, "after": after, "most": limit}
     return [WorkOrder(*row) for row in tx.execute(_WAITING_FOR, values)]
+
+
+def waiting_after(
+    tx: Tx, wanted: Mapping[AgentId, int], limit: int
+) -> dict[AgentId, list[WorkOrder]]:
+    """Return agents' waiting orders after an id for each agent, oldest first.
+
+    An agent gets at most ``limit`` of them. Agents without such orders are missing.
+    """
+    if len(wanted) == 1:
+        ((agent_id, after),) = wanted.items()
+        found = waiting(tx, agent_id, after, limit)
+        return {agent_id: found} if found else {}
+    # Only the numbers first: the bodies of orders that are not wanted may be many.
+    numbers: dict[AgentId, list[int]] = {}
+    for agent_id, number in by_ids.rows(tx, _WAITING_NUMBERS, sorted(wanted)):
+        if number > wanted[agent_id]:
+            numbers.setdefault(agent_id, []).append(number)
+    chosen = [number for each in numbers.values() for number in sorted(each)[:limit]]
+    by_agent: dict[AgentId, list[WorkOrder]] = {}
+    for row in by_ids.rows(tx, _BY_NUMBER, sorted(chosen)):
+        order = WorkOrder(*row)
+        by_agent.setdefault(order.agent_id, []).append(order)
+    return by_agent
 
 
 def newest(tx: Tx) -> int:

@@ -1,0 +1,165 @@
+"""Heartbeats, polls and results of many agents take as few statements as those of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from innkeeper.domain.compute import Agent, Booted, Status
+from innkeeper.domain.errors import NotFound
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.store.queries.compute import agents as agent_rows
+from innkeeper.store.queries.compute import orders
+from innkeeper.store.queries.compute import servers as server_rows
+from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.hosts import agents, work
+from innkeeper.systems.compute.hosts.agents import AgentHeartbeat
+from innkeeper.systems.compute.hosts.work import Poll, ResultsReport
+from innkeeper.systems.compute.servers.results import Result, ResultSettings
+from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
+from tests.support.statements import Counter
+
+LATER = NOW + timedelta(seconds=30)
+SETTINGS = ResultSettings()
+ADMIN = RequestContext("req-1", user_id="admin", roles=frozenset({"admin"}))
+STRANGER = RequestContext("req-2", user_id="stranger", roles=frozenset({"service"}))
+NOBODY = "f0000000-0000-4000-8000-000000000000"
+KIND = "start"
+
+
+def agent_id(number: int) -> AgentId:
+    return AgentId(f"b0000000-0000-4000-8000-{number:012}")
+
+
+AGENTS = [agent_id(number) for number in range(20)]
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of one host, and twenty more agents without hosts."""
+    made = cloud_in(tmp_path, reported("h1"))
+
+    def add(tx: Tx) -> None:
+        for number, each in enumerate(AGENTS):
+            agent_rows.add(tx, Agent(each, f"agent-{number}", "fake", "owner", NOW, NOW))
+
+    made.write(add)
+    yield made
+    made.close()
+
+
+def give(cloud: Cloud, *to: AgentId) -> None:
+    """Add an order for each agent."""
+    new = [NewOrder(each, "h1", ServerId(f"s-{i}"), KIND) for i, each in enumerate(to)]
+    cloud.write(lambda tx: orders.add(tx, new, NOW))
+
+
+def seen(cloud: Cloud) -> set[AgentId]:
+    """The agents that were seen later than at the start."""
+    found = cloud.read(agent_rows.last_seen)
+    return {each for each, moment in found if moment == LATER}
+
+
+def test_many_heartbeats_are_two_statements(cloud: Cloud) -> None:
+    counter = Counter(cloud)
+
+    def beat(*ids: AgentId) -> None:
+        beats = [AgentHeartbeat(ADMIN, each, LATER) for each in ids]
+        assert cloud.write(lambda tx: agents.heartbeats(tx, beats)) == [None] * len(ids)
+
+    one = counter.of(lambda: beat(AGENTS[0]))
+    assert seen(cloud) == {AGENTS[0]}
+    assert counter.of(lambda: beat(*AGENTS)) == one
+    assert seen(cloud) == set(AGENTS)
+
+
+def test_a_heartbeat_that_is_refused_affects_no_other(cloud: Cloud) -> None:
+    beats = [
+        AgentHeartbeat(ADMIN, NOBODY, LATER),
+        AgentHeartbeat(STRANGER, AGENTS[0], LATER),
+        AgentHeartbeat(ADMIN, AGENTS[1], LATER),
+    ]
+    first, second, third = cloud.write(lambda tx: agents.heartbeats(tx, beats))
+    assert isinstance(first, NotFound)
+    assert isinstance(second, NotFound)
+    assert third is None
+    assert seen(cloud) == {AGENTS[1]}
+
+
+def polled(cloud: Cloud, *polls: Poll) -> list[list[int] | str]:
+    """The number of the server in each order, or the name of the refusal."""
+    answers = cloud.read(lambda tx: work.polled(tx, polls))
+    return [
+        [int(order.server_uuid[2:]) for order in each]
+        if isinstance(each, list)
+        else type(each).__name__
+        for each in answers
+    ]
+
+
+def test_each_poll_gets_its_own_orders(cloud: Cloud) -> None:
+    one, two, three = AGENTS[:3]
+    give(cloud, one, two, one, two, one)
+    numbers = [each.id for each in cloud.read(lambda tx: work.waiting(tx, one, 0, 9))]
+    polls = [
+        Poll(ADMIN, one, numbers[0], 9),
+        Poll(ADMIN, two, 0, 1),
+        Poll(ADMIN, three, 0, 9),
+        Poll(STRANGER, one, 0, 9),
+        Poll(ADMIN, NOBODY, 0, 9),
+        Poll(ADMIN, one, 0, 2),
+    ]
+    together = polled(cloud, *polls)
+    assert together == [[2, 4], [1], [], "NotFound", "NotFound", [0, 2]]
+    assert [polled(cloud, each)[0] for each in polls] == together
+
+
+def test_many_polls_are_three_statements(cloud: Cloud) -> None:
+    give(cloud, *AGENTS)
+    counter = Counter(cloud)
+    polls = [Poll(ADMIN, each, 0, 9) for each in AGENTS]
+    few = counter.of(lambda: polled(cloud, *polls[:2]))
+    assert counter.of(lambda: polled(cloud, *polls)) == few
+
+
+def report(agent: AgentId, *numbers: int, context: RequestContext = ADMIN) -> ResultsReport:
+    return ResultsReport(context, agent, [Result(each, True) for each in numbers], LATER, SETTINGS)
+
+
+def test_results_of_many_agents_apply_once(cloud: Cloud) -> None:
+    (booted,) = cloud.boot(cloud.request(3))
+    assert isinstance(booted, Booted)
+    one, two, three = (each.id for each in cloud.read(lambda tx: work.waiting(tx, AGENT.id, 0, 9)))
+    reports = [
+        report(AGENT.id, one, one),
+        report(AGENTS[0], two),
+        report(AGENT.id, two, one),
+        report(AGENT.id, three, context=STRANGER),
+        report(AgentId(NOBODY), three),
+    ]
+    answers = cloud.write(lambda tx: work.record_together(tx, reports))
+    assert answers[:3] == [[(one, True), (one, False)], [(two, False)], [(two, True), (one, False)]]
+    assert [type(each) for each in answers[3:]] == [NotFound, NotFound]
+    again = cloud.write(lambda tx: work.record_together(tx, reports[:1]))
+    assert again == [[(one, False), (one, False)]]
+    alive = cloud.read(partial(server_rows.alive, uuids=booted.server_ids))
+    assert sorted(each.status for each in alive) == [Status.ACTIVE, Status.ACTIVE, Status.BUILD]
+
+
+def test_many_reports_are_as_many_statements_as_one(cloud: Cloud) -> None:
+    cloud.boot(cloud.request(4))
+    numbers = [each.id for each in cloud.read(lambda tx: work.waiting(tx, AGENT.id, 0, 9))]
+    counter = Counter(cloud)
+
+    def record(*reports: ResultsReport) -> None:
+        cloud.write(lambda tx: work.record_together(tx, reports))
+
+    one = counter.of(lambda: record(report(AGENT.id, numbers[0])))
+    rest = [report(AGENT.id, each) for each in numbers[1:]]
+    assert counter.of(lambda: record(*rest)) == one
