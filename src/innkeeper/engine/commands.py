@@ -22,7 +22,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
-ALLOCATIONS, HEARTBEATS, RESULTS = "allocations", "heartbeats", "results"
+ALLOCATIONS = "allocations"
+HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
 """The kinds of work that is done together."""
 
 Work = Callable[[Tx], T]

@@ -157,7 +157,8 @@ POD_MEASUREMENT_AGE = Gauge(
     multiprocess_mode="mostrecent",
 )
 _pods: set[str] = set()
-KINDS = ("boot", "entries", "allocations", "heartbeats", "results", "write", "decide", "explain")
+TOGETHER = ("allocations", "heartbeats", "results", "reports")
+KINDS = ("boot", "entries", "write", "decide", "explain", *TOGETHER)
 for _kind in KINDS:
     # Created at 0, so that rates exist from the start.
     WAITING.labels(_kind)

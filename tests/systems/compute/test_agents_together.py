@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -11,18 +12,23 @@ import pytest
 
 from innkeeper.domain.compute import Agent, Booted, Status
 from innkeeper.domain.errors import NotFound
+from innkeeper.domain.hosts import HostReport
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId, ServerId
+from innkeeper.random_ids import RandomIds
 from innkeeper.store.queries.compute import agents as agent_rows
+from innkeeper.store.queries.compute import hosts as host_rows
 from innkeeper.store.queries.compute import orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
+from innkeeper.store.queries.placement import capacity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import agents, work
 from innkeeper.systems.compute.hosts.agents import AgentHeartbeat
+from innkeeper.systems.compute.hosts.reports import AgentReport, apply_together
 from innkeeper.systems.compute.hosts.work import Poll, ResultsReport
 from innkeeper.systems.compute.servers.results import Result, ResultSettings
-from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
+from tests.support.clouds import AGENT, DEFAULTS, NOW, Cloud, cloud_in, reported
 from tests.support.statements import Counter
 
 LATER = NOW + timedelta(seconds=30)
@@ -163,3 +169,88 @@ def test_many_reports_are_as_many_statements_as_one(cloud: Cloud) -> None:
     one = counter.of(lambda: record(report(AGENT.id, numbers[0])))
     rest = [report(AGENT.id, each) for each in numbers[1:]]
     assert counter.of(lambda: record(*rest)) == one
+
+
+def said(agent: AgentId, *hosts: HostReport, context: RequestContext = ADMIN) -> AgentReport:
+    return AgentReport(context, agent, hosts, DEFAULTS, RandomIds(), LATER)
+
+
+def applied(cloud: Cloud, *reports: AgentReport) -> list[list[str] | str]:
+    """The hosts in each answer, or the name of the refusal."""
+    answers = cloud.write(lambda tx: apply_together(tx, reports))
+    return [
+        [host.name for host in each] if isinstance(each, list) else type(each).__name__
+        for each in answers
+    ]
+
+
+def reported_at(cloud: Cloud) -> set[str]:
+    """The hosts that were reported later than at the start."""
+    found = cloud.read(lambda tx: host_rows.by_names(tx, HOSTS.values()))
+    return {each.name for each in found.values() if each.reported_at == LATER}
+
+
+HOSTS = {each: f"x{number}" for number, each in enumerate(AGENTS)}
+
+
+@pytest.fixture
+def hosted(cloud: Cloud) -> Cloud:
+    """The cloud, in which each of the twenty agents has a host."""
+    for agent, host in HOSTS.items():
+        each = AgentReport(ADMIN, agent, [reported(host)], DEFAULTS, RandomIds(), NOW)
+        assert applied(cloud, each) == [[host]]
+    return cloud
+
+
+def test_repeated_reports_of_many_agents_are_as_many_statements_as_of_two(hosted: Cloud) -> None:
+    counter = Counter(hosted)
+    reports = [said(agent, reported(host)) for agent, host in HOSTS.items()]
+    two = counter.of(lambda: applied(hosted, *reports[:2]))
+    assert reported_at(hosted) == set(list(HOSTS.values())[:2])
+    assert counter.of(lambda: applied(hosted, *reports)) == two
+    assert reported_at(hosted) == set(HOSTS.values())
+
+
+def test_each_report_among_others_has_its_own_effect(hosted: Cloud) -> None:
+    """New hosts, changed hosts, hosts of others and unknown traits are reported at once."""
+    one, two, three, four = AGENTS[:4]
+    reports = [
+        said(one, reported(HOSTS[one], vcpus=77)),
+        said(two, reported("new")),
+        said(three, reported(HOSTS[one])),
+        said(four, reported(HOSTS[four])),
+        said(AgentId(NOBODY), reported("other")),
+        said(two, reported(HOSTS[two]), context=STRANGER),
+        said(two, reported(HOSTS[two]), reported(HOSTS[two])),
+        said(four, reported(HOSTS[four], vcpus=99)),
+    ]
+    answers = applied(hosted, *reports)
+    assert answers[:2] == [[HOSTS[one]], ["new"]]
+    assert answers[2] == "Conflict"
+    assert answers[3:] == [[HOSTS[four]], "NotFound", "NotFound", "Invalid", [HOSTS[four]]]
+    found = [totals(hosted, each) for each in (HOSTS[one], "new", HOSTS[four])]
+    assert found == [[77, 100, 4096], [4, 100, 4096], [99, 100, 4096]]
+
+
+def totals(cloud: Cloud, name: str) -> list[int]:
+    """The totals of a host's inventories, in ascending order."""
+    views = cloud.read(partial(capacity.views, ids=[cloud.host(name).provider_id]))
+    return sorted(each.total for view in views.values() for each in view.inventories.values())
+
+
+def test_a_report_that_is_refused_later_affects_no_other(hosted: Cloud) -> None:
+    one, two = AGENTS[:2]
+    bad = replace(reported(HOSTS[one]), traits=frozenset({"NO_SUCH_TRAIT"}))
+    assert applied(hosted, said(one, bad), said(two, reported(HOSTS[two]))) == [
+        "Invalid",
+        [HOSTS[two]],
+    ]
+    assert reported_at(hosted) == {HOSTS[two]}
+
+
+def test_reports_move_the_orders_of_their_hosts(hosted: Cloud) -> None:
+    one, two = AGENTS[:2]
+    wrong = [NewOrder(two, HOSTS[one], ServerId("s-0"), KIND)]
+    hosted.write(lambda tx: orders.add(tx, wrong, NOW))
+    applied(hosted, *(said(each, reported(HOSTS[each])) for each in (one, two)))
+    assert polled(hosted, Poll(ADMIN, one, 0, 9), Poll(ADMIN, two, 0, 9)) == [[0], []]

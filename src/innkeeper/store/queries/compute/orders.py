@@ -46,6 +46,13 @@ _BY_NUMBER = (
     .where(work_orders.c.id.in_(IDS))
     .order_by(work_orders.c.id)
 )
+_IS_PENDING = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
+_PENDING_ON = (
+    sa.select(work_orders.c.id, work_orders.c.host, work_orders.c.agent_id)
+    .where(_IS_PENDING)
+    .where(work_orders.c.host.in_(IDS))
+)
+_MOVE = work_orders.update().where(work_orders.c.id.in_(IDS)).where(_IS_PENDING)
 _END = (
     work_orders.update()
     .where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
@@ -312,26 +319,17 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
         raise ConcurrentUpdate("Another transaction ended the same orders concurrently.")
 
 
-def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
-    """Assign the waiting and held orders of these hosts to their new agent."""
-    pending = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
-    others = (
-        sa.select(work_orders.c.id)
-        .where(pending)
-        .where(work_orders.c.host.in_(list(names)))
-        .where(work_orders.c.agent_id != agent_id)
-    )
-    # A query first, since these orders are rare, and an UPDATE would lock all rows that it scans.
-    numbers = list(tx.execute(others).scalars())
-    for part in by_ids.parts(numbers):
-        tx.execute(
-            work_orders.update()
-            .where(work_orders.c.id.in_(part))
-            .where(pending)
-            .values(agent_id=agent_id)
-        )
+def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
+    """Assign the waiting and held orders of these hosts to their agents, given by host name."""
+    # A query first, since orders to move are rare, and an UPDATE would lock all rows that it scans.
+    numbers: dict[AgentId, list[int]] = {}
+    for number, host, agent_id in by_ids.rows(tx, _PENDING_ON, sorted(agent_of)):
+        if agent_of[host] != agent_id:
+            numbers.setdefault(agent_of[host], []).append(number)
+    for agent_id, moved in sorted(numbers.items()):
+        by_ids.run(tx, _MOVE.values(agent_id=agent_id), moved)
     if numbers:
-        transactions.note(tx, TOPIC, {agent_id})
+        transactions.note(tx, TOPIC, set(numbers))
 
 
 def prune(tx: Tx, before: datetime, limit: int) -> int:

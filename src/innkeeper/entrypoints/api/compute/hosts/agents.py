@@ -19,7 +19,6 @@ from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
 from innkeeper.engine import commands
-from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
@@ -31,8 +30,9 @@ from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.hosts import agents, hosts, work
+from innkeeper.systems.compute.hosts import agents, reports, work
 from innkeeper.systems.compute.hosts.agents import AgentHeartbeat
+from innkeeper.systems.compute.hosts.reports import AgentReport
 from innkeeper.systems.compute.hosts.work import Poll, ResultsReport
 from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
@@ -87,24 +87,12 @@ async def show(call: Call) -> Answer:
 
 async def report(call: Call) -> Answer:
     """Report hosts, with their inventories, traits and servers."""
-    reports = [
-        _host(each) for each in converted(ReportBody, _with_canonical_uuids(call.body)).hosts
-    ]
-    defaults = _defaults(call)
-
-    def write(tx: Tx) -> list[Reported]:
-        agent = agents.own(tx, call.context, _id(call))
-        return hosts.report(
-            tx,
-            agent,
-            reports,
-            defaults,
-            agent_identity=call.context.agent_identity,
-            ids=call.site.ids,
-            now=call.now,
-        )
-
-    reported = await call.write(write, len(reports))
+    body = converted(ReportBody, _with_canonical_uuids(call.body))
+    found = [_host(each) for each in body.hosts]
+    said = AgentReport(call.context, _id(call), found, _defaults(call), call.site.ids, call.now)
+    reported = await call.site.engine.write_together(
+        reports.apply_together, said, len(found), commands.REPORTS
+    )
     # Log after the commit, because a transaction may be rolled back and retried.
     _log_unknown(_id(call), reported)
     shown = [
