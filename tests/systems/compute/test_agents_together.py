@@ -24,6 +24,7 @@ from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.queries.placement import capacity
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import agents, work
+from innkeeper.systems.compute.hosts import reports as host_reports
 from innkeeper.systems.compute.hosts.agents import AgentHeartbeat
 from innkeeper.systems.compute.hosts.reports import AgentReport, apply_together
 from innkeeper.systems.compute.hosts.work import Poll, ResultsReport
@@ -254,3 +255,12 @@ def test_reports_move_the_orders_of_their_hosts(hosted: Cloud) -> None:
     hosted.write(lambda tx: orders.add(tx, wrong, NOW))
     applied(hosted, *(said(each, reported(HOSTS[each])) for each in (one, two)))
     assert polled(hosted, Poll(ADMIN, one, 0, 9), Poll(ADMIN, two, 0, 9)) == [[0], []]
+
+
+def test_what_takes_longer_shares_a_batch_with_less() -> None:
+    done, failed = Result(1, True), Result(2, False)
+    assert work.line_count([done, done]) == 2
+    assert work.line_count([done, failed]) == 1 + work.FAILURE_LINES > 2
+    again, first = reported("h1"), reported("h1", servers=())
+    assert host_reports.line_count([again, again]) == 2
+    assert host_reports.line_count([again, first]) == 1 + host_reports.FIRST_LINES > 2

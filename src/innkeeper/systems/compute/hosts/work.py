@@ -38,7 +38,10 @@ from innkeeper.systems.compute.servers.results import (
 
 SWEEP_MAX = 500
 """The maximum number of orders that one sweep ends, and the maximum number that it deletes. Ending
-500 builds takes about 60 ms, during which all other writes wait."""
+500 builds takes up to 0.2 s, during which all other writes wait."""
+FAILURE_LINES = 4
+"""The result of a failed build moves allocations, a server and an order to another host. It takes
+four to eight times as long as that of a build that succeeded."""
 KEPT_S = 24 * 3600.0
 """How long an order that has ended is kept as history, in seconds."""
 TOPIC = orders.TOPIC
@@ -138,6 +141,11 @@ class ResultsReport:
     results: Sequence[Result]
     now: datetime
     settings: ResultSettings
+
+
+def line_count(results: Sequence[Result]) -> int:
+    """Return about how many rows results change, for the size of a batch of commands."""
+    return sum(1 if each.is_ok else FAILURE_LINES for each in results)
 
 
 Recorded = list[tuple[int, bool]]

@@ -91,7 +91,7 @@ async def report(call: Call) -> Answer:
     found = [_host(each) for each in body.hosts]
     said = AgentReport(call.context, _id(call), found, _defaults(call), call.site.ids, call.now)
     reported = await call.site.engine.write_together(
-        reports.apply_together, said, len(found), commands.REPORTS
+        reports.apply_together, said, reports.line_count(found), commands.REPORTS
     )
     # Log after the commit, because a transaction may be rolled back and retried.
     _log_unknown(_id(call), reported)
@@ -160,7 +160,7 @@ async def report_results(call: Call) -> Answer:
 
     report = ResultsReport(call.context, _id(call), results, call.now, settings)
     recorded = await call.site.engine.write_together(
-        work.record_together, report, len(results), commands.RESULTS
+        work.record_together, report, work.line_count(results), commands.RESULTS
     )
     shown = [{"order_id": number, "is_news": is_new} for number, is_new in recorded]
     return Answer(200, {"results": shown})
