@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from benchmarks import (
+    agent_report,
     claiming,
     database_servers,
     deciding,
@@ -29,6 +30,7 @@ from benchmarks import (
     loading,
     machine,
     report,
+    reporting,
     running,
     searching,
     serving,
@@ -52,6 +54,7 @@ PARTS = (
     "serving",
     "together",
     "building",
+    "agents",
     "placement_claims",
     "volumes",
     "candidates",
@@ -74,6 +77,7 @@ class Extent:
     serving: Plan
     together: together.Plan
     building: Plan
+    reporting: reporting.Plan
     claiming: claiming.Plan
     volumes: volume_claims.Plan
     searching: searching.Plan
@@ -94,6 +98,7 @@ FULL = Extent(
     serving=Plan((1_000, 10_000), (1, 16), seconds=5.0, repetitions=3),
     together=together.Plan((10_000,), requests=10),
     building=Plan((1_000,), (1, 16), seconds=5.0, repetitions=3),
+    reporting=reporting.Plan(10_000, 4, 1_000, boots=5, rounds=10),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     volumes=volume_claims.Plan(1_000, (1, 16), seconds=4.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
@@ -113,6 +118,7 @@ QUICK = Extent(
     serving=Plan((1_000, 10_000), (1, 16), seconds=1.5, repetitions=1),
     together=together.Plan((10_000,), requests=3),
     building=Plan((1_000,), (16,), seconds=1.5, repetitions=1),
+    reporting=reporting.Plan(10_000, 4, 1_000, boots=2, rounds=3),
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=1.5, repetitions=1),
     volumes=volume_claims.Plan(1_000, (1, 16), seconds=1.0, repetitions=1),
     searching=searching.Plan((1_000, 10_000), seconds=1.0),
@@ -214,6 +220,7 @@ def _measured(part: str, place: Path, extent: Extent) -> Iterable[Figure]:
         "serving": lambda: serving.measure(directory, extent.serving, is_building=False),
         "together": lambda: together.measure(directory, extent.together),
         "building": lambda: serving.measure(directory, extent.building, is_building=True),
+        "agents": lambda: reporting.measure(directory, extent.reporting),
         "placement_claims": lambda: claiming.measure(directory, extent.claiming),
         "volumes": lambda: volume_claims.measure(directory, extent.volumes),
         "candidates": lambda: searching.measure(directory, extent.searching),
@@ -244,6 +251,7 @@ def _tables(part: str, extent: Extent, found: Found) -> Sequence[str]:
         "serving": lambda: _of_boots(found, "boot", extent.serving),
         "together": lambda: [report.together(found, extent.together.host_counts)],
         "building": lambda: _of_boots(found, "building", extent.building),
+        "agents": lambda: agent_report.tables(found),
         "placement_claims": lambda: [
             report.serving(
                 found, "claim", [claims.providers], claims.client_counts, ("providers", "claims/s")
@@ -289,6 +297,7 @@ TITLES = {
     "serving": "Durable POST /servers compared with an empty authenticated POST; no agent runs",
     "together": "One durable POST /servers for 1,000 servers",
     "building": "The same comparison while an agent carries out the builds",
+    "agents": "Agents of 10,000 hosts: builds of 1,000 servers at once, heartbeats and reports",
     "placement_claims": "Durable PUT /allocations/{consumer} compared with an empty POST",
     "volumes": "Durable POST /volumes beside POST /servers, 1,000 hosts; no agent runs",
     "candidates": "GET /allocation_candidates, one client",

@@ -36,12 +36,17 @@ def agent_beside(directory: Path, service: Started, hosts: int) -> Iterator[None
             command, stdout=log, stderr=log, env={**os.environ, "OS_TOKEN": ADMIN}
         )
     try:
-        _wait(lambda: _host_count(service) == hosts, THERE_WITHIN_S, "the agent's hosts")
-        _make_flavor(service)
+        await_hosts(service, hosts)
+        make_flavor(service)
         yield
         _wait(lambda: not _is_building(service), SETTLED_WITHIN_S, "the agent's builds")
     finally:
         stop(agent)
+
+
+def await_hosts(service: Started, hosts: int) -> None:
+    """Wait until agents have reported this many hosts."""
+    _wait(lambda: _host_count(service) == hosts, THERE_WITHIN_S, "the agents' hosts")
 
 
 def _host_count(service: Started) -> int:
@@ -55,7 +60,8 @@ def _is_building(service: Started) -> bool:
     return bool(found["servers"])
 
 
-def _make_flavor(service: Started) -> None:
+def make_flavor(service: Started) -> None:
+    """Create the flavor of the measured servers."""
     flavor = {
         "id": FLAVOR_ID,
         "name": "small",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import door_report, lease_report, zone_report
+from benchmarks import agent_report, door_report, lease_report, zone_report
 from benchmarks.deciding import Case
 from benchmarks.machine import Machine
 from benchmarks.several_processes import figure_name
@@ -310,6 +310,7 @@ def targets(found: Found) -> Iterable[str]:
             what = f"ms per search at {SEARCH_AT:,} flat hosts, limit {limit}"
             yield verdict(what, search.value, most, search.value <= most)
     yield from _conflicts(found)
+    yield from agent_report.targets(found)
     yield from zone_report.targets(found)
     yield from door_report.targets(found)
 

@@ -52,7 +52,7 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
             ) as client,
         ):
             for number in range(WARM_UPS + plan.requests):
-                seconds, batch_id = _boot(client)
+                seconds, batch_id = boot(client)
                 acknowledged += _servers(client, batch_id)
                 if number >= WARM_UPS:
                     took.append(seconds)
@@ -61,7 +61,8 @@ def measure(directory: Path, plan: Plan) -> Iterator[Figure]:
         yield Figure(f"together.{hosts}.longest", max(took) * 1e3, "ms")
 
 
-def _boot(client: httpx.Client) -> tuple[float, str]:
+def boot(client: httpx.Client) -> tuple[float, str]:
+    """Boot ``SERVERS`` servers; returns the seconds until the answer, and the id of the batch."""
     body: dict[str, Any] = json.loads(BOOT_BODY)
     body["server"] |= {"min_count": SERVERS, "max_count": SERVERS, "return_reservation_id": True}
     begun = time.perf_counter()

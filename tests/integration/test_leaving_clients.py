@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from innkeeper.engine.commands import Write
-from innkeeper.store.transactions import Tx
+from tests.support.held_writers import held, until, waiting
 from tests.support.running import Running, running
 
-WITHIN_S = 20.0
 NOTICED_S = 0.2
 """Within this time, a service that is not busy notices that a connection was closed."""
 FAILURES = "SELECT COUNT(*) FROM login_failures"
@@ -35,33 +31,6 @@ def service(tmp_path: Path) -> Iterator[Running]:
         yield started
 
 
-@contextmanager
-def held(service: Running) -> Iterator[None]:
-    """Keep the writer thread busy until the block ends."""
-    is_held, gate = threading.Event(), threading.Event()
-
-    def wait(tx: Tx) -> None:
-        is_held.set()
-        gate.wait(WITHIN_S)
-
-    writer = service.service.engine.writer
-    blocker = threading.Thread(target=writer.submit_and_wait, args=(Write(wait), WITHIN_S))
-    blocker.start()
-    assert is_held.wait(WITHIN_S)
-    try:
-        yield
-    finally:
-        gate.set()
-        blocker.join(WITHIN_S)
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
 def post(service: Running, path: str, sent: object) -> socket.socket:
     """Send a request, and return the connection without reading the answer."""
     url = httpx.URL(service.url)
@@ -73,10 +42,6 @@ def post(service: Running, path: str, sent: object) -> socket.socket:
 
 def flavor(name: str) -> dict[str, object]:
     return {"flavor": {"name": name, "id": name, "ram": 64, "vcpus": 1, "disk": 1}}
-
-
-def waiting(service: Running) -> int:
-    return sum(service.service.engine.writer.waiting.values())
 
 
 def failures(service: Running) -> int:

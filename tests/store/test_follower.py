@@ -197,7 +197,7 @@ def test_a_new_follower_that_discards_rows_does_not_start_over(cloud: Cloud) -> 
 
 def heard_at(cloud: Cloud, moment: datetime, agent_id: AgentId = AGENT.id) -> None:
     """Record a heartbeat of an agent."""
-    cloud.write(lambda tx: agents.mark_seen(tx, agent_id, moment))
+    cloud.write(lambda tx: agents.mark_seen(tx, [agent_id], moment))
 
 
 def hear(cloud: Cloud, now: datetime = LATER) -> float:

@@ -77,7 +77,7 @@ class Movers:
         self.now += timedelta(seconds=seconds)
         for agent, letter in ((AGENT, "a"), (OTHER, "b")):
             if letter != silent:
-                self.cloud.write(partial(agents.mark_seen, agent_id=agent.id, now=self.now))
+                self.cloud.write(partial(agents.mark_seen, agent_ids=[agent.id], now=self.now))
 
     # -- what is asked for -----------------------------------------------------------------
 

@@ -356,15 +356,15 @@ def _write_together(tx: Tx, batch: Sequence[PendingCommand], outcomes: list[obje
 
     No savepoints are used.
     """
-    alike: dict[Together[object], tuple[list[int], list[object]]] = {}
+    alike: dict[Together[object, object], tuple[list[int], list[object]]] = {}
     for i, each in enumerate(batch):
         if isinstance(each.command, WriteTogether):
             indices, items = alike.setdefault(each.command.work, ([], []))
             indices.append(i)
             items.append(each.command.item)
     for work, (indices, items) in alike.items():
-        for i, refusal in zip(indices, work(tx, items), strict=True):
-            outcomes[i] = refusal
+        for i, answer in zip(indices, work(tx, items), strict=True):
+            outcomes[i] = answer
 
 
 def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:

@@ -12,9 +12,10 @@ et al., "Start-time Fair Queuing" (1996).
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
@@ -41,8 +42,8 @@ class CommandQueue:
         self._now = 0
         self._numbers = itertools.count()
         self._lock = threading.Lock()
-        self._by_group: Counter[str] = Counter()
-        self._by_kind: Counter[str] = Counter()
+        self._by_group: dict[str, int] = {}
+        self._by_kind: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._arrived) + len(self._ranked)
@@ -58,15 +59,17 @@ class CommandQueue:
 
         Raises :class:`Unavailable` if too many commands wait, in all or of this group.
         """
-        pending.caller = caller = callers.current()
+        pending.caller = callers.current()
         pending.entered_s = time.perf_counter()
+        kind, group = pending.command.kind, pending.caller.group
         with self._lock:
-            if len(self) >= WAITING_MAX:
+            of_group = self._by_group.get(group, 0)
+            if len(self._arrived) + len(self._ranked) >= WAITING_MAX:
                 raise Unavailable("Too many requests are waiting already. Retry later.")
-            if self._by_group[caller.group] >= GROUP_WAITING_MAX:
+            if of_group >= GROUP_WAITING_MAX:
                 raise Unavailable("Too many requests of this project are waiting. Retry later.")
-            self._by_group[caller.group] += 1
-            self._by_kind[pending.command.kind] += 1
+            self._by_group[group] = of_group + 1
+            self._by_kind[kind] = self._by_kind.get(kind, 0) + 1
             self._arrived.append(pending)
 
     def take(self, count_max: int, lines_max: int, *, is_first: bool) -> list[PendingCommand]:
@@ -120,15 +123,22 @@ class CommandQueue:
         return found
 
     def _count(self, taken: Sequence[PendingCommand]) -> None:
-        now_s = time.perf_counter()
+        kinds: dict[str, int] = {}
+        groups: dict[str, int] = {}
         oldest: dict[str, float] = {}
+        for each in taken:
+            kind, group = each.command.kind, each.caller.group
+            groups[group] = groups.get(group, 0) + 1
+            kinds[kind] = kinds.get(kind, 0) + 1
+            if each.entered_s < oldest.get(kind, math.inf):
+                oldest[kind] = each.entered_s
         with self._lock:
-            for each in taken:
-                kind, group = each.command.kind, each.caller.group
-                self._by_kind[kind] -= 1
-                self._by_group[group] -= 1
+            for group, count in groups.items():
+                self._by_group[group] -= count
                 if not self._by_group[group]:
                     del self._by_group[group]
-                oldest[kind] = min(oldest.get(kind, now_s), each.entered_s)
+            for kind, count in kinds.items():
+                self._by_kind[kind] -= count
+        now_s = time.perf_counter()
         for kind, entered_s in oldest.items():
-            metrics.WAITED.labels(kind).observe(now_s - entered_s)
+            metrics.waited(kind, now_s - entered_s)

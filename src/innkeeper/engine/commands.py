@@ -19,14 +19,21 @@ from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 T = TypeVar("T")
+R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
+
+ALLOCATIONS = "allocations"
+HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
+"""The kinds of work that is done together."""
 
 Work = Callable[[Tx], T]
 """Reads or writes in the given transaction. It may run more than once, because a failed attempt is
 rolled back and retried."""
-Together = Callable[[Tx, Sequence[T]], Sequence[Refusal | None]]
-"""Writes many items in one transaction; returns a refusal or ``None`` for each item. For a refused
+Together = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
+"""Writes many items in one transaction; returns an answer or a refusal for each item. For a refused
 item, it must write nothing. If it raises, the transaction is rolled back."""
+ReadTogether = Callable[[Tx, Sequence[T]], Sequence[R | Refusal]]
+"""Reads for many items in one transaction; returns an answer or a refusal for each item."""
 Admit = Callable[[Tx, bool], Collection[str]]
 """Work before the boots of entries; see :class:`BootEntries`."""
 Deciding = Callable[[Tx, DecisionContext], T]
@@ -61,13 +68,13 @@ class Write(Command[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class WriteTogether(Command[None], Generic[T]):
+class WriteTogether(Command[T_co], Generic[T, T_co]):
     """Run ``work`` once, for the items of all commands of the batch that share ``work``."""
 
-    work: Together[T]
+    work: Together[T, T_co]
     item: T
     lines: int = 1
-    kind: str = "allocations"
+    kind: str = ALLOCATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import IdSource, ServerId
 from innkeeper.engine import lease_webhook
 from innkeeper.engine.commands import (
+    ALLOCATIONS,
     Admit,
     Boot,
     BootEntries,
@@ -24,6 +25,7 @@ from innkeeper.engine.commands import (
     Deciding,
     DecidingTogether,
     Explain,
+    ReadTogether,
     Together,
     Work,
     Write,
@@ -97,6 +99,13 @@ class Engine:
         """Run ``work`` in a read-only transaction, outside the event loop."""
         return await self._readers.run(work)
 
+    async def read_together(self, work: ReadTogether[T, R], item: T) -> R:
+        """Run ``work`` like :meth:`read`, but once for the items of all calls that wait meanwhile.
+
+        Returns the answer to ``item``, or raises its refusal.
+        """
+        return await self._readers.run_together(work, item)
+
     async def ping(self) -> None:
         """Check that the database answers."""
         await self._readers.run(ping)
@@ -109,9 +118,14 @@ class Engine:
         """
         return await self.writer.submit(Write(work, lines))
 
-    async def write_together(self, work: Together[T], item: T, lines: int = 1) -> None:
-        """Run ``work`` in the next group commit, once for the items of all calls that share it."""
-        await self.writer.submit(WriteTogether(work, item, lines))
+    async def write_together(
+        self, work: Together[T, R], item: T, lines: int = 1, kind: str = ALLOCATIONS
+    ) -> R:
+        """Run ``work`` in the next group commit, once for the items of all calls that share it.
+
+        Returns the answer to ``item``, or raises its refusal. ``kind`` is for metrics.
+        """
+        return await self.writer.submit(WriteTogether(work, item, lines, kind))
 
     async def boot(self, request: BootRequest) -> Booted:
         """Choose hosts for a boot request and claim them, in one batch with other boots."""

@@ -167,11 +167,14 @@ POD_MEASUREMENT_AGE = Gauge(
     multiprocess_mode="mostrecent",
 )
 _pods: set[str] = set()
-for _kind in ("boot", "entries", "allocations", "write", "decide", "explain"):
+TOGETHER = ("allocations", "heartbeats", "results", "reports")
+KINDS = ("boot", "entries", "write", "decide", "explain", *TOGETHER)
+for _kind in KINDS:
     # Created at 0, so that rates exist from the start.
     WAITING.labels(_kind)
-    WAITED.labels(_kind)
     DROPPED.labels(_kind)
+# Cached, because the library's lookup by labels costs more than the observation.
+_WAITED_OF = {kind: WAITED.labels(kind) for kind in KINDS}
 for _outcome in ("retried", "given_up"):
     LEASE_EVENT_FAILURES.labels(_outcome)
 for _outcome in ("answered", "unanswered", "kept"):
@@ -182,6 +185,14 @@ BUSY, UNAVAILABLE, OVERTAKEN, FAILED = "busy", "unavailable", "overtaken", "fail
 for _why in (BUSY, UNAVAILABLE, OVERTAKEN, FAILED):
     # Created at 0, so that rates exist from the start.
     FAILURES.labels(_why)
+
+
+def waited(kind: str, seconds: float) -> None:
+    """Record the longest wait of the commands of a kind in a batch."""
+    child = _WAITED_OF.get(kind)
+    if child is None:
+        child = _WAITED_OF[kind] = WAITED.labels(kind)
+    child.observe(seconds)
 
 
 def waiting(commands: Mapping[str, int]) -> None:

@@ -88,10 +88,19 @@ class Wakeups:
 
 
 def _wake(waiters: Iterable[Waiter]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Event]] = {}
     for loop, event in waiters:
+        by_loop.setdefault(loop, []).append(event)
+    for loop, events in by_loop.items():
         try:
-            loop.call_soon_threadsafe(event.set)
+            # One call for all waiters of a loop, because each costs a system call.
+            loop.call_soon_threadsafe(_set, events)
         except RuntimeError:
-            # The loop is closed, and the request is gone. The sender has already committed, and
+            # The loop is closed, and its requests are gone. The sender has already committed, and
             # must not get an error.
             continue
+
+
+def _set(events: Iterable[asyncio.Event]) -> None:
+    for event in events:
+        event.set()

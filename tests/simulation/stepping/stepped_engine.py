@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from innkeeper.domain.errors import Refusal
 from innkeeper.domain.ids import IdSource
 from innkeeper.engine.batches import PendingCommand, carry_out
-from innkeeper.engine.commands import Command, Work
+from innkeeper.engine.commands import Command, ReadTogether, Work
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.writer import BATCH_MAX, Writer
 from innkeeper.store.transactions import Store
@@ -20,6 +21,7 @@ from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.placement.candidates import CandidateSearcher
 
 T = TypeVar("T")
+R = TypeVar("R")
 Pause = Callable[[], Awaitable[None]]
 """Lets other tasks run for a while. In a dead process, it never returns."""
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
@@ -82,3 +84,9 @@ class SteppedEngine(Engine):
         await self._pause()
         with self._store.read() as tx:
             return work(tx)
+
+    async def read_together(self, work: ReadTogether[T, R], item: T) -> R:
+        (answer,) = await self.read(lambda tx: work(tx, [item]))
+        if isinstance(answer, Refusal):
+            raise answer
+        return answer

@@ -30,19 +30,19 @@ def heard(cloud: Cloud) -> object:
 
 
 def test_a_heartbeat_in_the_future_counts_as_now_and_expires(cloud: Cloud) -> None:
-    cloud.write(lambda tx: agents.mark_seen(tx, AGENT.id, NOW + HOUR))
+    cloud.write(lambda tx: agents.mark_seen(tx, [AGENT.id], NOW + HOUR))
     cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, NOW))
     assert heard(cloud) == NOW
     later = NOW + timedelta(minutes=5)
     cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, later))
     assert heard(cloud) == NOW
     assert faults(cloud.boot(cloud.request(now=later))) != [None]
-    cloud.write(lambda tx: agents.mark_seen(tx, AGENT.id, later))
+    cloud.write(lambda tx: agents.mark_seen(tx, [AGENT.id], later))
     assert faults(cloud.boot(cloud.request(now=later))) == [None]
 
 
 def test_a_clock_slightly_ahead_is_tolerated(cloud: Cloud) -> None:
     ahead = NOW + timedelta(seconds=20)
-    cloud.write(lambda tx: agents.mark_seen(tx, AGENT.id, ahead))
+    cloud.write(lambda tx: agents.mark_seen(tx, [AGENT.id], ahead))
     cloud.write(lambda tx: work.sweep(tx, TIMEOUT_S, NOW))
     assert heard(cloud) == ahead

@@ -26,6 +26,7 @@ from innkeeper.store.queries.placement import capacity, names
 from innkeeper.store.tables.compute import work_orders
 from innkeeper.store.transactions import Store, Tx
 from innkeeper.systems.compute.hosts import agents, hosts, reconcile, work
+from innkeeper.systems.compute.hosts.agents import AgentHeartbeat
 from innkeeper.systems.compute.hosts.hosts import ServiceChange
 from innkeeper.systems.compute.servers.results import Result
 from innkeeper.systems.placement import claims
@@ -305,7 +306,7 @@ def test_only_a_heartbeat_brings_hosts_up_again(store: Store) -> None:
         assert again == agent
         tell(tx, again, [host()], later)
         assert not hosts.by_name(tx, "h1").is_up(later, 60.0)
-        agents.heartbeat(tx, ADMIN, agent.id, later)
+        assert agents.heartbeats(tx, [AgentHeartbeat(ADMIN, agent.id, later)]) == [None]
         assert hosts.by_name(tx, "h1").is_up(later, 60.0)
 
 
@@ -316,7 +317,7 @@ def test_heartbeats_are_one_row_per_agent(store: Store) -> None:
         tell(tx, agent, [host(), host("h2")])
         assert not hosts.by_name(tx, "h1").is_up(later, 60.0)
         newest = changes.newest(tx)
-        agents.heartbeat(tx, ADMIN, agent.id, later)
+        assert agents.heartbeats(tx, [AgentHeartbeat(ADMIN, agent.id, later)]) == [None]
         assert agent_rows.last_seen(tx) == [(agent.id, later)]
         assert all(each.is_up(later, 60.0) for each in hosts.page(tx))
         assert changes.newest(tx) == newest

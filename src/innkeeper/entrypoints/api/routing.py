@@ -110,14 +110,14 @@ class Call:
         return await again(lambda: self.site.engine.write(work, lines), retry, attempts_max)
 
     async def write_together(
-        self, work: Together[T], item: T, lines: int = 1, *, retry: Retry
-    ) -> None:
+        self, work: Together[T, R], item: T, lines: int = 1, *, retry: Retry
+    ) -> R:
         """Run ``work`` like :meth:`write`, but once for the items of all waiting calls.
 
-        For each item, ``work`` returns ``None``, or an error if it wrote nothing for that item.
+        For each item, ``work`` returns an answer, or an error if it wrote nothing for that item.
         """
         engine, attempts_max = self.site.engine, retry.attempts(self.site.settings)
-        await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
+        return await again(lambda: engine.write_together(work, item, lines), retry, attempts_max)
 
     async def decide(self, work: Deciding[T], retry: Retry | None = None) -> T:
         """Run ``work``, which chooses hosts, like :meth:`write`, with a decision context."""

@@ -218,7 +218,7 @@ def direct_orders(tx: Tx, keys: Sequence[str], _: datetime) -> list[str]:
     """Assign pending orders to the agents of their hosts."""
     repaired: list[str] = []
     for host, agent, count in reports_audit.misdirected_orders(tx, keys):
-        orders.move(tx, [host], AgentId(agent))
+        orders.move(tx, {host: AgentId(agent)})
         repaired.append(f"{count} orders for host {host} are assigned to agent {agent}")
     return repaired
 

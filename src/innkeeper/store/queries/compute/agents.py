@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 import sqlalchemy as sa
 
 from innkeeper.domain.compute import Agent
 from innkeeper.domain.ids import AgentId
-from innkeeper.store import records
+from innkeeper.store import by_ids, records
+from innkeeper.store.by_ids import IDS
 from innkeeper.store.prepared import Prepared
 from innkeeper.store.tables.compute import agents
 from innkeeper.store.transactions import Tx
@@ -16,11 +18,7 @@ from innkeeper.store.transactions import Tx
 _AGENTS = sa.select(*records.columns(agents, Agent))
 _BY_ID = _AGENTS.where(agents.c.id == sa.bindparam("agent"))
 _BY_NAME = _AGENTS.where(agents.c.name == sa.bindparam("requested"))
-_MARK_SEEN = (
-    agents.update()
-    .where(agents.c.id == sa.bindparam("agent"))
-    .values(last_seen_at=sa.bindparam("now"))
-)
+_AMONG = _AGENTS.where(agents.c.id.in_(IDS))
 _SEEN_SINCE = Prepared(
     sa.select(agents.c.id, agents.c.last_seen_at).where(
         agents.c.last_seen_at >= sa.bindparam("since")
@@ -80,6 +78,11 @@ def change_user(tx: Tx, agent_id: AgentId, user_id: str | None) -> None:
     tx.execute(agents.update().where(agents.c.id == agent_id).values(user_id=user_id))
 
 
-def mark_seen(tx: Tx, agent_id: AgentId, now: datetime) -> bool:
-    """Record that an agent called. Returns False if the agent does not exist."""
-    return tx.execute(_MARK_SEEN, {"agent": agent_id, "now": now}).rowcount == 1
+def among(tx: Tx, agent_ids: Collection[AgentId]) -> dict[AgentId, Agent]:
+    """Return the agents with these ids, by id."""
+    return {each.id: each for each in (Agent(*row) for row in by_ids.rows(tx, _AMONG, agent_ids))}
+
+
+def mark_seen(tx: Tx, agent_ids: Collection[AgentId], now: datetime) -> None:
+    """Record that these agents called."""
+    by_ids.run(tx, agents.update().where(agents.c.id.in_(IDS)).values(last_seen_at=now), agent_ids)

@@ -36,6 +36,23 @@ _WAITING_FOR = (
     .order_by(work_orders.c.id)
     .limit(sa.bindparam("most"))
 )
+_WAITING_NUMBERS = (
+    sa.select(work_orders.c.agent_id, work_orders.c.id)
+    .where(work_orders.c.agent_id.in_(IDS))
+    .where(work_orders.c.status == OrderStatus.WAITING)
+)
+_BY_NUMBER = (
+    sa.select(*records.columns(work_orders, WorkOrder))
+    .where(work_orders.c.id.in_(IDS))
+    .order_by(work_orders.c.id)
+)
+_IS_PENDING = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
+_PENDING_ON = (
+    sa.select(work_orders.c.id, work_orders.c.host, work_orders.c.agent_id)
+    .where(_IS_PENDING)
+    .where(work_orders.c.host.in_(IDS))
+)
+_MOVE = work_orders.update().where(work_orders.c.id.in_(IDS)).where(_IS_PENDING)
 _END = (
     work_orders.update()
     .where(work_orders.c.id.in_(sa.bindparam("numbers", expanding=True)))
@@ -172,6 +189,30 @@ def waiting(tx: Tx, agent_id: AgentId, after: int, limit: int) -> list[WorkOrder
     return [WorkOrder(*row) for row in tx.execute(_WAITING_FOR, values)]
 
 
+def waiting_after(
+    tx: Tx, wanted: Mapping[AgentId, int], limit: int
+) -> dict[AgentId, list[WorkOrder]]:
+    """Return agents' waiting orders after an id for each agent, oldest first.
+
+    An agent gets at most ``limit`` of them. Agents without such orders are missing.
+    """
+    if len(wanted) == 1:
+        ((agent_id, after),) = wanted.items()
+        found = waiting(tx, agent_id, after, limit)
+        return {agent_id: found} if found else {}
+    # Only the numbers first: the bodies of orders that are not wanted may be many.
+    numbers: dict[AgentId, list[int]] = {}
+    for agent_id, number in by_ids.rows(tx, _WAITING_NUMBERS, sorted(wanted)):
+        if number > wanted[agent_id]:
+            numbers.setdefault(agent_id, []).append(number)
+    chosen = [number for each in numbers.values() for number in sorted(each)[:limit]]
+    by_agent: dict[AgentId, list[WorkOrder]] = {}
+    for row in by_ids.rows(tx, _BY_NUMBER, sorted(chosen)):
+        order = WorkOrder(*row)
+        by_agent.setdefault(order.agent_id, []).append(order)
+    return by_agent
+
+
 def newest(tx: Tx) -> int:
     """Return the id of the newest order, or 0 if there are no orders."""
     return tx.execute(sa.select(sa.func.max(work_orders.c.id))).scalar() or 0
@@ -278,26 +319,17 @@ def end(tx: Tx, numbers: Collection[int], outcome: str, now: datetime) -> None:
         raise ConcurrentUpdate("Another transaction ended the same orders concurrently.")
 
 
-def move(tx: Tx, names: Collection[str], agent_id: AgentId) -> None:
-    """Assign the waiting and held orders of these hosts to their new agent."""
-    pending = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
-    others = (
-        sa.select(work_orders.c.id)
-        .where(pending)
-        .where(work_orders.c.host.in_(list(names)))
-        .where(work_orders.c.agent_id != agent_id)
-    )
-    # A query first, since these orders are rare, and an UPDATE would lock all rows that it scans.
-    numbers = list(tx.execute(others).scalars())
-    for part in by_ids.parts(numbers):
-        tx.execute(
-            work_orders.update()
-            .where(work_orders.c.id.in_(part))
-            .where(pending)
-            .values(agent_id=agent_id)
-        )
+def move(tx: Tx, agent_of: Mapping[str, AgentId]) -> None:
+    """Assign the waiting and held orders of these hosts to their agents, given by host name."""
+    # A query first, since orders to move are rare, and an UPDATE would lock all rows that it scans.
+    numbers: dict[AgentId, list[int]] = {}
+    for number, host, agent_id in by_ids.rows(tx, _PENDING_ON, sorted(agent_of)):
+        if agent_of[host] != agent_id:
+            numbers.setdefault(agent_of[host], []).append(number)
+    for agent_id, moved in sorted(numbers.items()):
+        by_ids.run(tx, _MOVE.values(agent_id=agent_id), moved)
     if numbers:
-        transactions.note(tx, TOPIC, {agent_id})
+        transactions.note(tx, TOPIC, set(numbers))
 
 
 def prune(tx: Tx, before: datetime, limit: int) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from innkeeper.domain.compute import Agent
-from innkeeper.domain.errors import AlreadyExists, Forbidden, NotFound
+from innkeeper.domain.errors import AlreadyExists, Forbidden, NotFound, Refusal
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import AgentId
 from innkeeper.store.queries.compute import agents
@@ -46,16 +47,46 @@ def register(
 
 def own(tx: Tx, context: RequestContext, agent_id: str) -> Agent:
     """Return the agent with this id. Raises :class:`NotFound` if the caller may not act for it."""
-    found = agents.by_id(tx, AgentId(agent_id))
-    if found is None or not _is_own(found, context):
-        raise NotFound(f"Agent {agent_id} could not be found.")
+    (found,) = own_together(tx, [(context, agent_id)])
+    if isinstance(found, Refusal):
+        raise found
     return found
 
 
-def heartbeat(tx: Tx, context: RequestContext, agent_id: str, now: datetime) -> Agent:
-    """Record a heartbeat of an agent, which makes its hosts up. Return the agent."""
-    found = own(tx, context, agent_id)
-    agents.mark_seen(tx, found.id, now)
+@dataclass(frozen=True, slots=True)
+class AgentHeartbeat:
+    """A heartbeat of an agent, which makes its hosts up."""
+
+    context: RequestContext
+    agent_id: str
+    now: datetime
+
+
+def heartbeats(tx: Tx, beats: Sequence[AgentHeartbeat]) -> list[Refusal | None]:
+    """Record heartbeats together. Their time is that of the latest of them.
+
+    The answer to a heartbeat may be a :class:`NotFound`, as in :func:`own`.
+    """
+    found = own_together(tx, [(each.context, each.agent_id) for each in beats])
+    seen = {each.id for each in found if isinstance(each, Agent)}
+    if seen:
+        # Sorted, so that processes that record heartbeats together do not block each other.
+        agents.mark_seen(tx, sorted(seen), max(each.now for each in beats))
+    return [None if isinstance(each, Agent) else each for each in found]
+
+
+def own_together(tx: Tx, callers: Sequence[tuple[RequestContext, str]]) -> list[Agent | Refusal]:
+    """Return the agents for these callers and ids of agents, with refusals as in :func:`own`."""
+    known = agents.among(tx, sorted({AgentId(agent_id) for _, agent_id in callers}))
+    return [_own_or_refusal(known, *each) for each in callers]
+
+
+def _own_or_refusal(
+    known: Mapping[AgentId, Agent], context: RequestContext, agent_id: str
+) -> Agent | Refusal:
+    found = known.get(AgentId(agent_id))
+    if found is None or not _is_own(found, context):
+        return NotFound(f"Agent {agent_id} could not be found.")
     return found
 
 

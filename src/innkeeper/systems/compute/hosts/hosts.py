@@ -18,7 +18,7 @@ from innkeeper.domain.compute import Agent, Host, HostStatus
 from innkeeper.domain.errors import Conflict, Forbidden, InUse, Invalid, NotFound
 from innkeeper.domain.hosts import HostDefaults, HostReport, ProviderReport, Registered, Reported
 from innkeeper.domain.identity import AgentIdentity
-from innkeeper.domain.ids import IdSource, ProviderId, ProviderUuid, ServerId
+from innkeeper.domain.ids import AgentId, IdSource, ProviderId, ProviderUuid, ServerId
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import availability_zones, hosts, orders
 from innkeeper.store.transactions import Tx
@@ -56,6 +56,31 @@ def report(
     if agent_identity is not None:
         _must_be_allowed(agent, agent_identity, names, known)
     _must_be_ours(agent, known, defaults, now)
+    apply(tx, reports, known, dict.fromkeys(names, agent.id), defaults, ids=ids, now=now)
+    unknown = reconcile.servers(tx, agent.id, reports, now)
+    services = hosts.by_names(tx, names)
+    return [
+        Reported(
+            name, services[name].provider_uuid, services[name].service_uuid, unknown.get(name, ())
+        )
+        for name in names
+    ]
+
+
+def apply(
+    tx: Tx,
+    reports: Sequence[HostReport],
+    known: Mapping[str, Host],
+    agent_of: Mapping[str, AgentId],
+    defaults: HostDefaults,
+    *,
+    ids: IdSource,
+    now: datetime,
+) -> None:
+    """Apply reports of different hosts that their agents may report, except for their servers.
+
+    ``known`` has the hosts that exist, and ``agent_of`` the agent of each host, by name.
+    """
     before = hosts.reported(tx, [each.id for each in known.values()])
     registered = registration.register(
         tx,
@@ -72,19 +97,11 @@ def report(
         now=now,
     )
     fresh = [each for each in reports if each.name not in known]
-    _add(tx, agent, fresh, registered, defaults, ids, now)
+    _add(tx, agent_of, fresh, registered, defaults, ids, now)
     again = [(each, known[each.name]) for each in reports if each.name in known]
-    _change(tx, agent, again, before, defaults, now)
+    _change(tx, agent_of, again, before, defaults, now)
     # New hosts are included, because a host that was removed earlier may have left orders.
-    orders.move(tx, names, agent.id)
-    unknown = reconcile.servers(tx, agent.id, reports, now)
-    services = hosts.by_names(tx, names)
-    return [
-        Reported(
-            name, services[name].provider_uuid, services[name].service_uuid, unknown.get(name, ())
-        )
-        for name in names
-    ]
+    orders.move(tx, agent_of)
 
 
 def _must_be_allowed(
@@ -135,7 +152,7 @@ def _names_reported(each: HostReport) -> dict[str, list[str]]:
 
 def _add(
     tx: Tx,
-    agent: Agent,
+    agent_of: Mapping[str, AgentId],
     fresh: Sequence[HostReport],
     registered: Mapping[str, Registered],
     defaults: HostDefaults,
@@ -154,7 +171,7 @@ def _add(
                 "service_uuid": ids.uuid(),
                 "name": each.name,
                 "provider_id": registered[each.name].provider_id,
-                "agent_id": agent.id,
+                "agent_id": agent_of[each.name],
                 "availability_zone": each.availability_zone or defaults.availability_zone,
                 "reported_zone": each.availability_zone or defaults.availability_zone,
                 "is_disabled": False,
@@ -181,7 +198,7 @@ def _add(
 
 def _change(
     tx: Tx,
-    agent: Agent,
+    agent_of: Mapping[str, AgentId],
     again: Sequence[tuple[HostReport, Host]],
     before: Mapping[int, Mapping[str, list[str]]],
     defaults: HostDefaults,
@@ -202,7 +219,7 @@ def _change(
         if reported_zone != host.reported_zone:
             zone = zones.get(host.id, reported_zone)
         new = {
-            "agent": agent.id,
+            "agent": agent_of[each.name],
             "zone": zone,
             "zone_said": reported_zone,
             "type": each.host_type,

@@ -18,7 +18,7 @@ from innkeeper.domain.compute import Agent, WorkOrder
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
 from innkeeper.domain.ids import ProviderUuid, ServerId, canonical_uuid
-from innkeeper.engine.transactions import Tx
+from innkeeper.engine import commands
 from innkeeper.entrypoints.api.compute.hosts.agent_bodies import (
     HostBody,
     ReportBody,
@@ -30,7 +30,10 @@ from innkeeper.entrypoints.api.compute.hosts.agent_schemas import ORDERS_MAX
 from innkeeper.entrypoints.api.compute.links import next_page
 from innkeeper.entrypoints.api.paging import limit_of
 from innkeeper.entrypoints.api.routing import Answer, Call
-from innkeeper.systems.compute.hosts import agents, hosts, work
+from innkeeper.systems.compute.hosts import agents, reports, work
+from innkeeper.systems.compute.hosts.agents import AgentHeartbeat
+from innkeeper.systems.compute.hosts.reports import AgentReport
+from innkeeper.systems.compute.hosts.work import Poll, ResultsReport
 from innkeeper.systems.compute.servers.results import Result, ResultSettings
 
 LOG = structlog.get_logger("innkeeper.compute")
@@ -43,6 +46,8 @@ count as expired."""
 UNKNOWN_LOGGED_MAX = 10
 RECHECK_S = 5.0
 """Seconds between reads of the database for orders that another process committed."""
+TICK_S = 0.25
+"""Agents that wait read at multiples of this time, in seconds."""
 
 
 async def register(call: Call) -> Answer:
@@ -82,24 +87,12 @@ async def show(call: Call) -> Answer:
 
 async def report(call: Call) -> Answer:
     """Report hosts, with their inventories, traits and servers."""
-    reports = [
-        _host(each) for each in converted(ReportBody, _with_canonical_uuids(call.body)).hosts
-    ]
-    defaults = _defaults(call)
-
-    def write(tx: Tx) -> list[Reported]:
-        agent = agents.own(tx, call.context, _id(call))
-        return hosts.report(
-            tx,
-            agent,
-            reports,
-            defaults,
-            agent_identity=call.context.agent_identity,
-            ids=call.site.ids,
-            now=call.now,
-        )
-
-    reported = await call.write(write, len(reports))
+    body = converted(ReportBody, _with_canonical_uuids(call.body))
+    found = [_host(each) for each in body.hosts]
+    said = AgentReport(call.context, _id(call), found, _defaults(call), call.site.ids, call.now)
+    reported = await call.site.engine.write_together(
+        reports.apply_together, said, reports.line_count(found), commands.REPORTS
+    )
     # Log after the commit, because a transaction may be rolled back and retried.
     _log_unknown(_id(call), reported)
     shown = [
@@ -126,7 +119,8 @@ def _log_unknown(agent_id: str, reported: Sequence[Reported]) -> None:
 
 async def heartbeat(call: Call) -> Answer:
     """Send a heartbeat, so that the agent and all its hosts count as up."""
-    await call.write(lambda tx: agents.heartbeat(tx, call.context, _id(call), call.now))
+    beat = AgentHeartbeat(call.context, _id(call), call.now)
+    await call.site.engine.write_together(agents.heartbeats, beat, kind=commands.HEARTBEATS)
     return Answer(204)
 
 
@@ -135,25 +129,27 @@ async def take_work(call: Call) -> Answer:
     after, limit = call.body.get("after", 0), call.body.get("limit", ORDERS_MAX)
     wait_s_max = call.site.settings.computing.work_poll_s
     wait_s = min(call.body.get("wait_s", wait_s_max), wait_s_max)
-    agent = await call.read(lambda tx: agents.own(tx, call.context, _id(call)))
-    wakeups = call.site.engine.wakeups
-    loop = asyncio.get_running_loop()
-    end_s = loop.time() + wait_s
-    with wakeups.listen(work.TOPIC, agent.id) as woken:
-        orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
-        while not orders and not wakeups.is_stopping:
-            await _wait(woken, min(RECHECK_S, end_s - loop.time()))
-            if not woken.is_set() and loop.time() >= end_s:
+    engine, poll = call.site.engine, Poll(call.context, _id(call), after, limit)
+    end_s = asyncio.get_running_loop().time() + wait_s
+    with engine.wakeups.listen(work.TOPIC, poll.agent_id) as woken:
+        orders = await engine.read_together(work.polled, poll)
+        while not orders and not engine.wakeups.is_stopping:
+            if not await _is_woken(woken, end_s):
                 break
             # Clear the event before reading. An order committed after the read sets it again.
             woken.clear()
-            orders = await call.read(lambda tx: work.waiting(tx, agent.id, after, limit))
+            orders = await engine.read_together(work.polled, poll)
     return Answer(200, {"orders": [_order(each) for each in orders]})
 
 
-async def _wait(woken: asyncio.Event, timeout_s: float) -> None:
+async def _is_woken(woken: asyncio.Event, end_s: float) -> bool:
+    """Wait for a wake-up, or until the next read is due. Return False at the time ``end_s``."""
+    # Agents read in groups, which share a read.
+    due_s = (asyncio.get_running_loop().time() + RECHECK_S) // TICK_S * TICK_S
     with suppress(TimeoutError):
-        await asyncio.wait_for(woken.wait(), max(timeout_s, 0.0))
+        async with asyncio.timeout_at(min(due_s, end_s)):
+            await woken.wait()
+    return woken.is_set() or asyncio.get_running_loop().time() < end_s
 
 
 async def report_results(call: Call) -> Answer:
@@ -162,11 +158,10 @@ async def report_results(call: Call) -> Answer:
     results = [Result(each.order_id, each.ok, each.fault) for each in body.results]
     settings = ResultSettings.of(call.site.settings.scheduling, call.site.settings.computing)
 
-    def write(tx: Tx) -> list[tuple[int, bool]]:
-        agent = agents.own(tx, call.context, _id(call))
-        return work.record(tx, agent.id, results, call.now, settings)
-
-    recorded = await call.write(write, len(results))
+    report = ResultsReport(call.context, _id(call), results, call.now, settings)
+    recorded = await call.site.engine.write_together(
+        work.record_together, report, work.line_count(results), commands.RESULTS
+    )
     shown = [{"order_id": number, "is_news": is_new} for number, is_new in recorded]
     return Answer(200, {"results": shown})
 

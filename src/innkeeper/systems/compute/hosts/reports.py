@@ -1,0 +1,118 @@
+"""Apply the reports of many agents about their hosts together.
+
+Always true: the effect of each report is the same as if it were applied alone. Agents repeat their
+reports every few minutes, mostly unchanged, so these are the ones that share their statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from innkeeper.domain.compute import Agent, Host
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.hosts import HostDefaults, HostReport, Reported
+from innkeeper.domain.identity import RequestContext
+from innkeeper.domain.ids import IdSource
+from innkeeper.store.queries.compute import hosts as host_rows
+from innkeeper.store.transactions import Tx, step
+from innkeeper.systems.compute.hosts import agents, hosts
+
+FIRST_LINES = 2
+"""The first report of an agent has the servers of its hosts, and may have new hosts. Storing a new
+host takes five times as long as comparing a known one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """What an agent reports about some of its hosts in one request."""
+
+    context: RequestContext
+    agent_id: str
+    hosts: Sequence[HostReport]
+    defaults: HostDefaults
+    ids: IdSource
+    now: datetime
+
+
+def line_count(reports: Sequence[HostReport]) -> int:
+    """Return about how many rows reports change, for the size of a batch of commands."""
+    return sum(1 if each.servers is None else FIRST_LINES for each in reports)
+
+
+def apply_together(tx: Tx, reports: Sequence[AgentReport]) -> list[list[Reported] | Refusal]:
+    """Apply reports, like :func:`hosts.report` for each of them in turn.
+
+    The answer to a report may be a refusal of :func:`hosts.report` or :func:`agents.own`.
+    """
+    owners = agents.own_together(tx, [(each.context, each.agent_id) for each in reports])
+    answers = _repeated(tx, reports, owners) if len(reports) > 1 else {}
+    for i, (each, owner) in enumerate(zip(reports, owners, strict=True)):
+        if i not in answers:
+            answers[i] = owner if isinstance(owner, Refusal) else _alone(tx, each, owner)
+    return [answers[i] for i in range(len(reports))]
+
+
+def _alone(tx: Tx, each: AgentReport, owner: Agent) -> list[Reported] | Refusal:
+    try:
+        with step(tx):
+            return hosts.report(
+                tx,
+                owner,
+                each.hosts,
+                each.defaults,
+                agent_identity=each.context.agent_identity,
+                ids=each.ids,
+                now=each.now,
+            )
+    except Refusal as refusal:
+        return refusal
+
+
+def _repeated(
+    tx: Tx, reports: Sequence[AgentReport], owners: Sequence[Agent | Refusal]
+) -> dict[int, list[Reported] | Refusal]:
+    """Apply the reports about hosts that their agents have reported before, without servers.
+
+    Return the answers by the report's index. All other reports, and all of them after a refusal,
+    must be applied alone.
+    """
+    known = host_rows.by_names(tx, {host.name for each in reports for host in each.hosts})
+    chosen: list[int] = []
+    merged: dict[str, HostReport] = {}
+    for i, (each, owner) in enumerate(zip(reports, owners, strict=True)):
+        names = {host.name for host in each.hosts}
+        is_first = len(names) == len(each.hosts) and names.isdisjoint(merged)
+        if isinstance(owner, Agent) and is_first and _is_repeated(each, owner, known):
+            chosen.append(i)
+            merged |= {host.name: host for host in each.hosts}
+    if not chosen:
+        return {}
+    agent_of = {name: known[name].agent_id for name in merged}
+    first = reports[chosen[0]]
+    # The defaults are those of the service, so all reports have the same ones.
+    now = max(reports[i].now for i in chosen)
+    with suppress(Refusal), step(tx):
+        only = {name: known[name] for name in merged}
+        hosts.apply(
+            tx, list(merged.values()), only, agent_of, first.defaults, ids=first.ids, now=now
+        )
+        return {i: [_shown(known[host.name]) for host in reports[i].hosts] for i in chosen}
+    return {}
+
+
+def _is_repeated(each: AgentReport, owner: Agent, known: Mapping[str, Host]) -> bool:
+    identity = each.context.agent_identity
+    return all(
+        host.servers is None
+        and host.name in known
+        and known[host.name].agent_id == owner.id
+        and (identity is None or identity.may_report(host.name))
+        for host in each.hosts
+    )
+
+
+def _shown(host: Host) -> Reported:
+    return Reported(host.name, host.provider_uuid, host.service_uuid, ())
