@@ -110,6 +110,14 @@ class Engine:
         """Run ``work`` in the next group commit, once for the items of all calls that share it."""
         await self.writer.submit(WriteTogether(work, item, lines))
 
+    def write_later(self, work: Together[T], item: T, lines: int = 1) -> None:
+        """Run ``work`` as :meth:`write_together` does, in the commit of the next write.
+
+        All later writes of this process see its effect. If the process dies before that commit, the
+        work is not done, so a repair must come to the same result.
+        """
+        self.writer.defer(WriteTogether(work, item, lines))
+
     async def boot(self, request: BootRequest) -> Booted:
         """Choose hosts for a boot request and claim them, in one batch with other boots."""
         return await self.writer.submit(Boot(request))

@@ -42,6 +42,9 @@ FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
 WAITING_MAX = 10_000
 """The maximum number of waiting commands. The clients of further commands would give up waiting."""
+DEFERRED_S = 0.25
+"""How long a deferred command waits for the commit of another one. Clients that send one request
+after the other need less between two commits."""
 
 
 class Writer:
@@ -51,6 +54,7 @@ class Writer:
         self._store = store
         self._executor = executor
         self._waiting: deque[PendingCommand] = deque()
+        self._deferred: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
         # The thread is woken only once this many commands wait: each wake-up takes the
         # interpreter from the threads that submit commands.
@@ -130,6 +134,23 @@ class Writer:
         # A batch mixes commands with answers of different types; this one's is a T.
         return cast("T", await self._enter(command))
 
+    def defer(self, command: Command[object]) -> None:
+        """Execute a command with the next one that is submitted, or alone after ``DEFERRED_S``.
+
+        It is executed before the commands that are submitted after it. It has no answer, and a
+        process that dies first never executes it.
+        """
+        pending = PendingCommand(command)
+        self._deferred.append(pending)
+        asyncio.get_running_loop().call_later(DEFERRED_S, self._end_wait, pending)
+
+    def _end_wait(self, pending: PendingCommand) -> None:
+        """Execute the deferred commands now, if this one, the oldest, is among them."""
+        with suppress(IndexError):
+            if self._deferred[0] is pending:
+                self._waiting.extend(_all_of(self._deferred))
+                self._wake()
+
     def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
@@ -137,12 +158,15 @@ class Writer:
             raise Unavailable("Too many requests are waiting already. Retry later.")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.append(PendingCommand(command, future))
-        if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
-            self._wakeup.set()
+        self._wake()
         if self._has_ended:
             # The thread ended after the check above, and may not have seen this command.
-            self._refuse(self._left())
+            self._refuse(_all_of(self._waiting))
         return future
+
+    def _wake(self) -> None:
+        if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
+            self._wakeup.set()
 
     def _run(self) -> None:
         batch: list[PendingCommand] = []
@@ -152,21 +176,15 @@ class Writer:
                 self._is_at_work = True
                 outcomes = carry_out(self._store, self._executor, batch, self._late)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
-                self._answered = len(batch)
+                # Nobody waits for deferred commands.
+                self._answered = sum(each.future is not None for each in batch)
                 self._answer(batch, outcomes)
                 self._is_at_work = False
                 batch = []
         finally:
             # Whatever ended the thread, nothing else would ever answer these commands.
             self._has_ended = True
-            self._refuse([*batch, *self._left()])
-
-    def _left(self) -> list[PendingCommand]:
-        left: list[PendingCommand] = []
-        with suppress(IndexError):
-            while self._waiting:
-                left.append(self._waiting.popleft())
-        return left
+            self._refuse([*batch, *_all_of(self._waiting)])
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:
         self._answer(commands, [Unavailable("The writer thread has ended.")] * len(commands))
@@ -189,7 +207,8 @@ class Writer:
         while self._waiting and len(found) < room and lines < LINES_MAX:
             found.append(self._waiting.popleft())
             lines += found[-1].command.lines
-        return found
+        # Taken last, so that those are here that were deferred before any of the others came.
+        return [*_all_of(self._deferred), *found]
 
     def _gather(self) -> None:
         until_s = time.perf_counter() + GATHER_MAX_S
@@ -235,6 +254,15 @@ def _resolve(commands: Sequence[PendingCommand]) -> None:
             future.set_exception(each.outcome)
         else:
             future.set_result(each.outcome)
+
+
+def _all_of(commands: deque[PendingCommand]) -> list[PendingCommand]:
+    """Remove and return all commands of a queue, which other threads may empty meanwhile."""
+    found: list[PendingCommand] = []
+    with suppress(IndexError):
+        while commands:
+            found.append(commands.popleft())
+    return found
 
 
 def _fails(outcome: object) -> bool:
