@@ -12,10 +12,11 @@ from structlog.testing import capture_logs
 
 from innkeeper.engine import writer
 from innkeeper.engine.batches import PendingCommand
-from innkeeper.engine.commands import Write, WriteTogether
+from innkeeper.engine.commands import Decide, Write, WriteTogether
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
 from tests.support.clouds import Cloud, cloud_in, reported
+from tests.support.stores import NOW
 
 WITHIN_S = 10.0
 
@@ -61,6 +62,24 @@ def test_deferred_commands_share_the_commit_of_the_next_one(cloud: Cloud) -> Non
     # A bound method is a new object each time, but an equal one.
     assert record.done == [[0, 1, 2], "alone"]
     assert len(record.transactions) == 1
+
+
+def test_deferred_commands_do_not_make_a_plan_write(cloud: Cloud) -> None:
+    record, thread = Record(), Writer(cloud.store, cloud.executor)
+    thread.start()
+
+    async def all_of_them() -> list[object]:
+        thread.defer(WriteTogether(record.together, 1))
+        plan = Decide(lambda tx, context: record.done.append("plan"), NOW, is_plan=True)
+        await asyncio.wait_for(thread.submit(plan), WITHIN_S)
+        done = list(record.done)
+        decision = Decide(lambda tx, context: record.done.append("decision"), NOW)
+        await asyncio.wait_for(thread.submit(decision), WITHIN_S)
+        return done
+
+    assert asyncio.run(all_of_them()) == ["plan"]
+    thread.stop(WITHIN_S)
+    assert record.done == ["plan", [1], "decision"]
 
 
 def test_a_deferred_command_is_executed_alone_after_a_while(cloud: Cloud) -> None:

@@ -43,6 +43,11 @@ class Command(Generic[T_co]):
         """The approximate number of rows that the command writes, which limits the batch's size."""
         return 1
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the command may write. A commit that writes nothing costs little."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Write(Command[T_co]):
@@ -93,10 +98,19 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
 @dataclass(frozen=True, slots=True)
 class Decide(Command[T_co]):
-    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``."""
+    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``.
+
+    It may write unless it ``is_plan``.
+    """
 
     work: Deciding[T_co]
     now: datetime
+    is_plan: bool = False
+
+    @property
+    def is_writing(self) -> bool:
+        """See :class:`Command`."""
+        return not self.is_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +118,8 @@ class Explain(Command[Explained]):
     """Choose hosts like :class:`Boot`, but claim nothing, and return an explanation."""
 
     question: Question
+
+    @property
+    def is_writing(self) -> bool:
+        """See :class:`Command`."""
+        return False

@@ -140,6 +140,10 @@ class Engine:
         """
         return await self.writer.submit(Decide(work, now))
 
+    async def plan(self, work: Deciding[T], now: datetime) -> T:
+        """Run ``work`` like :meth:`decide`. It must write nothing."""
+        return await self.writer.submit(Decide(work, now, is_plan=True))
+
     async def explain(self, question: Question) -> Explained:
         """Choose hosts like :meth:`boot`, but claim nothing, and return an explanation."""
         return await self.writer.submit(Explain(question))

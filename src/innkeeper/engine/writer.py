@@ -135,10 +135,10 @@ class Writer:
         return cast("T", await self._enter(command))
 
     def defer(self, command: Command[object]) -> None:
-        """Execute a command with the next one that is submitted, or alone after ``DEFERRED_S``.
+        """Execute a command with the next one that writes, or alone after ``DEFERRED_S``.
 
-        It is executed before the commands that are submitted after it. It has no answer, and a
-        process that dies first never executes it.
+        It is executed before those that are submitted after it. It has no answer, and a process
+        that dies first never executes it.
         """
         pending = PendingCommand(command)
         self._deferred.append(pending)
@@ -207,8 +207,10 @@ class Writer:
         while self._waiting and len(found) < room and lines < LINES_MAX:
             found.append(self._waiting.popleft())
             lines += found[-1].command.lines
-        # Taken last, so that those are here that were deferred before any of the others came.
-        return [*_all_of(self._deferred), *found]
+        if self._deferred and (self._is_stopping or any(e.command.is_writing for e in found)):
+            # Taken last, so that those are here that were deferred before any of the others came.
+            found = [*_all_of(self._deferred), *found]
+        return found
 
     def _gather(self) -> None:
         until_s = time.perf_counter() + GATHER_MAX_S

@@ -64,7 +64,8 @@ class SteppedWriter(Writer):
         while self._commands or self._later:
             await self._pause()
             batch, self._commands = self._commands[:BATCH_MAX], self._commands[BATCH_MAX:]
-            batch, self._later = [*self._later, *batch], []
+            if not batch or any(each.command.is_writing for each in batch):
+                batch, self._later = [*self._later, *batch], []
             for each, outcome in zip(batch, carry_out(store, executor, batch), strict=True):
                 if each.future is None or each.future.done():
                     continue

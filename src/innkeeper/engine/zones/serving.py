@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 
 from innkeeper.domain.compute import Booted, BootRequest, Definitions
-from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.errors import Refusal, TooManyAttempts, Unavailable
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.zone_tree import HeldServer, ZoneParent, ZoneServer
@@ -205,10 +205,10 @@ class ParentRequests:
         """Have none of these servers of a parent. Return those that are surely gone.
 
         A server that waits for its agent to delete it is not gone yet. The parent asks again.
-        Raises :class:`Unavailable` if the parent names far too many.
+        Raises :class:`TooManyAttempts` if the parent names far too many.
         """
         if not self._undone.take(parent.id, len(ids), now):
-            raise Unavailable(TOO_MANY_UNDONE, retry_after_s=RETRY_AFTER_S)
+            raise TooManyAttempts(TOO_MANY_UNDONE, retry_after_s=RETRY_AFTER_S)
         down_s = self._booter.service_down_time_s
 
         def begin(tx: Tx) -> tuple[list[ServerId], list[str], set[str]]:

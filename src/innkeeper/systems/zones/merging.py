@@ -42,7 +42,7 @@ class UnusableOffers(Exception):
 
 class _Row(msgspec.Struct, frozen=True, gc=False):
     weight: float
-    blob: str
+    sealed: str = msgspec.field(name="blob")
     item: str
 
 
@@ -81,7 +81,7 @@ class OffersOfChild(Sequence[PlacedOffer]):
     def _placed(self, row: _Row) -> PlacedOffer:
         # On the wire the lower weight wins, and everywhere else the higher one.
         counted = self._child.weight_offset + self._child.weight_scale * row.weight
-        return PlacedOffer(-counted, row.item, ChildEntry(self._child.uuid, row.blob))
+        return PlacedOffer(-counted, row.item, ChildEntry(self._child.uuid, row.sealed))
 
 
 def offers_of_child(
@@ -112,7 +112,7 @@ def _check(rows: Sequence[_Row], hops_left: int) -> None:
     # Not a number is neither above nor below a bound.
     if not all(-WEIGHT_MAX <= each.weight <= WEIGHT_MAX for each in rows):
         raise UnusableOffers("a weight is no finite number, or is too large")
-    if not sealing.are_entries_of([each.blob for each in rows], hops_left):
+    if not sealing.are_entries_of([each.sealed for each in rows], hops_left):
         raise UnusableOffers("an offer has no entry, or one that is too long")
     if not all(0 < len(each.item) <= ITEM_CHARS_MAX for each in rows):
         raise UnusableOffers("an offer has no item")
