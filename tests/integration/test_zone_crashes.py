@@ -124,6 +124,14 @@ def test_a_batch_is_kept_if_its_zone_died_after_the_child_built(pair: Pair) -> N
     pair.wait_for_servers(OWN, BATCH - OWN)
 
 
+def test_a_batch_is_kept_if_its_zone_died_after_its_answer(pair: Pair) -> None:
+    """The root answers before it records that the child has built."""
+    assert pair.root.boot(BATCH).status_code == httpx.codes.ACCEPTED
+    pair.tree.kill("root")
+    pair.tree.restart("root")
+    pair.wait_for_servers(OWN, BATCH - OWN)
+
+
 @pytest.mark.parametrize("settings", [PATIENT])
 def test_a_user_deletes_a_server_while_its_batch_is_undecided(pair: Pair) -> None:
     """All servers were built, so the others stay, and the boot succeeds."""

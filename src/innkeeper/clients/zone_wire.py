@@ -39,14 +39,17 @@ ZoneAnswer = WireAnswer
 class ZoneSilent(Exception):
     """A child zone gave no usable answer. ``may_have_arrived`` says that it may have the request.
 
-    If ``is_late``, the whole time for the answer has passed. The message is for this zone's
-    administrators.
+    If ``is_late``, the whole time for the answer has passed. If ``is_too_large``, the answer had
+    more bytes than the request allows. The message is for this zone's administrators.
     """
 
-    def __init__(self, why: str, *, may_have_arrived: bool, is_late: bool = False) -> None:
+    def __init__(
+        self, why: str, *, may_have_arrived: bool, is_late: bool = False, is_too_large: bool = False
+    ) -> None:
         super().__init__(why)
         self.may_have_arrived = may_have_arrived
         self.is_late = is_late
+        self.is_too_large = is_too_large
 
 
 class ZoneWire(Protocol):
@@ -75,7 +78,7 @@ class HttpWire:
         try:
             return await self._connections.exchange(child.uuid, signed)
         except AnswerTooLarge as error:
-            raise ZoneSilent(str(error), may_have_arrived=True) from error
+            raise ZoneSilent(str(error), may_have_arrived=True, is_too_large=True) from error
 
     async def forget(self, child: ChildZone) -> None:
         await self._connections.forget(child.uuid)

@@ -138,7 +138,7 @@ class TooLarge(Refusal):
 
 
 class TooManyAttempts(Refusal):
-    """The caller failed too often and must wait before the next attempt."""
+    """The caller failed too often, or wanted too much, and must wait before the next attempt."""
 
     def __init__(self, message: str, *, retry_after_s: int) -> None:
         super().__init__(message)

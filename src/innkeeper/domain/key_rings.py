@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import base64
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -98,15 +99,42 @@ def is_unpadded(text: str) -> bool:
 
     This is much faster than to decode the text.
     """
+    return _ends_well(text) and _has_only_the_alphabet(text)
+
+
+def are_unpadded(texts: Sequence[str]) -> bool:
+    """Return :func:`is_unpadded` for all texts together, faster than for one after the other."""
+    return all(map(_ends_well, texts)) and _has_only_the_alphabet("".join(texts))
+
+
+def _ends_well(text: str) -> bool:
     last = _LAST.get(len(text) % 4)
-    is_canonical = last is not None and (not last or text[-1] in last)
+    return last is not None and (not last or text[-1] in last)
+
+
+def _has_only_the_alphabet(text: str) -> bool:
     # Nothing is left without these characters. A pattern takes three times as long.
-    return is_canonical and text.isascii() and not text.encode().translate(None, _ALPHABET)
+    return text.isascii() and not text.encode().translate(None, _ALPHABET)
+
+
+_STANDARD = bytes(
+    {ord("-"): ord("+"), ord("_"): ord("/")}.get(each, each if each in _ALPHABET else ord("!"))
+    for each in range(256)
+)
+"""Translates the URL-safe alphabet to the standard one, and all else to what is in neither."""
+_PADDING = (b"", b"", b"==", b"=")
+"""By the length of the last group of characters."""
+_DECODER = msgspec.json.Decoder(bytes)
 
 
 def unpadded_bytes_of(text: str) -> bytes:
     """Decode unpadded URL-safe base64. Raises :class:`NotOpened` for a non-canonical encoding."""
-    # The decoder ignores spare bits of the last character, and characters outside the alphabet.
-    if not is_unpadded(text):
+    # Decoders ignore spare bits of the last character.
+    if not _ends_well(text):
         raise NotOpened
-    return bytes_of(text + "=" * (-len(text) % 4))
+    try:
+        raw = text.encode("ascii").translate(_STANDARD)
+        # This decoder accepts nothing outside the alphabet. It takes half the time of base64's.
+        return _DECODER.decode(b'"%b%b"' % (raw, _PADDING[len(text) % 4]))
+    except (UnicodeEncodeError, msgspec.MsgspecError) as error:
+        raise NotOpened from error

@@ -113,15 +113,6 @@ class PlacedOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """One server of a plan in the form that the parent zone gets: a weight and a sealed entry."""
-
-    weight: float
-    sealed: str
-    item: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class TreePlan:
     """The best offers of a tree, best first, at most ``count_allowed``, which the quota allows.
 

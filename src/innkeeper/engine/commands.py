@@ -58,6 +58,11 @@ class Command(Generic[T_co]):
         """The kind of the command in metrics."""
         return "write"
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the command may write. A commit that writes nothing costs little."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Write(Command[T_co]):
@@ -119,10 +124,19 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
 
 @dataclass(frozen=True, slots=True)
 class Decide(Command[T_co]):
-    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``."""
+    """Like :class:`Write`, but ``work`` also gets a decision context as of ``now``.
+
+    It may write unless it ``is_plan``.
+    """
 
     work: Deciding[T_co]
     now: datetime
+    is_plan: bool = False
+
+    @property
+    def is_writing(self) -> bool:
+        """See :class:`Command`."""
+        return not self.is_plan
 
     @property
     def kind(self) -> str:
@@ -152,3 +166,8 @@ class Explain(Command[Explained]):
     def kind(self) -> str:
         """See :class:`Command`."""
         return "explain"
+
+    @property
+    def is_writing(self) -> bool:
+        """See :class:`Command`."""
+        return False

@@ -127,6 +127,14 @@ class Engine:
         """
         return await self.writer.submit(WriteTogether(work, item, lines, kind))
 
+    def write_later(self, work: Together[T, None], item: T, lines: int = 1) -> None:
+        """Run ``work`` as :meth:`write_together` does, in the commit of the next write.
+
+        All later writes of this process see its effect. If the process dies before that commit, the
+        work is not done, so a repair must come to the same result.
+        """
+        self.writer.defer(WriteTogether(work, item, lines))
+
     async def boot(self, request: BootRequest) -> Booted:
         """Choose hosts for a boot request and claim them, in one batch with other boots."""
         return await self.writer.submit(Boot(request))
@@ -152,6 +160,10 @@ class Engine:
     async def decide_together(self, work: DecidingTogether[T, R], item: T, now: datetime) -> R:
         """Run ``work`` like :meth:`decide`, but once for the items of all calls that share it."""
         return await self.writer.submit(DecideTogether(work, item, now))
+
+    async def plan(self, work: Deciding[T], now: datetime) -> T:
+        """Run ``work`` like :meth:`decide`. It must write nothing."""
+        return await self.writer.submit(Decide(work, now, is_plan=True))
 
     async def explain(self, question: Question) -> Explained:
         """Choose hosts like :meth:`boot`, but claim nothing, and return an explanation."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from contextvars import Context
 from typing import TypeVar, cast
 
 import structlog
@@ -24,8 +25,8 @@ from innkeeper.domain.errors import ClientLeft, Refusal, Unavailable
 from innkeeper.engine import metrics
 from innkeeper.engine.batches import Executor, PendingCommand, carry_out
 from innkeeper.engine.command_queue import CommandQueue
-from innkeeper.engine.commands import Command
-from innkeeper.store.transactions import Store
+from innkeeper.engine.commands import Command, Write
+from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
@@ -44,6 +45,9 @@ batch is as large as the last one, or once an interval brings no new command. Ea
 interpreter from the threads that submit commands, so there are only one or two checks."""
 FAILURES_MAX = 5
 """The service reports that it is not ready after this many consecutive failed batches."""
+DEFERRED_S = 0.25
+"""How long a deferred command waits for the commit of another one. Clients that send one request
+after the other need less between two commits."""
 
 
 class Writer:
@@ -53,6 +57,7 @@ class Writer:
         self._store = store
         self._executor = executor
         self._waiting = CommandQueue()
+        self._deferred: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
         # The thread is woken only once this many commands wait: each wake-up takes the
         # interpreter from the threads that submit commands.
@@ -132,17 +137,41 @@ class Writer:
         # A batch mixes commands with answers of different types; this one's is a T.
         return cast("T", await self._enter(command))
 
+    def defer(self, command: Command[object]) -> None:
+        """Execute a command with the next one that writes, or alone after ``DEFERRED_S``.
+
+        It is executed before those that are submitted after it. It has no answer, and a process
+        that dies first never executes it.
+        """
+        pending = PendingCommand(command)
+        self._deferred.append(pending)
+        # Without the caller's context: whether its client leaves does not matter any more.
+        loop = asyncio.get_running_loop()
+        loop.call_later(DEFERRED_S, self._end_wait, pending, context=Context())
+
+    def _end_wait(self, pending: PendingCommand) -> None:
+        """Execute the deferred commands now, if this one, the oldest, is among them."""
+        # The writer thread may take them meanwhile. If the queue is full, a command that waits
+        # takes them along.
+        with suppress(IndexError, Unavailable):
+            if self._deferred[0] is pending:
+                self._waiting.put(PendingCommand(Write(_nothing)))
+                self._wake()
+
     def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         if self._is_stopping or not self.is_alive:
             raise Unavailable("The service is stopping.")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.put(PendingCommand(command, future))
-        if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
-            self._wakeup.set()
+        self._wake()
         if self._has_ended:
             # The thread ended after the check above, and may not have seen this command.
             self._refuse(self._waiting.drain())
         return future
+
+    def _wake(self) -> None:
+        if len(self._waiting) >= self._wanted and not self._wakeup.is_set():
+            self._wakeup.set()
 
     def _run(self) -> None:
         batch: list[PendingCommand] = []
@@ -152,7 +181,8 @@ class Writer:
                 self._is_at_work = True
                 outcomes = carry_out(self._store, self._executor, batch, self._late)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
-                self._answered = len(batch)
+                # Nobody waits for deferred commands.
+                self._answered = sum(each.future is not None for each in batch)
                 self._answer(batch, outcomes)
                 self._is_at_work = False
                 batch = []
@@ -169,7 +199,7 @@ class Writer:
         batch: list[PendingCommand] = []
         # In a loop, because the wake-up for a command of the last batch may come late, and because
         # all commands may be unwanted.
-        while not batch and (self._waiting or not self._is_stopping):
+        while not batch and (self._waiting or self._deferred or not self._is_stopping):
             while not self._waiting and not self._is_stopping:
                 self._await(1, None)
             # After a single command no others are expected, so the next one is not delayed.
@@ -192,6 +222,9 @@ class Writer:
             each.caller.must_finish()
         if unwanted:
             self._drop(unwanted)
+        if self._deferred and (self._is_stopping or any(e.command.is_writing for e in wanted)):
+            # Taken last, so that those are here that were deferred before any of the others came.
+            return [*_all_of(self._deferred), *wanted]
         return wanted
 
     def _drop(self, unwanted: Sequence[PendingCommand]) -> None:
@@ -245,6 +278,20 @@ def _resolve(commands: Sequence[PendingCommand]) -> None:
             future.set_result(each.outcome)
 
 
+def _all_of(commands: deque[PendingCommand]) -> list[PendingCommand]:
+    """Remove and return all commands of a queue, which other threads may empty meanwhile."""
+    found: list[PendingCommand] = []
+    with suppress(IndexError):
+        while commands:
+            found.append(commands.popleft())
+    return found
+
+
 def _fails(outcome: object) -> bool:
     is_refused = isinstance(outcome, Refusal) and not isinstance(outcome, Unavailable)
     return isinstance(outcome, Exception) and not is_refused
+
+
+def _nothing(tx: Tx) -> None:
+    """Write nothing, so that the commit has only the deferred commands."""
+    del tx

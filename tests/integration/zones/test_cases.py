@@ -42,6 +42,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from innkeeper.domain import key_rings
@@ -183,7 +184,8 @@ def test_case_2_offset_and_scale_put_children_in_order() -> None:
             {"weight": weight, "blob": sealed(sealer, drawn), "item": f"{offset}-{scale}-{weight}"}
             for weight in sorted(told)
         ]
-        lists.append(merging.offers_of_child(child, {"weights": rows}, len(rows), 0))
+        answer = msgspec.json.encode({"weights": rows})
+        lists.append(merging.offers_of_child(child, answer, len(rows), 0)[0])
     assert [-each.weight for each in merging.merged([], lists, len(MERGED))] == MERGED
 
 

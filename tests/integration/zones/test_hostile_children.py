@@ -8,12 +8,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import uuid4
 
 import httpx
 import pytest
 
+from innkeeper.clients.zone_wire import ANSWER_BYTES_MAX
 from innkeeper.domain.zone_tree import ZoneServerState
+from innkeeper.engine.zones.listing import FEW
 from innkeeper.systems.zones import remote
 from tests.support.hostile_zones import (
     BEST,
@@ -36,6 +39,8 @@ KEY = "c286696d887c9aa0611bbb3e2025a45b"
 USER, OTHER = "ann:lab", "bob:office"
 NEWEST = "compute 2.96"
 LINK = {"rel": "self", "href": "http://elsewhere.example.org/v2.1/servers/1"}
+RECORDED_WITHIN_S = 10.0
+MOMENT = "2026-01-01T00:00:00.000000"
 HELD_UP_S = 1.0
 """The processor time that an answer may cost at most, of both sides and the test."""
 DEEP = b"[" * 900 + b"]" * 900
@@ -107,10 +112,27 @@ class World:
         assert self.rows([uuid]) == {uuid: ZoneServerState.BUILT}
         return uuid
 
+    def boot_many(self, count: int) -> list[str]:
+        """Boot servers in the child, which behaves for that long. Return their ids."""
+        self.child.answers = lambda asked: None
+        self.child.asked.clear()
+        assert self.boot(count).status_code == httpx.codes.ACCEPTED
+        return [
+            each["id"]
+            for asked in self.child.asked
+            if (asked.method, asked.path) == ("POST", "/servers")
+            for each in asked.body["zone"]["entries"]
+        ]
+
     def rows(self, ids: list[str]) -> dict[str, str]:
-        """Return the states of servers below, as the zone knows them."""
-        found = self.zone.service.database.read(lambda tx: remote.by_uuids(tx, ids))
-        return {str(each.uuid): each.state for each in found}
+        """Return the states of servers below, as the zone knows them once boots are recorded."""
+        until_s = time.monotonic() + RECORDED_WITHIN_S
+        while True:
+            found = self.zone.service.database.read(lambda tx: remote.by_uuids(tx, ids))
+            states = {str(each.uuid): each.state for each in found}
+            if ZoneServerState.BUILDING not in states.values() or time.monotonic() > until_s:
+                return states
+            time.sleep(0.02)
 
     def usage(self, token: str = USER) -> int:
         """Return how many servers a project has by its quota."""
@@ -344,8 +366,7 @@ def _row(uuid: str, **more: Any) -> dict[str, Any]:
 
 
 def _page(rows: list[Any], keys: list[Any] | None = None, **more: Any) -> bytes:
-    moment = "2026-01-01T00:00:00.000000"
-    made = [[moment, each["id"]] for each in rows] if keys is None else keys
+    made = [[MOMENT, each["id"]] for each in rows] if keys is None else keys
     return http({"servers": rows, "zone": {"keys": made, **more}})
 
 
@@ -376,7 +397,7 @@ def test_an_odd_list_costs_only_the_childs_servers(world: World) -> None:
     uuid = world.boot_below()
     world.child.answers = lambda asked: http({}, 500)
     own = [each["id"] for each in world.listed()["servers"]]
-    row, moment = _row(uuid), "2026-01-01T00:00:00.000000"
+    row, moment = _row(uuid), MOMENT
     odd = {
         **BROKEN,
         "a bad request": http({"badRequest": {"code": 400, "message": "no"}}, 400),
@@ -413,6 +434,69 @@ def test_an_odd_list_costs_only_the_childs_servers(world: World) -> None:
         found = [each["id"] for each in world.listed("?limit=1000")["servers"]]
         assert sorted(found) == sorted([uuid, *own])
         world.listed("?sort_key=display_name&sort_dir=asc&limit=1")
+
+
+class Large:
+    """A child whose servers are so large that few of them fit in one answer."""
+
+    def __init__(self, ids: list[str], few: int = FEW) -> None:
+        self.ids = sorted(ids, reverse=True)
+        self.few = few
+
+    def __call__(self, asked: Asked) -> Raw:
+        """Return a page after the key in the query, which is too large for many servers."""
+        query = parse_qs(asked.query)
+        if "zone_key_of" in query:
+            key = json.dumps([MOMENT, query["zone_key_of"][0]])
+            return http({"servers": [], "zone": {"key": key}})
+        after = json.loads(query["zone_after"][0])[-1] if "zone_after" in query else "g"
+        limit = int(query["limit"][0])
+        if limit > self.few:
+            return http(b" " * (ANSWER_BYTES_MAX + 1))
+        return _page([_row(each) for each in self.ids if each < after][:limit])
+
+
+def _all_pages(world: World, query: str) -> list[list[str]]:
+    pages, left = [], query
+    while left:
+        found = world.listed(f"?{left}")
+        assert "is_partial" not in found
+        pages.append([each["id"] for each in found["servers"]])
+        links = found.get("servers_links", [])
+        left = links[0]["href"].partition("?")[2] if links else ""
+    return pages
+
+
+def test_servers_that_are_too_large_for_one_answer_come_in_more_pages(world: World) -> None:
+    world.child.answers = lambda asked: None
+    ids = [world.boot_below() for _ in range(3)]
+    ids += [str(uuid) for uuid in world.boot_many(2 * FEW)]
+    world.child.answers = Large(ids)
+    pages = _all_pages(world, "limit=1000")
+    assert len(pages) == 3
+    found = [each for page in pages for each in page]
+    assert set(ids) <= set(found) and len(set(found)) == len(found)
+    assert _all_pages(world, f"limit={FEW - 1}")[0] == found[: FEW - 1]
+
+
+def test_a_child_that_cuts_short_pages_does_not_end_lists_early(world: World) -> None:
+    uuid = world.boot_below()
+    world.child.answers = lambda asked: http({}, 500)
+    own = {each["id"] for each in world.listed()["servers"]}
+    world.child.answers = lambda asked: _page([_row(uuid)], is_cut=True)
+    found = world.listed()
+    assert {each["id"] for each in found["servers"]} == {uuid, *own}
+    assert found["is_partial"] and "servers_links" not in found
+
+
+def test_lists_over_several_zones_are_not_sorted_by_host(world: World) -> None:
+    world.boot_below()
+    for key in ("host", "node"):
+        answer = world.ask("GET", f"/servers?all_tenants=1&sort_key={key}", "admin")
+        assert answer.status_code == httpx.codes.BAD_REQUEST
+        assert "cannot be sorted by host" in answer.text
+    here = world.ask("GET", "/servers?all_tenants=1&sort_key=host&host=h1", "admin")
+    assert here.status_code == httpx.codes.OK, "all servers are of this zone"
 
 
 def test_a_marker_below_is_asked_for_with_care(world: World) -> None:

@@ -14,6 +14,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from innkeeper.engine.zones.serving import UNDONE_MAX
 from innkeeper.wiring import DATABASE_FILE
 from tests.support.databases import DATABASES
 from tests.support.hostile_zones import BEST, ZONE_ID, hostile_zone
@@ -182,6 +183,18 @@ def test_a_parent_cannot_hide_zones_from_another_one(world: World) -> None:
         assert told.status_code == REFUSED, "there are no trees as deep as that"
         path = f"{COMPUTE}/zones/{added.json()['zone']['id']}"
         assert world.kid.call("DELETE", path).status_code == httpx.codes.NO_CONTENT
+
+
+def test_a_parent_cannot_fill_the_database_with_servers_to_undo(world: World) -> None:
+    """Each unknown id is remembered for a while, so that no late request builds it."""
+    flooding, quiet = world.parent(), world.parent()
+    answers: list[int] = []
+    while not answers or (answers[-1] == OK and len(answers) <= UNDONE_MAX // 1000):
+        body = {"servers": [str(uuid4()) for _ in range(1000)]}
+        answers.append(flooding.ask("POST", "/zones/undo", body, project=None).status_code)
+    assert answers == [OK] * (UNDONE_MAX // 1000) + [httpx.codes.TOO_MANY_REQUESTS]
+    assert quiet.ask("POST", "/zones/undo", body, project=None).status_code == OK
+    built(flooding)
 
 
 @pytest.mark.parametrize("project", ["", "a:b", "other:lab", "lab\n", "%", "x" * 180])

@@ -15,7 +15,7 @@ from innkeeper.domain.ids import IdSource
 from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.commands import Command, ReadTogether, Work
 from innkeeper.engine.engine import Engine
-from innkeeper.engine.writer import BATCH_MAX, Writer
+from innkeeper.engine.writer import BATCH_MAX, DEFERRED_S, Writer
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.boot.executor import BootExecutor
 from innkeeper.systems.placement.candidates import CandidateSearcher
@@ -37,21 +37,37 @@ class SteppedWriter(Writer):
         self._pause = pause
         self._spawn = spawn
         self._commands: list[PendingCommand] = []
+        self._later: list[PendingCommand] = []
         self._is_running = False
+
+    def defer(self, command: Command[object]) -> None:
+        self._later.append(PendingCommand(command))
+        self._spawn(self._end_wait_later())
+
+    async def _end_wait_later(self) -> None:
+        await asyncio.sleep(DEFERRED_S)
+        await self._pause()
+        if self._later:
+            self._begin()
 
     def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._commands.append(PendingCommand(command, future))
+        self._begin()
+        return future
+
+    def _begin(self) -> None:
         if not self._is_running:
             self._is_running = True
             self._spawn(self._commit_all())
-        return future
 
     async def _commit_all(self) -> None:
         store, executor = self._carried
-        while self._commands:
+        while self._commands or self._later:
             await self._pause()
             batch, self._commands = self._commands[:BATCH_MAX], self._commands[BATCH_MAX:]
+            if not batch or any(each.command.is_writing for each in batch):
+                batch, self._later = [*self._later, *batch], []
             for each, outcome in zip(batch, carry_out(store, executor, batch), strict=True):
                 if each.future is None or each.future.done():
                     continue

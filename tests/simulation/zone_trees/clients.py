@@ -23,8 +23,9 @@ KINDS = {"boot": 5, "entry": 2, "local": 1, "delete": 4}
 OF_BATCH = sa.text(
     "SELECT uuid FROM servers WHERE batch_id = :batch AND deleted_at IS NULL "
     "AND COALESCE(task_state, '') <> 'deleting' "
-    "UNION SELECT uuid FROM zone_servers WHERE batch_id = :batch AND state = 'built'"
+    "UNION SELECT uuid FROM zone_servers WHERE batch_id = :batch AND state IN ('built', 'building')"
 )
+"""A zone may record after its answer that the servers are built. It undoes all others before."""
 
 
 @dataclass(slots=True)

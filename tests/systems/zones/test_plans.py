@@ -229,13 +229,13 @@ def test_every_offer_is_sealed_with_its_own_item(cloud: Cloud) -> None:
     scope = EntryScope("project", "d")
     placed = sealing.planned_offers(plan, SEALER, "tree")
     # The nonces go on at 0 after the last number.
-    made = sealing.sealed_offers(placed, scope, SEALER, b"\xff" * 12, NOW)
-    nonces = [key_rings.unpadded_bytes_of(each.sealed)[9:21] for each in made]
+    made = SEALER.seal_all([each.place for each in placed], scope, b"\xff" * 12, NOW)
+    nonces = [key_rings.unpadded_bytes_of(each)[9:21] for each in made]
     assert nonces == [b"\xff" * 12, *(bytes(11) + bytes([number]) for number in range(3))]
-    told = [SEALER.open(each.sealed, scope) for each in made]
+    told = [SEALER.open(each, scope) for each in made]
     assert [each.place for each in told] == [each.destination for each in plan]
-    assert len({each.sealed for each in made}) == len({each.item for each in made}) == 4
+    assert len(set(made)) == len({each.item for each in placed}) == 4
     again = sealing.planned_offers(plan, SEALER, "tree")
     other = sealing.planned_offers(plan, SEALER, "another")
-    assert [each.item for each in again] == [each.item for each in made]
-    assert not {each.item for each in other} & {each.item for each in made}
+    assert [each.item for each in again] == [each.item for each in placed]
+    assert not {each.item for each in other} & {each.item for each in placed}

@@ -66,6 +66,29 @@ def test_a_server_that_is_undone_is_not_settled(store: Store) -> None:
         assert [each.uuid for each in remote.undone(tx, NOW, 10)] == [BELOW]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_servers_of_several_batches_are_settled_together(store: Store, count: int) -> None:
+    """One that is being undone, or that its user deletes, stays so."""
+    child = a_child(store)
+    building, built = ZoneServerState.BUILDING, ZoneServerState.BUILT
+    with store.write() as tx:
+        for number, uuid in enumerate(OTHERS[:count]):
+            add_server(tx, server_below(child, uuid, state=building, batch_min=number))
+        assert remote.settle_together(tx, [remote.BuiltBelow(OTHERS[:count], LATER)]) == [None]
+        found = remote.by_uuids(tx, OTHERS)
+        assert [(e.state, e.batch_min, e.updated_at) for e in found] == [(built, 0, LATER)] * count
+    with store.write() as tx:
+        remote.begin_undo(tx, OTHERS[:1], NOW)
+        if count > 1:
+            remote.begin_delete(tx, OTHERS[1], NOW)
+        several = [remote.BuiltBelow([uuid], LATER) for uuid in OTHERS[:count]]
+        assert remote.settle_together(tx, several) == [None] * count
+        found = sorted(remote.by_uuids(tx, OTHERS), key=lambda each: each.uuid)
+        states = [ZoneServerState.UNDOING, ZoneServerState.DELETING, built]
+        assert [each.state for each in found] == states[:count]
+        assert [each.updated_at for each in found] == [NOW, NOW, LATER][:count]
+
+
 def test_what_a_child_deletes_is_looked_at_in_turn(store: Store) -> None:
     child = a_child(store)
     with store.write() as tx:

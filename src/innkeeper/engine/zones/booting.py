@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -90,7 +91,8 @@ class TreeBooter:
         wanted = list(range(request.count_max))
         attempts_max = self._parts.zoning.zone_boot_attempts_max
         for attempt in range(attempts_max):
-            left = [place for place in wanted if place not in progress.built]
+            built = progress.built
+            left = [place for place in wanted if place not in built]
             if not left:
                 break
             if progress.rows:
@@ -198,6 +200,7 @@ class TreeBooter:
             zone_servers.join(tx, reach.group_here(tx, request), rows, self.limits)
             return True
 
+        progress.begun_at = progress.begun_at or now
         is_begun = await self._parts.engine.write(begin, len(rows))
         progress.gone = []
         return is_begun
@@ -310,6 +313,10 @@ class TreeBooter:
     async def _keep(self, progress: Progress) -> bool:
         """Decide that the servers stay. Return False if the batch is decided already."""
         now = self._parts.clock()
+        if self._is_kept_anyway(progress, now):
+            built = remote.BuiltBelow(progress.below_ids, now)
+            self._parts.engine.write_later(remote.settle_together, built, len(built.uuids))
+            return True
 
         def keep(tx: Tx) -> bool:
             if not remote.keep(tx, progress.below_ids, progress.others, now):
@@ -318,3 +325,14 @@ class TreeBooter:
             return True
 
         return await self._parts.engine.write(keep, len(progress.rows))
+
+    def _is_kept_anyway(self, progress: Progress, now: datetime) -> bool:
+        """Return whether a repair, from now on, could only decide that all servers stay.
+
+        Their children have them, so the answer need not wait for one more commit. No repair can
+        have begun before they had them: it lets a batch rest for longer.
+        """
+        zoning, begun_at = self._parts.zoning, progress.begun_at
+        rest_s = zoning.zone_select_timeout_s + zoning.zone_request_timeout_s
+        is_prompt = begun_at is not None and now - begun_at < timedelta(seconds=rest_s)
+        return is_prompt and not progress.others

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import urlencode
 
 import structlog
 
 from innkeeper.clients import zones
-from innkeeper.clients.zone_wire import ZoneSilent
+from innkeeper.clients.zone_wire import ANSWER_BYTES_MAX, ZoneSilent
 from innkeeper.clients.zones import ZoneRequest
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
@@ -37,6 +37,8 @@ sort key of a server."""
 
 SERVER_BYTES_MAX = 512 * 2**10
 """A server with all metadata that it may have has less."""
+FEW = (ANSWER_BYTES_MAX - zones.ANSWER_BYTES_LEAST) // SERVER_BYTES_MAX
+"""So many servers fit in an answer, however large they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,14 @@ class ListQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ZonePage:
-    """What one child listed. ``is_partial`` says that a zone below it did not answer."""
+    """What one child listed. ``is_partial`` says that a zone below it did not answer.
+
+    A page that ``is_cut`` has fewer servers than were asked for, and others may follow.
+    """
 
     rows: Sequence[ListRow] = ()
     is_partial: bool = False
+    is_cut: bool = False
 
 
 class ServerLists:
@@ -94,11 +100,8 @@ class ServerLists:
         missing = [each.zone.name for each in asked if not each.zone.is_reachable]
         asked = [each for each in asked if each.zone.is_reachable]
         tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
-        more = [] if after is None else [(AFTER, after)]
-        query = urlencode([*question.query, ("limit", str(question.limit)), *more])
-        target = f"{question.target}?{query}"
         answers = await asyncio.gather(
-            *(self._page(each, target, question, tree) for each in asked), return_exceptions=True
+            *(self._page(each, question, after, tree) for each in asked), return_exceptions=True
         )
         pages: list[ZonePage] = []
         for child, answer in zip(asked, answers, strict=True):
@@ -122,7 +125,7 @@ class ServerLists:
         tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
         query = urlencode([*question.query, (KEY_OF, uuid)])
         try:
-            told = await self._ask(child, f"{question.target}?{query}", question, tree)
+            told = await self._ask(child, f"{question.target}?{query}", question, 1, tree)
         except ZoneSilent as error:
             LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(error))
             raise Unavailable("The zone that has the marker does not answer.") from error
@@ -131,14 +134,33 @@ class ServerLists:
         return key if isinstance(key, str) else None
 
     async def _page(
-        self, child: KnownChild, target: str, question: ListQuestion, tree: TreeRequest
+        self, child: KnownChild, question: ListQuestion, after: str | None, tree: TreeRequest
     ) -> ZonePage:
-        told = await self._ask(child, target, question, tree)
+        """Return a page of a child, which is cut if its servers are too large for one answer."""
+        try:
+            return await self._page_of(child, question, after, tree)
+        except ZoneSilent as error:
+            if not error.is_too_large or question.limit <= FEW:
+                raise
+        return await self._page_of(child, replace(question, limit=FEW), after, tree, is_cut=True)
+
+    async def _page_of(
+        self,
+        child: KnownChild,
+        question: ListQuestion,
+        after: str | None,
+        tree: TreeRequest,
+        *,
+        is_cut: bool = False,
+    ) -> ZonePage:
+        limit = question.limit
+        more = [] if after is None else [(AFTER, after)]
+        query = urlencode([*question.query, ("limit", str(limit)), *more])
+        told = await self._ask(child, f"{question.target}?{query}", question, limit, tree)
         zone, shown = told.get(ZONE), told.get("servers")
         keys = zone.get("keys") if isinstance(zone, Mapping) else None
         if not isinstance(shown, list) or not isinstance(keys, list) or len(keys) != len(shown):
             raise ZoneSilent("the answer is no list of servers", may_have_arrived=True)
-        limit = question.limit
         flavors = zone.get("flavors") if isinstance(zone, Mapping) else None
         rows = child_rows.checked(
             shown[:limit],
@@ -160,10 +182,14 @@ class ServerLists:
             if each.uuid not in own and _is_there(child, each, known.get(each.uuid), question)
         ]
         is_partial = isinstance(zone, Mapping) and zone.get("is_partial") is True
-        return ZonePage(usable, is_partial)
+        is_cut = is_cut and len(shown) >= limit
+        is_cut |= isinstance(zone, Mapping) and zone.get("is_cut") is True
+        # A child must not make lists end early for others. An honest one cuts no shorter pages.
+        is_short = is_cut and len(usable) < FEW
+        return ZonePage(usable, is_partial or is_short, is_cut and not is_short)
 
     async def _ask(
-        self, child: KnownChild, target: str, question: ListQuestion, tree: TreeRequest
+        self, child: KnownChild, target: str, question: ListQuestion, count: int, tree: TreeRequest
     ) -> Mapping[str, object]:
         request = ZoneRequest(
             "GET",
@@ -172,7 +198,7 @@ class ServerLists:
             tree,
             tree.time_left_ms / 1000,
             headers=question.headers,
-            answer_bytes_max=zones.bytes_of(question.limit, SERVER_BYTES_MAX),
+            answer_bytes_max=zones.bytes_of(count, SERVER_BYTES_MAX),
         )
         answer = await self._parts.client.send(child.zone, child.password, request)
         if answer.status != HTTPStatus.OK:

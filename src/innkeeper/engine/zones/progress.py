@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.ids import ServerId
@@ -17,7 +18,7 @@ class Progress:
     A place gets another id if it is not known whether the server with its first id exists. These
     ids are ``doubtful``. No server exists with an id in ``gone``. The rows of both stay until the
     batch is decided, or has other rows. ``refusing`` are the ids of children that built less than
-    half of what they offered last.
+    half of what they offered last. ``begun_at`` is when the first rows were written.
     """
 
     ids: list[ServerId]
@@ -26,6 +27,7 @@ class Progress:
     doubtful: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     refusing: set[str] = field(default_factory=set)
+    begun_at: datetime | None = None
 
     @property
     def built(self) -> set[int]:

@@ -172,6 +172,11 @@ class _Round:
             there = held.get(each.uuid)
             amounts = None if there is None else (there.vcpus, there.memory_mb)
             if amounts is not None and amounts != (each.vcpus, each.memory_mb):
+                if amounts[0] > each.vcpus or amounts[1] > each.memory_mb:
+                    # A resize through this zone is counted before it begins. A child that lies must
+                    # not use up the quota of its servers' owners. An audit tells the operator.
+                    LOG.warning("zone_server_larger", server=each.uuid, amounts=amounts)
+                    continue
                 change = partial(
                     zone_servers.resize, server=each, vcpus=amounts[0], memory_mb=amounts[1]
                 )

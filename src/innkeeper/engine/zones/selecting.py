@@ -20,7 +20,7 @@ from innkeeper.clients.zones import ZoneClient, ZoneRequest
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.zone_tree import TreeRequest
 from innkeeper.domain.zones import PlacedOffer
-from innkeeper.engine.zones.known_children import KnownChild, decoded
+from innkeeper.engine.zones.known_children import KnownChild
 from innkeeper.systems.zones import merging
 from innkeeper.systems.zones.merging import UnusableOffers
 
@@ -106,7 +106,7 @@ async def _ask(client: ZoneClient, child: KnownChild, question: SelectQuestion) 
         return ChildOffers(is_refusing=True)
     if answer.status != HTTPStatus.OK:
         raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
-    told = decoded(answer)
-    offers = merging.offers_of_child(child.zone, told, question.count, tree.hops_left)
-    is_partial = isinstance(told, Mapping) and told.get("is_partial") is True
+    offers, is_partial = merging.offers_of_child(
+        child.zone, answer.body, question.count, tree.hops_left
+    )
     return ChildOffers(offers, is_partial)

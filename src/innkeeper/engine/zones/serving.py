@@ -8,21 +8,23 @@ what it had begun a short time ago.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from innkeeper.domain.compute import Booted, BootRequest
-from innkeeper.domain.errors import Refusal, Unavailable
+from innkeeper.domain.compute import Booted, BootRequest, Definitions
+from innkeeper.domain.errors import Refusal, TooManyAttempts, Unavailable
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.moves import Initiator
 from innkeeper.domain.zone_tree import HeldServer, ZoneParent, ZoneServer
 from innkeeper.domain.zones import ChildEntry, Destination, EntryBoot
 from innkeeper.engine.commands import Admit
 from innkeeper.engine.zones import building
+from innkeeper.engine.zones.allowances import Allowances
 from innkeeper.engine.zones.booting import TreeBooter
 from innkeeper.engine.zones.building import EntryToBuild, Outcome
+from innkeeper.engine.zones.known_children import KnownChild
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
@@ -35,6 +37,22 @@ from innkeeper.systems.compute.servers import servers
 from innkeeper.systems.zones import audit, parents, remote
 from innkeeper.systems.zones.sealing import NotOurs
 
+UNDONE_MAX = 100_000
+"""How many servers a zone parent may name to undo while this zone remembers the unknown ones. A
+repair names a thousand in each of its rounds."""
+TOO_MANY_UNDONE = "The zone parent has named too many servers to undo. Ask again later."
+RETRY_AFTER_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PartBelow:
+    """The entries of a parent's request that are for one child, and the rows of their servers."""
+
+    child: KnownChild
+    definitions: Definitions
+    entries: Sequence[EntryToBuild]
+    rows: Sequence[ZoneServer]
+
 
 class ParentRequests:
     """Serves zone parents."""
@@ -43,6 +61,7 @@ class ParentRequests:
         self._tree = tree
         self._parts = tree.parts
         self._booter = booter
+        self._undone = Allowances(UNDONE_MAX, remote.TOMBSTONE_LIFETIME)
 
     async def build(self, boot: TreeBoot, entries: Sequence[EntryToBuild]) -> dict[str, str]:
         """Build the servers of a parent's entries. Return the outcome for each server's id.
@@ -53,18 +72,53 @@ class ParentRequests:
         outcomes: dict[str, str] = {each.server_id: Outcome.STALE for each in entries}
         own, below = self._opened(boot.request, entries)
         admit = partial(_admit, boot, list(outcomes))
-        if not below:
+        parts = await self._parts_below(boot, below)
+        if not parts:
             return outcomes | await self._build_own(boot.request, own, admit)
-        closed = await self._parts.engine.write(lambda tx: admit(tx, False))
-        for uuid, part in below.items():
-            below[uuid] = [each for each in part if each.server_id not in closed]
+
+        # One commit for all, because each costs as much as the rest of a small request.
+        def begin(tx: Tx) -> tuple[set[str], list[set[str]]]:
+            closed = admit(tx, False)
+            return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
+
+        closed, begun = await self._parts.engine.write(begin, len(entries))
         some = await asyncio.gather(
             self._build_own(boot.request, own, lambda _, __: closed),
-            *(self._build_below(boot, uuid, part) for uuid, part in below.items() if part),
+            *map(partial(self._build_below, boot), parts, begun),
         )
         for found in some:
             outcomes |= found
         return outcomes
+
+    async def _parts_below(
+        self, boot: TreeBoot, below: Mapping[str, Sequence[EntryToBuild]]
+    ) -> list[PartBelow]:
+        """Return the usable entries for child zones, with a row for each."""
+        made, now = boot.request.definitions, self._parts.clock()
+        if not below or made is None or self._tree.hops_left(boot.hop) <= 0:
+            return []
+        known = {each.zone.uuid: each for each in await self._tree.children.every()}
+        return [
+            PartBelow(
+                known[uuid],
+                made,
+                entries,
+                [
+                    # The zone where the request came in decides on the batch.
+                    building.begun(
+                        ServerId(each.server_id),
+                        known[uuid],
+                        boot.request,
+                        made,
+                        batch_min=0,
+                        now=now,
+                    )
+                    for each in entries
+                ],
+            )
+            for uuid, entries in below.items()
+            if uuid in known
+        ]
 
     def _opened(
         self, request: BootRequest, entries: Sequence[EntryToBuild]
@@ -104,45 +158,41 @@ class ParentRequests:
         return outcomes
 
     async def _build_below(
-        self, boot: TreeBoot, child_uuid: str, entries: Sequence[EntryToBuild]
+        self, boot: TreeBoot, part: PartBelow, begun: Collection[str]
     ) -> dict[str, str]:
-        parts, request = self._parts, boot.request
-        ids = [each.server_id for each in entries]
-        known = {each.zone.uuid: each for each in await self._tree.children.every()}
-        child, made = known.get(child_uuid), request.definitions
-        if child is None or made is None or self._tree.hops_left(boot.hop) <= 0:
-            return dict.fromkeys(ids, Outcome.STALE)
-        now = parts.clock()
-        rows = [
-            # The zone where the request came in decides on the batch.
-            building.begun(ServerId(each), child, request, made, batch_min=0, now=now)
-            for each in ids
-        ]
-        begun = await parts.engine.write(lambda tx: self._begin(tx, request, rows), len(rows))
+        """Let a child build those servers whose rows were written."""
+        parts = self._parts
         tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
-        wanted = [each for each in entries if each.server_id in begun]
-        outcomes = dict.fromkeys(ids, Outcome.STALE)
-        outcomes |= await building.build(parts.client, child, boot, made, wanted, tree)
+        wanted = [each for each in part.entries if each.server_id in begun]
+        outcomes = await building.build(
+            parts.client, part.child, boot, part.definitions, wanted, tree
+        )
         stale = [each for each in begun if outcomes[each] == Outcome.STALE]
         built = [each for each in begun if outcomes[each] == Outcome.BUILT]
-        now = parts.clock()
         if stale:
             await parts.engine.write(partial(zone_servers.forget, uuids=stale), len(stale))
         if built:
-            await parts.engine.write(lambda tx: remote.settle(tx, built, now), len(built))
+            # Without the record, the repair finds that the child has them.
+            record = remote.BuiltBelow(built, parts.clock())
+            parts.engine.write_later(remote.settle_together, record, len(built))
         return outcomes
 
-    def _begin(self, tx: Tx, request: BootRequest, rows: Sequence[ZoneServer]) -> set[str]:
+    def _begin(
+        self, tx: Tx, request: BootRequest, part: PartBelow, without: Collection[str]
+    ) -> set[str]:
         """Record servers that a child is about to build. Return those that may be built."""
+        rows = [each for each in part.rows if each.uuid not in without]
+        if not rows:
+            return set()
         ids = [each.uuid for each in rows]
         found = remote.by_uuids(tx, ids)
-        wanted = rows[0].project_id, rows[0].child_id
+        wanted = request.project_id, part.child.zone.id
         known = {str(each.uuid) for each in found if (each.project_id, each.child_id) == wanted}
         # A parent must not touch the row of another server by naming its id.
         taken = {each.uuid for each in found} - known
         closed = {*remote.forbidden(tx, ids), *taken, *zone_servers.ever_here(tx, ids)}
         fresh = [each for each in rows if each.uuid not in known and each.uuid not in closed]
-        if fresh and not reach.admits(tx, request, {rows[0].child_id}):
+        if fresh and not reach.admits(tx, request, {part.child.zone.id}):
             return known - closed
         if fresh:
             zone_servers.begin(tx, fresh, self._booter.limits)
@@ -155,7 +205,10 @@ class ParentRequests:
         """Have none of these servers of a parent. Return those that are surely gone.
 
         A server that waits for its agent to delete it is not gone yet. The parent asks again.
+        Raises :class:`TooManyAttempts` if the parent names far too many.
         """
+        if not self._undone.take(parent.id, len(ids), now):
+            raise TooManyAttempts(TOO_MANY_UNDONE, retry_after_s=RETRY_AFTER_S)
         down_s = self._booter.service_down_time_s
 
         def begin(tx: Tx) -> tuple[list[ServerId], list[str], set[str]]:

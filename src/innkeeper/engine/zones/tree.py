@@ -188,7 +188,7 @@ class ZoneTree:
     async def _own(self, boot: TreeBoot, tree: TreeRequest) -> tuple[Sequence[PlacedOffer], int]:
         """Return the offers of this zone, and how many servers the quota allows."""
         engine, request = self.parts.engine, boot.request
-        made = await engine.decide(
+        made = await engine.plan(
             lambda tx, context: dry_run.plan(tx, context, request), request.now
         )
         offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)

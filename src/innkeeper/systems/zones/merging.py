@@ -8,9 +8,10 @@ the seed *Distributed Scheduler*; ADR 0037.
 from __future__ import annotations
 
 import heapq
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar, overload
+
+import msgspec
 
 from innkeeper.domain.zone_tree import ChildZone
 from innkeeper.domain.zones import ChildEntry, PlacedOffer
@@ -39,34 +40,82 @@ class UnusableOffers(Exception):
     """A child zone's answer to a select has the wrong form."""
 
 
+class _Row(msgspec.Struct, frozen=True, gc=False):
+    weight: float
+    sealed: str = msgspec.field(name="blob")
+    item: str
+
+
+class _Answer(msgspec.Struct, frozen=True, gc=False):
+    weights: list[_Row]
+    is_partial: object = None
+
+
+_ANSWERS = msgspec.json.Decoder(_Answer)
+
+
+class OffersOfChild(Sequence[PlacedOffer]):
+    """The offers of a child, with this zone's offset and scale applied, each made when it is taken.
+
+    A plan takes few of them: each of many children offers as many as servers are wanted.
+    """
+
+    def __init__(self, child: ChildZone, rows: Sequence[_Row]) -> None:
+        self._child = child
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> PlacedOffer: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[PlacedOffer]: ...
+
+    def __getitem__(self, place: int | slice) -> PlacedOffer | list[PlacedOffer]:
+        if isinstance(place, slice):
+            return list(map(self._placed, self._rows[place]))
+        return self._placed(self._rows[place])
+
+    def _placed(self, row: _Row) -> PlacedOffer:
+        # On the wire the lower weight wins, and everywhere else the higher one.
+        counted = self._child.weight_offset + self._child.weight_scale * row.weight
+        return PlacedOffer(-counted, row.item, ChildEntry(self._child.uuid, row.sealed))
+
+
 def offers_of_child(
-    child: ChildZone, told: object, count_max: int, hops_left: int
-) -> list[PlacedOffer]:
-    """Return the offers in a child's answer, with this zone's offset and scale applied.
+    child: ChildZone, told: bytes, count_max: int, hops_left: int
+) -> tuple[Sequence[PlacedOffer], bool]:
+    """Return the offers in a child's answer, and whether some zone below did not answer.
 
     At most ``count_max`` are taken, the first of them. ``hops_left`` are those of the request to
     the child. Raises :class:`UnusableOffers`.
     """
-    rows = told.get("weights") if isinstance(told, Mapping) else None
-    if not isinstance(rows, list):
-        raise UnusableOffers("the answer has no list of weights")
-    return [_offer(child, row, hops_left) for row in rows[:count_max]]
+    try:
+        answer = _ANSWERS.decode(told)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise UnusableOffers(
+            "the answer is no list of offers with weight, entry and item"
+        ) from error
+    rows = answer.weights[:count_max]
+    if rows:
+        _check(rows, hops_left)
+    return OffersOfChild(child, rows), answer.is_partial is True
 
 
-def _offer(child: ChildZone, row: object, hops_left: int) -> PlacedOffer:
-    told = row if isinstance(row, Mapping) else {}
-    weight, entry, item = told.get("weight"), told.get("blob"), told.get("item")
-    if not isinstance(weight, int | float) or isinstance(weight, bool):
-        raise UnusableOffers("a weight is no number")
-    if abs(weight) > WEIGHT_MAX or not math.isfinite(weight):
-        raise UnusableOffers("a weight is no finite number")
-    if not isinstance(entry, str) or not sealing.is_entry_of(entry, hops_left):
+def _check(rows: Sequence[_Row], hops_left: int) -> None:
+    """Raise :class:`UnusableOffers` unless all offers are usable.
+
+    Each check is one pass over all rows, because a wide tree has many thousands of them.
+    """
+    # Not a number is neither above nor below a bound.
+    if not all(-WEIGHT_MAX <= each.weight <= WEIGHT_MAX for each in rows):
+        raise UnusableOffers("a weight is no finite number, or is too large")
+    if not sealing.are_entries_of([each.sealed for each in rows], hops_left):
         raise UnusableOffers("an offer has no entry, or one that is too long")
-    if not isinstance(item, str) or not 0 < len(item) <= ITEM_CHARS_MAX:
+    if not all(0 < len(each.item) <= ITEM_CHARS_MAX for each in rows):
         raise UnusableOffers("an offer has no item")
-    # On the wire the lower weight wins, and everywhere else the higher one.
-    counted = child.weight_offset + child.weight_scale * weight
-    return PlacedOffer(-counted, item, ChildEntry(child.uuid, entry))
 
 
 def together(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -> list[Place]:
@@ -93,11 +142,11 @@ def merged(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -
     heads = [(-some[0].weight, number, 0) for number, some in enumerate(lists) if some]
     heapq.heapify(heads)
     found: dict[str, Place] = {}
-    while heads:
+    while heads and len(found) < count:
         _, number, place = heapq.heappop(heads)
         offer = lists[number][place]
         found.setdefault(offer.item, offer)
         if place + 1 < len(lists[number]):
             following = lists[number][place + 1]
             heapq.heappush(heads, (-following.weight, number, place + 1))
-    return list(found.values())[:count]
+    return list(found.values())

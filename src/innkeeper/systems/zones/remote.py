@@ -8,6 +8,7 @@ with its ``batch_min`` exists if any server of the batch may exist. Source: ADR 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from innkeeper.domain.zone_tree import ZoneServer, ZoneServerState
@@ -59,6 +60,21 @@ def keep(tx: Tx, built: Collection[str], others: Collection[str], now: datetime)
     if built and remote.keep(tx, built, now) != len(built):
         return False
     return not others or decide(tx, others)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltBelow:
+    """Servers that children have built, of a boot batch that the repair would keep as it is."""
+
+    uuids: Collection[str]
+    now: datetime
+
+
+def settle_together(tx: Tx, built: Sequence[BuiltBelow]) -> list[None]:
+    """Decide that the servers of several boot batches stay, except those that are being undone."""
+    uuids = [uuid for each in built for uuid in each.uuids]
+    remote.settle(tx, uuids, max(each.now for each in built))
+    return [None] * len(built)
 
 
 def begin_undo(tx: Tx, uuids: Collection[str], now: datetime) -> int:

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import count
 
 import msgspec
 from cryptography.hazmat.primitives import hashes
@@ -36,7 +35,6 @@ from innkeeper.domain.zones import (
     ChildEntry,
     Destination,
     EntryScope,
-    Offer,
     Opened,
     PlacedOffer,
     Planned,
@@ -96,6 +94,7 @@ class Sealer:
         self._lifetime = timedelta(seconds=lifetime_s)
         self._item_key = hmac.digest(keys[0], _ITEMS, "sha256")
         self._last_bound: tuple[bytes, EntryScope, bytes] | None = None
+        self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(_HostContent | _ChildContent)
 
     def seal(
@@ -110,13 +109,48 @@ class Sealer:
 
         Raises :class:`Invalid` for an entry of a child that is no entry, or is too long.
         """
-        content = msgspec.msgpack.encode(_content_of(place, now + self._lifetime))
-        spare = CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0) - len(content)
-        if spare < 0:
+        return self._sealed(place, scope, nonce, now + self._lifetime, hops_left)
+
+    def seal_all(
+        self,
+        places: Iterable[Destination | ChildEntry],
+        scope: EntryScope,
+        first_nonce: bytes,
+        now: datetime,
+        hops_left: int = 0,
+    ) -> list[str]:
+        """Seal entries as :meth:`seal` does.
+
+        ``first_nonce`` is unpredictable, and the nonces of the other entries are the numbers after
+        it. That two plans use the same nonce is no more likely than if each was drawn.
+        """
+        first, expires_at = int.from_bytes(first_nonce, "big"), now + self._lifetime
+        return [
+            self._sealed(
+                place,
+                scope,
+                (first + number & NONCE_MASK).to_bytes(NONCE_BYTES, "big"),
+                expires_at,
+                hops_left,
+            )
+            for number, place in enumerate(places)
+        ]
+
+    def _sealed(
+        self,
+        place: Destination | ChildEntry,
+        scope: EntryScope,
+        nonce: bytes,
+        expires_at: datetime,
+        hops_left: int,
+    ) -> str:
+        content = self._encoder.encode(_content_of(place, expires_at))
+        most = CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
+        if len(content) > most:
             raise Invalid("The entry of the child zone is too long.")
         # The length of an entry depends on nothing but the hops that are left.
-        content = len(content).to_bytes(LENGTH_BYTES, "big") + content + b"\0" * spare
-        box = self._ring.seal(content, nonce, self._bound(self._head, scope))
+        padded = len(content).to_bytes(LENGTH_BYTES, "big") + content.ljust(most, b"\0")
+        box = self._ring.seal(padded, nonce, self._bound(self._head, scope))
         return key_rings.unpadded_text_of(self._head + box)
 
     def open(self, text: str, scope: EntryScope) -> Opened:
@@ -182,13 +216,14 @@ def _content_of(
     return _ChildContent(place.child_uuid, sealed, expires_at)
 
 
-def is_entry_of(text: str, hops_left: int) -> bool:
-    """Return whether a text may be an entry of a child whose request had these hops left.
+def are_entries_of(texts: Sequence[str], hops_left: int) -> bool:
+    """Return whether texts may be entries of a child whose request had these hops left.
 
-    It can be sealed here, too. Nothing else about it can be known.
+    They can be sealed here, too. Nothing else about them can be known.
     """
     bytes_max = HEAD_BYTES + BOX_BYTES + CONTENT_BYTES + LAYER_BYTES * max(hops_left, 0)
-    return 0 < len(text) <= bytes_max * 4 // 3 + 1 and key_rings.is_unpadded(text)
+    chars_max = bytes_max * 4 // 3 + 1
+    return all(0 < len(text) <= chars_max for text in texts) and key_rings.are_unpadded(texts)
 
 
 def sealer_of(settings: Zoning) -> Sealer | None:
@@ -215,26 +250,4 @@ def planned_offers(planned: Sequence[Planned], sealer: Sealer, tree_id: str) -> 
     return [
         PlacedOffer(each.weight, sealer.item(tree_id, index), each.destination)
         for index, each in enumerate(planned)
-    ]
-
-
-def sealed_offers(
-    placed: Sequence[PlacedOffer],
-    scope: EntryScope,
-    sealer: Sealer,
-    first_nonce: bytes,
-    now: datetime,
-    hops_left: int = 0,
-) -> list[Offer]:
-    """Return a sealed offer for each server of a plan, in the order of the plan.
-
-    ``first_nonce`` is unpredictable, and the nonces of the other offers are the numbers after it.
-    That two plans use the same nonce is no more likely than if each was drawn. Nothing is written
-    or claimed, and no host name leaves the zone.
-    """
-    first = int.from_bytes(first_nonce, "big")
-    nonces = ((first + number & NONCE_MASK).to_bytes(NONCE_BYTES, "big") for number in count())
-    return [
-        Offer(each.weight, sealer.seal(each.place, scope, nonce, now, hops_left), each.item)
-        for each, nonce in zip(placed, nonces, strict=False)
     ]

@@ -45,15 +45,21 @@ async def select(call: Call) -> Answer:
     else:
         tree = neighbours.tree
         plan, hops_left = await tree.plan(boot), tree.hops_left(boot.hop)
-    offered = sealing.sealed_offers(
-        plan.offers, entries.scope_of(request), sealer, _nonce(call.site.ids), call.now, hops_left
+    # Nothing is written or claimed, and no host name leaves the zone.
+    sealed = sealer.seal_all(
+        [each.place for each in plan.offers],
+        entries.scope_of(request),
+        _nonce(call.site.ids),
+        call.now,
+        hops_left,
     )
     # Subtract from zero, because some JSON parsers reject "-0.0".
     weights: list[dict[str, Any]] = [
-        {"weight": 0.0 - each.weight, "blob": each.sealed} for each in offered
+        {"weight": 0.0 - each.weight, "blob": entry}
+        for each, entry in zip(plan.offers, sealed, strict=True)
     ]
-    if call.context.hop is not None:
-        for shown, each in zip(weights, offered, strict=True):
+    if hop is not None:
+        for shown, each in zip(weights, plan.offers, strict=True):
             shown["item"] = each.item
     answer: dict[str, Any] = {"weights": weights}
     if plan.is_partial:

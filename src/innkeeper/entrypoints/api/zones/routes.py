@@ -8,7 +8,15 @@ from innkeeper.entrypoints.api.compute.servers import plain as servers_plain
 from innkeeper.entrypoints.api.compute.servers import schemas as server_schemas
 from innkeeper.entrypoints.api.compute.servers.routes import BOOT
 from innkeeper.entrypoints.api.routing import Route, Rule
-from innkeeper.entrypoints.api.zones import below, children, info, parents, plans, schemas
+from innkeeper.entrypoints.api.zones import (
+    below,
+    children,
+    info,
+    named_servers,
+    parents,
+    plans,
+    schemas,
+)
 
 _RULE = "os_compute_api:zones"
 ZONE_PARENT = "is_zone_parent:True"
@@ -50,6 +58,8 @@ TREE_ROUTES = (
         below.undo,
         Rule(f"{_RULE}:undo", ZONE_PARENT),
         body=schemas.SERVERS,
+        decode=named_servers.decode,
+        decode_since=named_servers.SINCE,
     ),
     Route(
         "POST",
@@ -57,6 +67,8 @@ TREE_ROUTES = (
         below.existing,
         Rule(f"{_RULE}:servers", ZONE_PARENT),
         body=schemas.SERVERS,
+        decode=named_servers.decode,
+        decode_since=named_servers.SINCE,
     ),
     Route(
         "GET",

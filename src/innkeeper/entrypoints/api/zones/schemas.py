@@ -5,6 +5,7 @@ from __future__ import annotations
 from innkeeper.entrypoints.api.microversions import Schema
 from innkeeper.entrypoints.api.patterns import PLAIN_UUID_PATTERN
 from innkeeper.entrypoints.api.schema_types import closed, query
+from innkeeper.entrypoints.api.zones.named_servers import NAMED_MAX
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 _URL: Schema = {"type": "string", "minLength": 1, "maxLength": 1024}
@@ -40,7 +41,7 @@ SERVERS: Schema = closed(
         "servers": {
             "type": "array",
             "items": {"type": "string", "pattern": PLAIN_UUID_PATTERN},
-            "maxItems": 1000,
+            "maxItems": NAMED_MAX,
             "uniqueItems": True,
         }
     },

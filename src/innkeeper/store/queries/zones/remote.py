@@ -77,19 +77,35 @@ def decide(tx: Tx, uuids: Collection[str]) -> int:
 
 # UPDATE zone_servers SET batch_min = 0,
 #        state = CASE WHEN state IN (begun) THEN 'built' ELSE state END, updated_at = (alike)
-#  WHERE uuid IN (uuids) AND batch_min > 0
+#  WHERE uuid IN (uuids) AND ...
 #
 # One statement instead of two: each writes all rows and their indexes.
-_IS_BEGUN = zone_servers.c.state.in_([ZoneServerState.BUILDING, ZoneServerState.BUILT])
-_KEEP = (
-    zone_servers.update()
-    .where(zone_servers.c.uuid.in_(IDS))
-    .where(zone_servers.c.batch_min > 0)
-    # MariaDB assigns from left to right, and reads what it has assigned.
-    .ordered_values(
-        ("updated_at", sa.case((_IS_BEGUN, sa.bindparam("now")), else_=zone_servers.c.updated_at)),
-        ("state", sa.case((_IS_BEGUN, ZoneServerState.BUILT), else_=zone_servers.c.state)),
-        ("batch_min", 0),
+_STATES = {
+    "building": ZoneServerState.BUILDING,
+    "built": ZoneServerState.BUILT,
+    "undoing": ZoneServerState.UNDOING,
+    "decided": 0,
+}
+"""Parameters, because a prepared statement can have no constants and no IN."""
+
+_IS_BEGUN = (zone_servers.c.state == sa.bindparam("building")) | (
+    zone_servers.c.state == sa.bindparam("built")
+)
+# MariaDB assigns from left to right, and reads what it has assigned.
+_SETTLE = zone_servers.update().ordered_values(
+    ("updated_at", sa.case((_IS_BEGUN, sa.bindparam("now")), else_=zone_servers.c.updated_at)),
+    ("state", sa.case((_IS_BEGUN, sa.bindparam("built")), else_=zone_servers.c.state)),
+    ("batch_min", sa.bindparam("decided")),
+)
+_KEEP = _SETTLE.where(zone_servers.c.uuid.in_(IDS)).where(
+    zone_servers.c.batch_min > sa.bindparam("decided")
+)
+_SETTLE_MANY = _SETTLE.where(zone_servers.c.uuid.in_(IDS)).where(
+    zone_servers.c.state != sa.bindparam("undoing")
+)
+_SETTLE_ONE = Prepared(
+    _SETTLE.where(zone_servers.c.uuid == sa.bindparam("requested")).where(
+        zone_servers.c.state != sa.bindparam("undoing")
     )
 )
 
@@ -100,8 +116,19 @@ def keep(tx: Tx, uuids: Collection[str], now: datetime) -> int:
     Returns how many were undecided.
     """
     return sum(
-        tx.execute(_KEEP, {"ids": part, "now": now}).rowcount for part in by_ids.parts(uuids)
+        tx.execute(_KEEP, {**_STATES, "ids": part, "now": now}).rowcount
+        for part in by_ids.parts(uuids)
     )
+
+
+def settle(tx: Tx, uuids: Collection[str], now: datetime) -> None:
+    """Do what :func:`keep` does, decided or not. Servers that are being undone stay as they are."""
+    if len(uuids) == 1:
+        # Most boots are of one server, and an IN takes several times as long.
+        _SETTLE_ONE.run(tx, [{**_STATES, "requested": next(iter(uuids)), "now": now}])
+        return
+    for part in by_ids.parts(uuids):
+        tx.execute(_SETTLE_MANY, {**_STATES, "ids": part, "now": now})
 
 
 def touch(tx: Tx, uuids: Collection[str], now: datetime, least: int) -> int:

@@ -120,9 +120,11 @@ async def _tree_page(
             "keys": [list(each.key) for each in rows],
             "flavors": [_flavor_id(each) for each in rows],
             "is_partial": page.is_partial,
+            "is_cut": page.is_cut,
         }
     else:
-        body |= _next_link(call, place, shown, len(page.rows) > selected.limit)
+        has_more = page.is_cut or len(page.rows) > selected.limit
+        body |= _next_link(call, place, shown, has_more)
         if page.is_partial:
             body["is_partial"] = True
         if page.missing and call.context.is_admin:

@@ -19,7 +19,7 @@ from innkeeper.domain.compute import Host, Server
 from innkeeper.domain.errors import Invalid
 from innkeeper.domain.listing import ServerSelection
 from innkeeper.engine.transactions import Tx
-from innkeeper.engine.zones.listing import AFTER, KEY_OF, ListQuestion
+from innkeeper.engine.zones.listing import AFTER, KEY_OF, ListQuestion, ZonePage
 from innkeeper.engine.zones.neighbours import Neighbours
 from innkeeper.entrypoints.api.compute.servers.selection import (
     HOST_FILTERS,
@@ -34,6 +34,10 @@ from innkeeper.systems.zones.child_rows import ListRow
 FOR_ZONES = frozenset({AFTER, KEY_OF, PROJECTS})
 OWN_PARAMETERS = frozenset({"limit", "marker", *FOR_ZONES})
 NUMBER_MAX = 2**63 - 1
+HOST = "host"
+NOT_BY_HOST = (
+    "Servers of several zones cannot be sorted by host, because no zone knows the hosts of another."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,14 @@ class TreePage:
     """A page over several zones, in order, and the hosts of this zone's servers by name.
 
     ``missing`` are children without an answer, and ``is_partial`` also counts zones further below.
+    A page that ``is_cut`` ends early, because servers of a child are too large for one answer.
     """
 
     rows: Sequence[OwnRow | ListRow]
     homes: Mapping[str, Host]
     missing: Sequence[str]
     is_partial: bool
+    is_cut: bool
 
 
 def is_for_tree(call: Call) -> bool:
@@ -82,6 +88,8 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
     if not HOST_FILTERS.isdisjoint(allowed_filters(call)):
         # No zone knows the hosts of another.
         asked = []
+    if asked and any(column == HOST for column, _ in selected.sort):
+        raise Invalid(NOT_BY_HOST)
     pages, missing = await neighbours.lists.pages(asked, question, after)
 
     def read(tx: Tx) -> tuple[list[OwnRow], Mapping[str, Host]]:
@@ -94,8 +102,23 @@ async def page(call: Call, selected: ServerSelection, place: str) -> TreePage:
 
     own, homes = await call.read(read)
     rows = merged(selected, [own, *(each.rows for each in pages)])
+    whole, is_cut = _whole(rows[: selected.limit], pages)
     is_partial = bool(missing) or any(each.is_partial for each in pages)
-    return TreePage(rows[: selected.limit], homes, missing, is_partial)
+    return TreePage(whole, homes, missing, is_partial, is_cut)
+
+
+def _whole(
+    rows: Sequence[OwnRow | ListRow], pages: Sequence[ZonePage]
+) -> tuple[Sequence[OwnRow | ListRow], bool]:
+    """Return the rows among which none is missing, and whether they end with a page that was cut.
+
+    Behind the end of that page, servers of its child would be left out.
+    """
+    ends = {each.rows[-1].uuid for each in pages if each.is_cut}
+    for place, each in enumerate(rows, 1):
+        if each.key[-1] in ends:
+            return rows[:place], True
+    return rows, False
 
 
 async def key_of(
