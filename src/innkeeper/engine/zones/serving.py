@@ -82,12 +82,10 @@ class ParentRequests:
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
 
         closed, begun = await self._parts.engine.write(begin, len(entries))
-        outcomes_of_parts = [
-            self._build_below(boot, *each) for each in zip(parts, begun, strict=True)
-        ]
+        builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
         if own:
-            outcomes_of_parts.append(self._build_own(boot.request, own, lambda _, __: closed))
-        some = await asyncio.gather(*outcomes_of_parts)
+            builds.append(self._build_own(boot.request, own, lambda _, __: closed))
+        some = await asyncio.gather(*builds)
         for found in some:
             outcomes |= found
         return outcomes
