@@ -82,10 +82,10 @@ class ParentRequests:
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
 
         closed, begun = await self._parts.engine.write(begin, len(entries))
-        some = await asyncio.gather(
-            self._build_own(boot.request, own, lambda _, __: closed),
-            *map(partial(self._build_below, boot), parts, begun),
-        )
+        builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
+        if own:
+            builds.append(self._build_own(boot.request, own, lambda _, __: closed))
+        some = await asyncio.gather(*builds)
         for found in some:
             outcomes |= found
         return outcomes
