@@ -36,6 +36,9 @@ REFUSED = (
 )
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
+ARRIVING = "innkeeper.arriving"
+"""The key in the scope under which ``more_body`` tells whether a part of the body is still missing.
+"""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
 """The key in the scope of a request under which the client's connection is passed on."""
@@ -155,6 +158,7 @@ class Connection(HttpToolsProtocol):
             self.app = refuse_connection
         self.scope[CLIENT] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
+        self.scope[ARRIVING] = self.cycle  # type: ignore[literal-required]
         self.cycle.transport = _Joining(self.transport, self.loop)
 
     def on_body(self, body: bytes) -> None:
