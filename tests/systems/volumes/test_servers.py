@@ -297,6 +297,19 @@ def test_a_refused_boot_leaves_nothing(it: VolumeCloud) -> None:
     assert (it.status(volume.uuid), it.status(made[0])) == (VolumeStatus.AVAILABLE, None)
 
 
+def test_several_new_volumes_of_a_boot_share_pools(it: VolumeCloud) -> None:
+    servers = tuple(ServerId(it.cloud.ids.uuid()) for _ in range(2))
+    devices = [BlockDevice("blank", size_gb=30)] * 3
+    made = it.reserve(servers, *devices).made
+    assert len(made) == len(servers) * len(devices)
+    assert {it.status(each) for each in made} == {VolumeStatus.CREATING}
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, made, NOW))
+    # Two pools of 100 GB have room for six of them, and not for eight.
+    with pytest.raises(Conflict, match="No valid backend"):
+        it.reserve(servers, *[BlockDevice("blank", size_gb=30)] * 4)
+    it.settle_all()
+
+
 def test_a_server_that_was_booted_after_all_keeps_its_volumes(it: VolumeCloud) -> None:
     server = it.boot(BlockDevice("blank", size_gb=2))
     made = [each.volume_uuid for each in it.attachments(server)]

@@ -73,6 +73,9 @@ def reserve(
                 volume = _existing(tx, each, template)
                 attachments.add(tx, volume, new, template.now)
             else:
+                if made:
+                    # The table must show what the volumes before have taken of their pools.
+                    here.context.follower.catch_up(tx)
                 volume = _new(tx, here, each, template, ids)
                 made.append(volume.uuid)
                 if not crosses:
