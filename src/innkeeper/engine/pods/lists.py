@@ -18,11 +18,11 @@ import structlog
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodCall, PodSilent
 from innkeeper.domain.door import SERVER, DoorRequest, Json
-from innkeeper.domain.errors import Conflict, Invalid, Unavailable
+from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.domain.pods import Pod, PodHome
-from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
+from innkeeper.engine.pods.list_filters import PAGE, ListFilters
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.shown_rows import RowView
@@ -31,7 +31,6 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
-IMAGE_FILTER = "image"
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
 SORTS = {
@@ -60,10 +59,11 @@ Sort = Sequence[tuple[str, bool]]
 
 @dataclass(frozen=True, slots=True)
 class PodListQuestion:
-    """A list that a client wants. ``filters`` are sent to pods, with the ids of their images.
+    """A list that a client wants. ``filters`` are translated for each pod.
 
     ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has only ids and
-    names. It ``is_alone`` if it comes from a single pod.
+    names. It ``is_alone`` if it comes from a single pod. It ``needs_admin`` if pods apply a filter
+    only for administrators.
     """
 
     request: DoorRequest
@@ -75,6 +75,7 @@ class PodListQuestion:
     az_name: str | None = None
     is_brief: bool = False
     is_alone: bool = False
+    needs_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Lists:
     def __init__(self, clouds: PodClouds, tenants: Tenants, pushing: Pushing) -> None:
         self._clouds = clouds
         self._tenants = tenants
-        self._pushing = pushing
+        self._filters = ListFilters(clouds, pushing)
 
     async def page(self, question: PodListQuestion) -> DoorPage:
         """Return a page. Raises :class:`Invalid` for an unknown marker or sort key."""
@@ -100,6 +101,7 @@ class Lists:
         for key, _ in question.sort:
             if key not in SORTS[kind]:
                 raise Invalid(f"The door does not sort by {key}.")
+        self._filters.check(question.request, question.filters)
 
         def look(tx: Tx) -> tuple[list[Pod], PodHome | None]:
             homes = routings.pods_of(tx, project_id, kind)
@@ -169,22 +171,24 @@ class Lists:
         self, pod: Pod, question: PodListQuestion, after: tuple[int, Mapping[str, Json]] | None
     ) -> tuple[list[dict[str, Json]], bool]:
         kind, login = question.request.kind, await self._login(pod, question)
-        filters = await self._filters(pod, login, question)
-        if filters is None:
-            return [], False
-        question = replace(question, filters=filters)
+        filters = await self._filters.of_pod(pod, login, question.request, question.filters)
+        asked = replace(question, filters=filters.sent)
+        if filters.here:
+            asked = replace(asked, limit=PAGE, is_brief=False)
+        if question.needs_admin and question.project_id is not None:
+            asked, login = await self._as_admin(pod, asked)
         is_next = _is_next(kind, question.sort)
         marker = question.marker if after is not None and after[0] == pod.id else None
         views: dict[PodHome, RowView] = {}
         found: list[dict[str, Json]] = []
         for _ in range(PAGES_MAX):
-            told = await self._ask(pod, login, question, _target(question, marker))
+            told = await self._ask(pod, login, asked, _target(asked, marker))
             rows = told.get(f"{kind}s")
             if not isinstance(rows, list) or not all(map(_is_row, rows)):
                 raise PodSilent("its answer is no list", may_have_arrived=True)
             for row, home in zip(rows, await self._homes(pod, question, rows), strict=True):
                 is_behind = question.is_alone or after is None or is_next(after[1], row)
-                if home is not None and is_behind:
+                if home is not None and is_behind and filters.accept(row, home):
                     view = views.get(home)
                     if view is None:
                         view = views[home] = self._view(pod, home, question)
@@ -210,28 +214,12 @@ class Lists:
             for uuid in ids
         ]
 
-    async def _filters(
-        self, pod: Pod, login: PodLogin, question: PodListQuestion
-    ) -> list[tuple[str, str]] | None:
-        """Return the filters for a pod, whose images have ids of their own.
-
-        ``None`` means that the pod has no row that passes.
-        """
-        wanted = [each for key, each in question.filters if key == IMAGE_FILTER and each]
-        if question.request.kind != SERVER or not wanted:
-            return list(question.filters)
-        caller = question.request.caller
-
-        def look(tx: Tx) -> list[str]:
-            return [plans.image_of(tx, each, caller)[1] or "" for each in wanted]
-
-        try:
-            names = await self._clouds.engine.read(look)
-            here = [await self._pushing.image(pod, login, each) for each in names]
-        except (Conflict, Invalid):
-            return None
-        rest = [each for each in question.filters if each[0] != IMAGE_FILTER]
-        return [*rest, *((IMAGE_FILTER, each) for each in here)]
+    async def _as_admin(self, pod: Pod, asked: PodListQuestion) -> tuple[PodListQuestion, PodLogin]:
+        """Return the question about one project for the administrator's login, and this login."""
+        login, timeout_s = await self._login(pod, asked), self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        scope = [("all_tenants", "1"), ("project_id", session.project_id)]
+        return replace(asked, filters=[*asked.filters, *scope]), await self._tenants.own(pod)
 
     def _view(self, pod: Pod, home: PodHome, question: PodListQuestion) -> RowView:
         request = question.request

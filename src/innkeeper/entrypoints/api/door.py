@@ -19,6 +19,7 @@ from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
 from innkeeper.entrypoints.api import door_places, door_volumes
+from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.validation import decode_json
@@ -36,6 +37,8 @@ NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-exp
 PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 BRIEF = ("id", "name", "links")
+VOLUMES_OF_ADMINS = frozenset({"host", "migration_status"})
+"""The filters of lists of volumes that only administrators may use."""
 
 
 def kind_of(path: str) -> str | None:
@@ -151,11 +154,32 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
         if name not in OWN_PARAMETERS
         for each in values
     ]
+    of_admins = {name for name, _ in filters if _is_of_admins(request.kind, name)}
+    if not context.is_admin:
+        # Pods must not be asked: they may tell by the number of rows where servers are.
+        filters = [each for each in filters if each[0] not in of_admins]
     sort = _sort(call, request.kind)
     zone = call.last("availability_zone")
     is_brief = not call.route.path.endswith("/detail")
     marker = call.last("marker")
-    return PodListQuestion(request, filters, sort, limit, marker, project_id, zone, is_brief)
+    return PodListQuestion(
+        request,
+        filters,
+        sort,
+        limit,
+        marker,
+        project_id,
+        zone,
+        is_brief,
+        needs_admin=context.is_admin and bool(of_admins),
+    )
+
+
+def _is_of_admins(kind: str, name: str) -> bool:
+    """Return whether only administrators may filter by this. For others, it is ignored."""
+    if kind == SERVER:
+        return name not in list_schemas.FOR_ALL_CALLERS
+    return name in VOLUMES_OF_ADMINS
 
 
 def _sort(call: Call, kind: str) -> list[tuple[str, bool]]:
