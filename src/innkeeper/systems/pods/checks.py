@@ -1,8 +1,9 @@
 """Compare the routings of a pod with what the pod tells, and repair the routings.
 
 Always true: a repair changes only routings, never a pod. It first looks whether the routing is
-still what was compared. A resource is adopted only if it has the door's mark, and if its project is
-known here: several doors may use the same pod.
+still what was compared. A resource is adopted only if it has the door's mark, or is a volume that
+is attached to a server of the door, and if its project is known here: several doors may use the
+same pod.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import Enum
 
-from innkeeper.domain.door import TAKES, DoorAmounts, PodResource
+from innkeeper.domain.door import SERVER, TAKES, DoorAmounts, PodResource
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.store.queries.pods import bindings, routings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import projects
+from innkeeper.systems.pods import boot_volumes
 from innkeeper.systems.pods import routings as door_routings
 
 
@@ -71,11 +73,24 @@ def compare(
     ids = {each.bottom_id for each in known}
     begun = {each.top_id for each in known if each.bottom_id is None}
     for uuid, resource in told.items():
-        if resource.mark is not None and uuid not in ids and resource.mark not in begun:
+        if uuid not in ids and resource.mark not in begun and _is_of_door(tx, pod, resource):
             whose = f"{kind} {uuid} of project {resource.project_id}"
             text = f"pod {pod.pod_name} has {whose}, which no routing knows"
             found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))
     return found
+
+
+def _is_of_door(tx: Tx, pod: Pod, resource: PodResource) -> bool:
+    """Return whether a resource has the door's mark, or is a volume with a server of the door."""
+    if resource.mark is not None:
+        return True
+    return any(
+        (each.pod_id, each.project_id) == (pod.id, resource.project_id)
+        for server_uuid in resource.servers
+        # What a pod makes for a server that it builds is learned with the server.
+        if not routings.open_with_server(tx, server_uuid)
+        for each in routings.of_resource(tx, server_uuid, SERVER)
+    )
 
 
 def _of_known(
@@ -113,7 +128,7 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
     if row is None or _compared(row) != _compared(found.routing):
         return None
     if there is None:
-        routings.remove(tx, row.id)
+        door_routings.lose(tx, row, now)
         return f"{about} is forgotten"
     if found.fault is PodFault.PROJECT:
         if not _is_known(tx, there.project_id):
@@ -143,9 +158,12 @@ def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
         now,
         now,
         number=1,
+        server_uuid=next(iter(there.servers), None),
         **asdict(amounts),
     )
     routings.add(tx, made)
+    if there.kind == SERVER:
+        boot_volumes.expect(tx, made, now)
     return f"{there.kind} {there.uuid} of project {there.project_id} is remembered"
 
 

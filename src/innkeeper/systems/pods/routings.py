@@ -24,6 +24,7 @@ pods_of = routings.pods_of
 open_ones = routings.open_ones
 used = routings.used
 used_by_type = routings.used_by_type
+known = routings.of_resource
 
 
 def create(tx: Tx, wanted: PodRouting) -> PodRouting:
@@ -143,6 +144,16 @@ def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
 def forget(tx: Tx, row_id: int) -> None:
     """Forget a resource that its pod surely does not have. It counts no more."""
     routings.remove(tx, row_id)
+
+
+def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
+    """Forget a resource that its pod does not have any more.
+
+    The pod may have deleted volumes together with a server, so they are looked at.
+    """
+    routings.remove(tx, routing.id)
+    if routing.resource_type == SERVER:
+        routings.change_with_server(tx, routing.top_id, {"changing_at": now, "updated_at": now})
 
 
 def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: datetime) -> PodRouting:

@@ -191,6 +191,18 @@ def unused_groups(
     return [PodRouting(*row) for row in tx.execute(query)]
 
 
+def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
+    """Return the open routings of the volumes that a pod makes for a server, or for a create."""
+    query = _ROWS.where(_C.server_uuid == server_uuid, _C.bottom_id.is_(None)).order_by(_C.id)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
+    """Change columns of the routings of a server's volumes that its pod has confirmed."""
+    is_known = _C.bottom_id.is_not(None)
+    tx.execute(pod_routings.update().where(_C.server_uuid == server_uuid, is_known), dict(values))
+
+
 def confirmed(tx: Tx, pod_id: int) -> int:
     """Return how many routings a pod has confirmed."""
     query = sa.select(sa.func.count()).where(_C.pod_id == pod_id, _C.bottom_id.is_not(None))
