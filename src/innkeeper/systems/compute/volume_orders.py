@@ -17,6 +17,7 @@ from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
 from innkeeper.store.queries.compute import hosts, migrations, orders
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import pools
@@ -154,8 +155,15 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 
 def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
-    """Return the servers of which a host that is not silent has still to clean up something."""
+    """Return the servers of which a host that is not silent has still to clean up something.
+
+    It is what a move or a late build left there.
+    """
     places = {(each.server_uuid, each.left_on) for each in migrations.open_ones(tx, uuids)}
+    for each in orders.clearing(tx, uuids):
+        server = server_rows.by_uuid(tx, each.server_uuid, is_deleted_wanted=True)
+        if server is not None and server.host != each.host:
+            places.add((each.server_uuid, each.host))
     known = hosts.by_names(tx, {host for _, host in places})
     heard = {
         name
