@@ -14,6 +14,9 @@ Json: TypeAlias = Any
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
 TAKES = "accept:"
 """The begin of the mark of a volume that another project takes over. Its id follows."""
+MAY_TAKE = "late-accept:"
+"""The begin of the name of a note that another project may still take over a volume, because its
+request may still arrive in the pod. The volume's id follows, and a digest of the project."""
 WITH_SERVERS = "with:"
 """The begin of the marks of volumes that a pod makes for servers.
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 import structlog
 
 from innkeeper.clients.pods import PodSilent
-from innkeeper.domain.door import GROUP, WITH_SERVERS
+from innkeeper.domain.door import GROUP, TAKES, WITH_SERVERS
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import WITHIN, Checking
@@ -106,6 +106,9 @@ class Completing:
         if routing.deleted_at is None and len(found) < (routing.number or 1):
             await self._clouds.engine.write(lambda tx: routings.miss(tx, routing.id, now))
             return False
-        await self._creating.settle(routing, found, pod)
+        if not found and routing.top_id.startswith(TAKES):
+            await self._clouds.engine.write(lambda tx: routings.lapse(tx, routing, now))
+        else:
+            await self._creating.settle(routing, found, pod)
         LOG.info("pod_create_settled", pod=pod.pod_name, found=len(found))
         return True

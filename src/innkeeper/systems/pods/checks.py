@@ -9,11 +9,11 @@ same pod.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from innkeeper.domain.door import SERVER, TAKES, DoorAmounts, PodResource
+from innkeeper.domain.door import MAY_TAKE, SERVER, TAKES, DoorAmounts, PodResource
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.store.queries.pods import bindings, routings
@@ -41,7 +41,8 @@ class PodFault(Enum):
 class PodDifference:
     """One difference, in words and as it was found.
 
-    A lost resource has only a ``routing``, and an unknown one only a ``resource``.
+    A lost resource has only a ``routing``, and an unknown one only a ``resource``. If a volume is
+    of another project which had asked for it, there is a ``note`` of this.
     """
 
     fault: PodFault
@@ -51,6 +52,7 @@ class PodDifference:
     text: str
     routing: PodRouting | None = None
     resource: PodResource | None = None
+    note: PodRouting | None = None
 
 
 def compare(
@@ -63,17 +65,27 @@ def compare(
     """
     known = routings.of_pod(tx, pod.id, kind)
     taken = {each.top_id.removeprefix(TAKES) for each in known if each.top_id.startswith(TAKES)}
+    notes = {
+        (each.top_id.removeprefix(MAY_TAKE).partition(":")[0], each.project_id): each
+        for each in known
+        if each.top_id.startswith(MAY_TAKE)
+    }
     found: list[PodDifference] = []
     for each in known:
         # While another project takes a volume over, the pod may be ahead.
         if each.bottom_id is not None and each.bottom_id not in taken:
             there = told.get(each.bottom_id)
             is_settled = each.updated_at < settled_before
-            found += _of_known(pod, each, each.bottom_id, there, is_settled=is_settled)
+            wanted = (each.bottom_id, "" if there is None else there.project_id)
+            found += [
+                replace(one, note=notes.get(wanted))
+                for one in _of_known(pod, each, each.bottom_id, there, is_settled=is_settled)
+            ]
     ids = {each.bottom_id for each in known}
     begun = {each.top_id for each in known if each.bottom_id is None}
     for uuid, resource in told.items():
-        if uuid not in ids and resource.mark not in begun and _is_of_door(tx, pod, resource):
+        is_ours = (uuid, resource.project_id) in notes or _is_of_door(tx, pod, resource)
+        if uuid not in ids and resource.mark not in begun and is_ours:
             whose = f"{kind} {uuid} of project {resource.project_id}"
             text = f"pod {pod.pod_name} has {whose}, which no routing knows"
             found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))
@@ -134,8 +146,11 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
         if not _is_known(tx, there.project_id):
             return None
         # The user was one of the other project.
-        values = {"project_id": there.project_id, "user_id": None, "updated_at": now}
+        user_id = None if found.note is None else found.note.user_id
+        values = {"project_id": there.project_id, "user_id": user_id, "updated_at": now}
         routings.change(tx, row.id, values)
+        if found.note is not None:
+            routings.remove(tx, found.note.id)
         return f"{about} is of project {there.project_id}"
     assert there.amounts is not None, "they were compared"
     door_routings.recount(tx, row, there.amounts, now)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.door import GROUP, VOLUME
+from innkeeper.domain.door import GROUP, MAY_TAKE, VOLUME
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
@@ -201,6 +201,17 @@ def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -
     """Change columns of the routings of a server's volumes that its pod has confirmed."""
     is_known = _C.bottom_id.is_not(None)
     tx.execute(pod_routings.update().where(_C.server_uuid == server_uuid, is_known), dict(values))
+
+
+def drop_notes(tx: Tx, pod_id: int, before: datetime | None = None) -> None:
+    """Delete the notes about volumes of a pod that other projects may still take over.
+
+    With a time, delete only those that were written before.
+    """
+    statement = pod_routings.delete().where(_C.pod_id == pod_id, _C.top_id.startswith(MAY_TAKE))
+    if before is not None:
+        statement = statement.where(_C.updated_at < before)
+    tx.execute(statement)
 
 
 def confirmed(tx: Tx, pod_id: int) -> int:
