@@ -95,6 +95,7 @@ class Forwarding:
                 await self._boot_volumes.learn(each, pod)
             except PodSilent as error:
                 LOG.warning("pod_volumes_not_learned", pod=pod.pod_name, reason=str(error))
+                raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
 
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent

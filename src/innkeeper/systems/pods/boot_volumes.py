@@ -131,6 +131,11 @@ def learn(
             door_routings.touch(tx, one.id, now)
 
 
+def look_again(tx: Tx, server_uuid: str, now: datetime) -> None:
+    """Let the volumes of a server that is gone be looked at: the pod may have deleted them."""
+    routings.change_with_server(tx, server_uuid, {"changing_at": now, "updated_at": now})
+
+
 def attached(tx: Tx, volume_uuid: str, server_uuid: str, now: datetime) -> None:
     """Record that a volume is with a server now, which may be deleted together with it."""
     for each in routings.of_resource(tx, volume_uuid, VOLUME):
