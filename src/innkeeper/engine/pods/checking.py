@@ -71,7 +71,8 @@ class Checking:
         if routing.deleted_at is not None:
             work = routings.end_delete if _is_late(routing.deleted_at, now) else routings.touch
             await engine.write(lambda tx: work(tx, routing.id, now))
-            return False
+            if routing.changing_at is None:
+                return False
         amounts = amounts_in(routing.resource_type, told)
         if amounts is None and not _is_late(routing.changing_at, now):
             await engine.write(lambda tx: routings.touch(tx, routing.id, now))

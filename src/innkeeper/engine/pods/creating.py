@@ -21,7 +21,7 @@ from innkeeper.domain.door import MARK, SERVER, VOLUME, DoorRequest, Json
 from innkeeper.domain.errors import Conflict, QuotaExceeded, Unavailable, VolumeQuotaExceeded
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
-from innkeeper.engine.pods import devices, plans, shown
+from innkeeper.engine.pods import devices, hints, plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
@@ -236,9 +236,10 @@ class Creating:
         if pod.pod_az_name:
             fields["availability_zone"] = pod.pod_az_name
         whole = {**plan.request.body, plan.key: fields}
+        whole = hints.translated(whole, plan.key, plan.hinted, pod.id)
         if plan.server_group is not None:
             group_id = await self._groups.group(pod, login, plan.server_group)
-            key = plans.hints_key(whole) or plans.HINT_KEYS[0]
+            key = hints.key_of(whole) or hints.SERVER_KEYS[0]
             whole[key] = {**whole[key], "group": group_id}
         return whole
 

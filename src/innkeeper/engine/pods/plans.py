@@ -25,7 +25,9 @@ from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.domain.volumes import VolumeType
+from innkeeper.engine.pods import hints
 from innkeeper.engine.pods.devices import IMAGE, Device, devices_of
+from innkeeper.engine.pods.hints import Hinted
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
@@ -37,16 +39,15 @@ from innkeeper.systems.volumes import quotas as volume_quotas
 from innkeeper.systems.volumes import types
 
 SERVERS_MAX = 100
-HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
-ELSEWHERE = "The volumes are not all in the same pod."
+ELSEWHERE = "The volumes and servers that the request names are not all in the same pod."
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A create that was checked. ``asked`` is for the choice of a pod.
 
-    ``must`` is the id of the only pod that will do, because its volumes or its group are there. The
-    request only ``follows_group`` if it is not because of volumes.
+    ``must`` is the id of the only pod that will do, because its volumes, its group or what it
+    must be beside are there. The request only ``follows_group`` if it is not because of volumes.
     """
 
     request: DoorRequest
@@ -62,6 +63,7 @@ class Plan:
     must: int | None = None
     server_group: ServerGroup | None = None
     follows_group: bool = False
+    hinted: Hinted = field(default_factory=Hinted)
     device_images: Mapping[str, str] = field(default_factory=dict)
     """The names of the images that block devices are made from, by their ids in the body."""
     device_types: Mapping[str, VolumeType] = field(default_factory=dict)
@@ -113,7 +115,8 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     asked = _pod_request(tx, settings, request, flavor.extra_specs, amounts)
     group = _group(tx, request)
     homes = [each.uuid for each in devices if each.source == VOLUME and each.uuid]
-    must = _pod_of_volumes(tx, caller, homes)
+    hinted = hints.read(tx, request)
+    must = _home(tx, caller, homes, hinted)
     has_home = must is not None
     if group is not None:
         beside = pod_groups.pod_of(tx, group.uuid)
@@ -133,23 +136,16 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         must=must,
         server_group=group,
         follows_group=group is not None and not has_home,
+        hinted=hinted,
         device_images=images,
         device_types=kinds,
         boot_volumes=new,
     )
 
 
-def hints_key(body: Mapping[str, Json]) -> str | None:
-    """Return the key of the scheduler hints in a body; ``None`` if it has none."""
-    return next((key for key in HINT_KEYS if isinstance(body.get(key), Mapping)), None)
-
-
 def _group(tx: Tx, request: DoorRequest) -> ServerGroup | None:
-    key = hints_key(request.body)
-    wanted = None if key is None else request.body[key].get("group")
-    if wanted is None:
-        return None
-    return groups.of_project(tx, str(wanted), request.caller.project_id)
+    wanted = hints.group_of(request.body)
+    return None if wanted is None else groups.of_project(tx, wanted, request.caller.project_id)
 
 
 def _number(fields: Mapping[str, Json]) -> int:
@@ -170,6 +166,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     size_gb = int(fields.get("size") or 0)
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
     source = fields.get("source_volid")
+    hinted = hints.read(tx, request)
     specs = {} if kind is None else kind.extra_specs
     asked = _pod_request(tx, settings, request, specs, {VOLUME_GB: float(size_gb)})
     return Plan(
@@ -181,7 +178,8 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         kind=kind,
         image_id=image_id,
         image_name=image_name,
-        must=_pod_of_volumes(tx, caller, [source] if source else []),
+        must=_home(tx, caller, [source] if source else [], hinted),
+        hinted=hinted,
     )
 
 
@@ -277,9 +275,9 @@ def _boot_volume(
     return BootVolume(device.size_gb, limits, None if kind is None else kind.uuid, image_id)
 
 
-def _pod_of_volumes(tx: Tx, caller: DoorCaller, uuids: Sequence[str]) -> int | None:
-    """Return the pod of the volumes that a server or a volume is made with."""
-    homes = {volume_of(tx, caller, each).pod_id for each in uuids}
+def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> int | None:
+    """Return the pod of the volumes and servers that a request must be beside."""
+    homes = {volume_of(tx, caller, each).pod_id for each in uuids} | hinted.homes
     if len(homes) > 1:
         raise Invalid(ELSEWHERE)
     return homes.pop() if homes else None

@@ -33,7 +33,8 @@ OWN_PARAMETERS = frozenset(
 )
 TRUE_WORDS = ("", "1", "true", "yes", "on", "t", "y")
 ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: "volume:get_all"}
-NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
+NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
+SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
 BRIEF = ("id", "name", "links")
@@ -67,6 +68,8 @@ async def answered(call: Call, kind: str) -> Answer:
         return await door_volumes.answered(call, door, request, part)
     if IDS[kind] in call.params:
         return await _one(call, door, request)
+    if path == SUMMARY:
+        return await door_volumes.summary(call, door, request, _project(call, kind))
     if call.route.method == "POST":
         return _plain(await door.creating.create(request))
     return await _listed(call, door, request)
@@ -139,15 +142,7 @@ def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
-    context, is_for_all = call.context, False
-    if "all_tenants" in call.query:
-        is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
-    project_id: str | None = context.project_id
-    if is_for_all:
-        if not context.is_admin:
-            call.demand(ALL_PROJECTS[request.kind], project_id=None)
-            raise Invalid("Only administrators list the resources of all projects.")
-        project_id = call.last("project_id", call.last("tenant_id"))
+    context, project_id = call.context, _project(call, request.kind)
     filters = [
         (name, each)
         for name, values in call.query.items()
@@ -173,6 +168,19 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
         is_brief,
         needs_admin=context.is_admin and bool(of_admins),
     )
+
+
+def _project(call: Call, kind: str) -> str | None:
+    """Return the project whose resources are listed; ``None`` for those of all projects."""
+    is_for_all = False
+    if "all_tenants" in call.query:
+        is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
+    if not is_for_all:
+        return call.context.project_id
+    if not call.context.is_admin:
+        call.demand(ALL_PROJECTS[kind], project_id=None)
+        raise Invalid("Only administrators list the resources of all projects.")
+    return call.last("project_id", call.last("tenant_id"))
 
 
 def _is_of_admins(kind: str, name: str) -> bool:
