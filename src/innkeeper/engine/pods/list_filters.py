@@ -6,7 +6,7 @@ applied here, to the rows of the pod, or are refused in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from innkeeper.clients.pod_logins import PodLogin
@@ -30,8 +30,10 @@ INTERNAL = {
 """Filters by what only a pod knows, and the door does not show."""
 
 Filters = Sequence[tuple[str, str]]
-Accepts = Callable[[Mapping[str, Json], PodHome], bool]
-"""Says whether a row of a pod passes a filter, from the row as the pod shows it and its home."""
+ValueOf = Callable[[str], Json]
+"""Returns the value of a field of a row, as the pod shows it."""
+Accepts = Callable[[ValueOf, PodHome], bool]
+"""Says whether a row of a pod passes a filter, from its fields and its home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,9 @@ class PodFilters:
     sent: Filters
     here: Sequence[Accepts] = ()
 
-    def accept(self, row: Mapping[str, Json], home: PodHome) -> bool:
+    def accept(self, value_of: ValueOf, home: PodHome) -> bool:
         """Return whether a row passes the filters that are applied here."""
-        return all(accepts(row, home) for accepts in self.here)
+        return not self.here or all(accepts(value_of, home) for accepts in self.here)
 
 
 class ListFilters:
@@ -115,8 +117,8 @@ def _of_user(value: str) -> Accepts:
 
 
 def _with_key(value: str) -> Accepts:
-    def accepts(row: Mapping[str, Json], _: PodHome) -> bool:
-        name = row.get("key_name")
+    def accepts(value_of: ValueOf, _: PodHome) -> bool:
+        name = value_of("key_name")
         return isinstance(name, str) and keypair_name(name) == value
 
     return accepts
@@ -128,4 +130,4 @@ def _of_image(value: str) -> Accepts:
 
 
 def _of_type(names: frozenset[str]) -> Accepts:
-    return lambda row, _: row.get("volume_type") in names
+    return lambda value_of, _: value_of("volume_type") in names

@@ -188,7 +188,7 @@ class Lists:
                 raise PodSilent("its answer is no list", may_have_arrived=True)
             for row, home in zip(rows, await self._homes(pod, question, rows), strict=True):
                 is_behind = question.is_alone or after is None or is_next(after[1], row)
-                if home is not None and is_behind and filters.accept(row, home):
+                if home is not None and is_behind and filters.accept(row.get, home):
                     view = views.get(home)
                     if view is None:
                         view = views[home] = self._view(pod, home, question)
