@@ -7,8 +7,8 @@ another project is answered like one that does not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -35,7 +35,6 @@ ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: 
 NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
 PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
-BRIEF = ("id", "name", "links")
 
 
 def kind_of(path: str) -> str | None:
@@ -116,12 +115,11 @@ async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
         page = await door.lists.page(_question(call, request, limit))
     name = f"{request.kind}s"
     is_detailed = call.route.path.endswith("/detail")
-    rows = [each if is_detailed else _brief(each) for each in page.rows]
-    body: dict[str, Any] = {name: rows}
+    body: dict[str, Any] = {name: page.rows}
     if page.has_more:
         version = "/v2.1" if request.kind == SERVER else "/v3"
         place = f"{name}/detail" if is_detailed else name
-        query = next_query(call, str(page.rows[-1]["id"]))
+        query = next_query(call, page.last)
         href = f"{call.address}{version}/{place}?{query}"
         body[f"{name}_links"] = [{"rel": "next", "href": href}]
     if page.missing:
@@ -129,10 +127,6 @@ async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
         if call.context.is_admin:
             body["missing_pods"] = list(page.missing)
     return Answer(HTTPStatus.OK, body)
-
-
-def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in BRIEF if name in row}
 
 
 def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
@@ -159,16 +153,23 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
 
 
 def _sort(call: Call, kind: str) -> list[tuple[str, bool]]:
-    """Return the sort keys, the last of which is the id, each with whether it is descending."""
+    """Return the sort keys, each with whether it is descending.
+
+    Equal rows are sorted by ``created_at`` and then by id, in the direction of the first key.
+    Raises :class:`Invalid` for more directions than keys.
+    """
     keys, words = call.query.get("sort_key", []), call.query.get("sort_dir", [])
     joined = call.last("sort")
     if kind == VOLUME and joined:
         pairs = [each.partition(":") for each in joined.split(",")]
         keys, words = [each[0] for each in pairs], [each[2] or "desc" for each in pairs]
-    last = words[-1] if words else "desc"
-    wanted = {
-        key: (words[place] if place < len(words) else last) != "asc"
-        for place, key in enumerate(keys or ["created_at"])
-    }
-    wanted.setdefault("uuid" if kind == SERVER else "id", last != "asc")
+    keys = keys or ["created_at"]
+    if len(words) > len(keys):
+        raise Invalid("Sort direction size exceeds sort key size")
+    first = words[0] if words else "desc"
+    wanted: dict[str, bool] = {}
+    for key, word in zip_longest(keys, words, fillvalue=first):
+        wanted.setdefault(key, word != "asc")
+    for key in ("created_at", "uuid" if kind == SERVER else "id"):
+        wanted.setdefault(key, first != "asc")
     return list(wanted.items())
