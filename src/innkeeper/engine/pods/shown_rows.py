@@ -38,9 +38,9 @@ NOTHING = b"\x7f"
 ID_CHARS_MIN = 32
 """A shorter id could be a part of another word of an address."""
 WORDS = (
-    b"\\",
-    *(f'{each}"'.encode() for each in (*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE)),
-    *(f'"{each}'.encode() for each in HOSTS),
+    "\\",
+    *(f'{each}"' for each in {*PROJECTS, *TEXTS, *ZONES, *HIDDEN, *WHOLE}),
+    *(f'"{each}' for each in HOSTS),
 )
 """JSON without any of these has no name of a field that may be changed. With a backslash, names can
 be written in other ways."""
@@ -152,4 +152,5 @@ def _may_change(told: bytes) -> bool:
     """Return whether a part of a value may be changed, or is nested too deeply."""
     if told.count(b"{") + told.count(b"[") >= DEPTH_MAX:
         return True
-    return any(map(told.__contains__, WORDS))
+    # To search a string takes a fifth of the time.
+    return any(map(told.decode().__contains__, WORDS))
