@@ -36,7 +36,7 @@ Row = Json
 """A row of a page, of a type that :class:`RowLayout` makes."""
 
 
-class Part(Enum):
+class RowPart(Enum):
     """What a field of a row needs.
 
     ``TEXT`` and ``METADATA`` may be changed, and ``PLAIN`` is never changed. A ``WHOLE`` field is
@@ -50,12 +50,12 @@ class Part(Enum):
     WHOLE = auto()
 
 
-KINDS: Mapping[Part, Json] = {
-    Part.ID: str,
-    Part.TEXT: str | None,
-    Part.METADATA: dict[str, Raw] | None,
-    Part.PLAIN: str | int | float | bool | None,
-    Part.WHOLE: Raw,
+KINDS: Mapping[RowPart, Json] = {
+    RowPart.ID: str,
+    RowPart.TEXT: str | None,
+    RowPart.METADATA: dict[str, Raw] | None,
+    RowPart.PLAIN: str | int | float | bool | None,
+    RowPart.WHOLE: Raw,
 }
 """The type that a field is decoded as."""
 
@@ -67,18 +67,18 @@ class RowLayout:
     ``attributes`` are the names of the type's attributes, by the names of the fields.
     """
 
-    parts: Mapping[str, Part]
+    parts: Mapping[str, RowPart]
     attributes: Mapping[str, str]
     decode: Callable[[bytes], Json]
 
     @staticmethod
-    def of(parts: Mapping[str, Part], key: str) -> RowLayout:
+    def of(parts: Mapping[str, RowPart], key: str) -> RowLayout:
         """Return the layout for rows under a ``key`` of a body. Raises :class:`PodSilent`."""
         attributes = {name: f"f{place}" for place, name in enumerate(parts)}
         fields = [
-            (attributes[name], KINDS[part], *(() if part is Part.ID else (UNSET,)))
+            (attributes[name], KINDS[part], *(() if part is RowPart.ID else (UNSET,)))
             # A field without a default must come first.
-            for name, part in sorted(parts.items(), key=lambda each: each[1] is not Part.ID)
+            for name, part in sorted(parts.items(), key=lambda each: each[1] is not RowPart.ID)
         ]
         try:
             row = msgspec.defstruct(
@@ -104,7 +104,7 @@ class RowLayout:
         if attribute is None:
             return lambda _: None
         get = attrgetter(attribute)
-        return get if self.parts[name] is not Part.WHOLE else lambda row: _value(get(row))
+        return get if self.parts[name] is not RowPart.WHOLE else lambda row: _value(get(row))
 
     def brief(self, row: Json) -> dict[str, Json]:
         """Return the fields of a row that a list without details has."""
@@ -163,7 +163,7 @@ class RowLayouts:
         if not isinstance(rows, list) or not all(map(_is_row, rows)):
             raise PodSilent(NO_LIST, may_have_arrived=True)
         if known is None:
-            known = RowLayout.of({ID: Part.ID}, key)
+            known = RowLayout.of({ID: RowPart.ID}, key)
         return known.with_rows(key, rows)
 
 
@@ -182,18 +182,18 @@ def _is_row(row: object) -> bool:
     return isinstance(row, dict) and isinstance(row.get(ID), str)
 
 
-def _part(name: str, value: Json) -> Part:
+def _part(name: str, value: Json) -> RowPart:
     """Return what a field needs if it has this value."""
     is_text = value is None or isinstance(value, str)
     if name == ID:
-        return Part.ID
+        return RowPart.ID
     if name == METADATA and (value is None or isinstance(value, dict)):
-        return Part.METADATA
+        return RowPart.METADATA
     if name in WHOLE or name in HIDDEN or isinstance(value, dict | list):
-        return Part.WHOLE
+        return RowPart.WHOLE
     if is_special(name):
-        return Part.TEXT if is_text else Part.WHOLE
-    return Part.PLAIN
+        return RowPart.TEXT if is_text else RowPart.WHOLE
+    return RowPart.PLAIN
 
 
 def is_special(name: str) -> bool:
@@ -206,8 +206,8 @@ def is_of_hosts(name: str) -> bool:
     return name.startswith(HOSTS) and name not in OF_USERS
 
 
-def _wider(known: Part | None, part: Part) -> Part:
-    return part if known in (None, part) else Part.WHOLE
+def _wider(known: RowPart | None, part: RowPart) -> RowPart:
+    return part if known in (None, part) else RowPart.WHOLE
 
 
 def _value(told: Json) -> Json:

@@ -21,7 +21,14 @@ from msgspec import UNSET, Raw
 
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.door import MARK, Json
-from innkeeper.engine.pods.listed_rows import LINKS, Part, Row, RowLayout, is_of_hosts, is_special
+from innkeeper.engine.pods.listed_rows import (
+    LINKS,
+    Row,
+    RowLayout,
+    RowPart,
+    is_of_hosts,
+    is_special,
+)
 from innkeeper.engine.pods.shown import (
     DEPTH_MAX,
     HIDDEN,
@@ -44,7 +51,7 @@ WORDS = (
 )
 """JSON without any of these has no name of a field that may be changed. With a backslash, names can
 be written in other ways."""
-UNCHANGED = frozenset({Part.ID, Part.PLAIN})
+UNCHANGED = frozenset({RowPart.ID, RowPart.PLAIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +74,12 @@ class RowView:
             if part in UNCHANGED:
                 continue
             column = _Column.of(rows, ids, self.layout.attributes[name])
-            if part is Part.METADATA:
+            if part is RowPart.METADATA:
                 for metadata in filter(None, column.values):
                     metadata.pop(MARK, None)
             elif name in HIDDEN:
                 _set(column.rows, column.attribute, repeat(None))
-            elif part is Part.TEXT:
+            elif part is RowPart.TEXT:
                 column.change(partial(self._text, name))
             elif name == LINKS:
                 self._change_links(column)

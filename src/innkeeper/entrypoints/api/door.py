@@ -7,6 +7,7 @@ another project is answered like one that does not exist.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from itertools import zip_longest
 from typing import Any
@@ -145,21 +146,21 @@ def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
         if name not in OWN_PARAMETERS
         for each in values
     ]
-    sort = _sort(call, request.kind)
+    sort = sort_of(call.query, request.kind)
     zone = call.last("availability_zone")
     is_brief = not call.route.path.endswith("/detail")
     marker = call.last("marker")
     return PodListQuestion(request, filters, sort, limit, marker, project_id, zone, is_brief)
 
 
-def _sort(call: Call, kind: str) -> list[tuple[str, bool]]:
-    """Return the sort keys, each with whether it is descending.
+def sort_of(query: Mapping[str, Sequence[str]], kind: str) -> list[tuple[str, bool]]:
+    """Return the sort keys of a list, each with whether it is descending.
 
-    Equal rows are sorted by ``created_at`` and then by id, in the direction of the first key.
-    Raises :class:`Invalid` for more directions than keys.
+    Equal rows are sorted by ``created_at`` and then by id, in the direction of the first key, as
+    this service sorts its own lists. Raises :class:`Invalid` for more directions than keys.
     """
-    keys, words = call.query.get("sort_key", []), call.query.get("sort_dir", [])
-    joined = call.last("sort")
+    keys, words = query.get("sort_key", ()), query.get("sort_dir", ())
+    joined = query.get("sort", ("",))[-1]
     if kind == VOLUME and joined:
         pairs = [each.partition(":") for each in joined.split(",")]
         keys, words = [each[0] for each in pairs], [each[2] or "desc" for each in pairs]
