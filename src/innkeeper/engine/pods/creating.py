@@ -1,7 +1,9 @@
 """Make servers and volumes in pods.
 
 Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
-known is never sent again. A create that was refused leaves neither a routing nor a binding.
+known is never sent again. A create that was refused leaves neither a routing nor a binding. A
+client that has the answer may be told before the routing is settled; see
+:mod:`innkeeper.engine.pods.settling`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.settling import Settling, left_before
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
@@ -83,6 +86,7 @@ class Creating:
         self._tenants = tenants
         self._pushing = pushing
         self._groups = GroupPushing(clouds, tenants)
+        self.settling = Settling(self.settle, self._marked_for, left_before(clouds))
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -270,7 +274,11 @@ class Creating:
             # The pod accepts, but does not say what it makes.
             silent = PodSilent("its answer has no usable id", may_have_arrived=True)
             return await self._after_silence(sent, silent)
-        await self._settled(sent, found)
+        if plan.number > 1 or begun.group_name is not None or self._settings.is_one_of_several:
+            await self._settled(sent, found)
+        else:
+            # What is on the disk suffices to find the resource again.
+            self.settling.begin(begun, found, sent.pod)
         return DoorAnswer(status, body, headers)
 
     async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
@@ -312,6 +320,9 @@ class Creating:
             return settled
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def _marked_for(self, begun: PodRouting, pod: Pod) -> list[str]:
+        return await self.marked(await self._tenants.of_project(pod, begun.project_id), begun)
 
     async def marked(self, login: PodLogin, begun: PodRouting) -> list[str]:
         """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 
 from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
@@ -47,6 +48,17 @@ def kind_of(path: str) -> str | None:
     if door_places.is_place(path):
         return PLACE
     return None
+
+
+async def settled(context: RequestContext, at: Door) -> None:
+    """Wait for what clients were told, if a request may see it."""
+    if context.is_admin or context.project_id is not None:
+        await at.creating.settling.wait(_whose(context))
+
+
+def _whose(context: RequestContext) -> str | None:
+    """Return the project whose resources a request may see; ``None`` for those of all projects."""
+    return None if context.is_admin else context.project_id
 
 
 async def answered(call: Call, kind: str) -> Answer:
@@ -82,7 +94,14 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
         if rule is not None:
             call.demand(rule, **target)
 
-    return _plain(await door.forwarding.forward(request, call.params[IDS[request.kind]], check))
+    uuid, project_id = call.params[IDS[request.kind]], _whose(call.context)
+    try:
+        return _plain(await door.forwarding.forward(request, uuid, check))
+    except NotFound:
+        # Nothing was sent. A pod that did not answer after a restart may have it.
+        if not await door.creating.settling.has_looked_again(project_id):
+            raise
+    return _plain(await door.forwarding.forward(request, uuid, check))
 
 
 def _request(call: Call, kind: str) -> DoorRequest:
