@@ -1,7 +1,9 @@
 """Make servers and volumes in pods.
 
 Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
-known is never sent again. A create that was refused leaves neither a routing nor a binding.
+known is never sent again. A create that was refused leaves neither a routing nor a binding. A
+client that has the answer may be told before the routing is settled; see
+:mod:`innkeeper.engine.pods.settling`.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TypeAlias
 
 import msgspec
 import structlog
@@ -27,6 +28,7 @@ from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.settling import Settling, left_before
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
 from innkeeper.engine.retry import (
@@ -69,9 +71,6 @@ class _Refused(Exception):
         self.answer, self.error = answer, error
 
 
-_Refusals: TypeAlias = list[tuple[Pod, _Refused]]
-
-
 @dataclass(frozen=True, slots=True)
 class _Sent:
     """A create on its way to a pod, and the routing that was written before."""
@@ -94,6 +93,7 @@ class Creating:
         self._pushing = pushing
         self._groups = GroupPushing(clouds, tenants)
         self._marks = Marks(clouds)
+        self.settling = Settling(self.settle, self._marked_for, left_before(clouds))
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -101,7 +101,7 @@ class Creating:
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
         """
-        refusals: _Refusals = []
+        refusals: list[tuple[Pod, _Refused]] = []
         for _ in range(GROUP_ATTEMPTS_MAX):
             try:
                 return await self._in_some_pod(request, refusals)
@@ -111,7 +111,9 @@ class Creating:
                 await asyncio.sleep(GROUP_PAUSE_S)
         raise elsewhere
 
-    async def _in_some_pod(self, request: DoorRequest, refusals: _Refusals) -> DoorAnswer:
+    async def _in_some_pod(
+        self, request: DoorRequest, refusals: list[tuple[Pod, _Refused]]
+    ) -> DoorAnswer:
         """Make what a request asks for in the first pod that does not refuse it."""
         plan: Plan | None = None
         for _ in range(PODS_MAX):
@@ -311,7 +313,11 @@ class Creating:
             # The pod accepts, but does not say what it makes.
             silent = PodSilent("its answer has no usable id", may_have_arrived=True)
             return await self._after_silence(sent, silent)
-        await self._settled(sent, found)
+        if plan.number > 1 or begun.group_name is not None or self._settings.is_one_of_several:
+            await self._settled(sent, found)
+        else:
+            # What is on the disk suffices to find the resource again.
+            self.settling.begin(begun, found, sent.pod)
         return DoorAnswer(status, body, headers)
 
     async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
@@ -372,6 +378,10 @@ class Creating:
             return settled
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
+
+    async def _marked_for(self, begun: PodRouting, pod: Pod) -> list[str]:
+        login = await self._tenants.of_project(pod, begun.project_id)
+        return await self._marks.found(login, begun)
 
 
 def _outcome(

@@ -185,15 +185,23 @@ class RouteEndpoint:
             if answer is not None:
                 return answer, version
         await self._prepare(request, checks, call)
-        forwarded = None if self.site.door is None else door.kind_of(route.path)
-        if forwarded is not None:
-            return await door.answered(call, forwarded), version
+        of_pods = await self._through_door(call)
+        if of_pods is not None:
+            return of_pods, version
         answer = await route.handler(call)
         for down in checks.downs:
             down(answer, call)
         if context.hop is not None:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
+
+    async def _through_door(self, call: Call) -> Answer | None:
+        """Return the answer of pods; ``None`` if this service answers itself."""
+        if self.site.door is None:
+            return None
+        await door.settled(call.context, self.site.door)
+        kind = door.kind_of(call.route.path)
+        return None if kind is None else await door.answered(call, kind)
 
     async def _authenticate(self, request: AsgiRequest, request_id: str) -> RequestContext:
         is_open = request.method in self._open_methods
