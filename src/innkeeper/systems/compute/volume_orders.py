@@ -157,9 +157,14 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
     """Return the servers of which a host that is not silent has still to clean up something.
 
-    It is what a move or a late build left there.
+    It is what a move or a late build left there. The host of a deleted server has destroyed it.
     """
-    places = {(each.server_uuid, each.left_on) for each in migrations.open_ones(tx, uuids)}
+    places = set()
+    for move in migrations.open_ones(tx, uuids):
+        gone = server_rows.by_uuid(tx, move.server_uuid, is_deleted_wanted=True)
+        is_alive = server_rows.by_uuid(tx, move.server_uuid) is not None
+        if is_alive or gone is None or gone.host != move.left_on:
+            places.add((move.server_uuid, move.left_on))
     for each in orders.clearing(tx, uuids):
         server = server_rows.by_uuid(tx, each.server_uuid, is_deleted_wanted=True)
         if server is not None and server.host != each.host:
