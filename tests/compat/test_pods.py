@@ -129,6 +129,11 @@ def test_what_is_in_a_pod_is_listed_by_project(behind: Behind) -> None:
     assert made.status_code == httpx.codes.CREATED, made.text
     (row,) = door.ask("pod", "project", "list", "p2")
     assert (row["Project"], row["Servers"], row["Bound"]) == ("acme", 1, False)
+    listing = ("pod", "routing", "list")
+    (routing,) = door.ask(*listing, "--resource", "t", "--project", "acme", "--type", "server")
+    assert (routing["Pod"], routing["In Pod As"]) == ("p2", "b")
+    assert door.ask(*listing, "--pod", "p2") == [routing]
+    assert door.ask(*listing, "--pod", "p1") == door.ask(*listing, "--begun") == []
 
 
 def test_usage_is_measured_and_shown(behind: Behind) -> None:

@@ -20,6 +20,7 @@ ALONE = {"build_plan_encryption_key": ""}
 LARGE = {**FLAVOR, "id": "2", "name": "sixteen", "vcpus": 16}
 PUBLIC = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
 REFUSED = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
+LOST = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -276,6 +277,22 @@ def test_resizes_are_counted_in_both_directions(two: tuple[Door, Relay]) -> None
     over = act(at, uuid, token, resize={"flavorRef": "2"})
     assert over.status_code == httpx.codes.FORBIDDEN
     assert "Quota exceeded for cores" in over.text
+
+
+def test_a_resize_is_counted_although_a_lost_delete_is_still_looked_after(
+    two: tuple[Door, Relay],
+) -> None:
+    at, relay = two
+    token = "u:undeleted"
+    uuid = booted(at, token, flavorRef="2")
+    relay.answer("DELETE", f"{COMPUTE}/servers", LOST)
+    lost = at.send("DELETE", f"{COMPUTE}/servers/{uuid}", token=token)
+    assert lost.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    relay.release()
+    accepted(act(at, uuid, token, resize={"flavorRef": "1"}))
+    wait_for("it is resized", lambda: status(at, uuid, token) == "VERIFY_RESIZE")
+    accepted(act(at, uuid, token, confirmResize=None))
+    wait_for("the small flavor counts", lambda: cores(at, token) == 8)
 
 
 def test_a_resize_that_the_pod_refuses_does_not_count(two: tuple[Door, Relay]) -> None:

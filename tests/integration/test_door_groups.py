@@ -12,11 +12,18 @@ import pytest
 
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.zone_processes import FLAVOR, wait_for
+from tests.support.zone_relays import CREATE, WITHIN_S, Relay, relay_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
 GROUPS = f"{COMPUTE}/os-server-groups"
 HEADERS = {"openstack-api-version": "compute 2.71"}
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk a@b"
+REFUSAL = b'{"forbidden": {"code": 403, "message": "Quota exceeded for cores."}}'
+FULL = (
+    b"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: "
+    b"%d\r\nconnection: close\r\n\r\n%s" % (len(REFUSAL), REFUSAL)
+)
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +136,61 @@ def test_first_servers_at_the_same_moment_make_one_group(two: Door) -> None:
     named = [each for name in ("p1", "p2") for each in groups_in(two, name) if each["name"] == uuid]
     assert len(named) == 1
     assert sorted(named[0]["members"]) == sorted(each.json()["server"]["id"] for each in answers)
+
+
+@pytest.fixture
+def relayed(tmp_path: Path) -> Iterator[tuple[Door, Relay]]:
+    """A door over two pods. The Compute API of the first one is behind a relay."""
+    with door(tmp_path, {**GATEWAY, "pod_failures_to_offline": "100"}) as made:
+        made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
+        first, second = (
+            made.pods.start(name, 2, {"build_plan_encryption_key": ""}) for name in ("p1", "p2")
+        )
+        with relay_to(first.address) as relay:
+            made.add("p1", first.address, endpoints={"compute": relay.address + COMPUTE})
+            made.add("p2", second.address)
+            yield made, relay
+
+
+def keypair(at: Door, token: str) -> str:
+    """Make a key pair at the door, and return its name."""
+    wanted = {"name": "mine", "public_key": SSH_KEY, "type": "ssh"}
+    at.ask("POST", f"{COMPUTE}/os-keypairs", {"keypair": wanted}, token=token, status=201)
+    return "mine"
+
+
+def test_a_first_server_follows_one_that_was_quicker_in_another_pod(
+    relayed: tuple[Door, Relay],
+) -> None:
+    at, relay = relayed
+    token = "u:quick"
+    uuid, key = group(at, token), keypair(at, token)
+    came = relay.hold(f"{COMPUTE}/os-keypairs", passes=True, answers=True)
+    with ThreadPoolExecutor() as clients:
+        slow = clients.submit(boot, at, token, uuid, key_name=key)
+        # It has chosen the first pod, and makes its key pair there.
+        assert came.wait(WITHIN_S)
+        bind(at, "quick", "p2")
+        quick = boot(at, token, uuid)
+        relay.release()
+        answers = [quick, slow.result()]
+    assert [each.status_code for each in answers] == [httpx.codes.ACCEPTED] * 2, slow.result().text
+    made = sorted(each.json()["server"]["id"] for each in answers)
+    assert sorted(at.pods["p2"].server_ids()) == made
+    assert at.pods["p1"].server_ids() == []
+    assert at.history("quick") == ["p2"]
+
+
+def test_first_servers_that_a_pod_refuses_go_on_to_the_next_one_together(
+    relayed: tuple[Door, Relay],
+) -> None:
+    at, relay = relayed
+    token = "u:refused"
+    uuid = group(at, token)
+    relay.answer("POST", CREATE, FULL)
+    with ThreadPoolExecutor(4) as clients:
+        answers = list(clients.map(lambda _: boot(at, token, uuid), range(4)))
+    assert {each.status_code for each in answers} == {httpx.codes.ACCEPTED}, answers[0].text
+    made = sorted(each.json()["server"]["id"] for each in answers)
+    assert sorted(at.pods["p2"].server_ids()) == made
+    assert at.history("refused") == ["p2"]

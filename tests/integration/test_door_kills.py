@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from innkeeper import wiring
+from innkeeper.domain.door import MARK
 from tests.support.pod_processes import GATEWAY, Door, door
 from tests.support.zone_processes import FLAVOR, wait_for
 from tests.support.zone_relays import CREATE, WITHIN_S, Relay, relay_to
@@ -18,6 +21,8 @@ from tests.support.zone_relays import CREATE, WITHIN_S, Relay, relay_to
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
 ALONE = {"build_plan_encryption_key": ""}
+HOSTS = 8
+"""So many that no measurement finds the pod full."""
 PATIENT = {"pod_failures_to_offline": "100", "pod_request_timeout_s": "4"}
 """On a busy machine, answers take their time."""
 BODIES = {
@@ -34,7 +39,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay
     folder: Path = tmp_path_factory.mktemp("door")
     with door(folder, {**GATEWAY, **PATIENT}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
-        first = made.pods.start("p1", 1, ALONE)
+        first = made.pods.start("p1", HOSTS, ALONE)
         with relay_to(first.address) as relay:
             made.add(
                 "p1",
@@ -94,3 +99,34 @@ def test_what_the_pod_never_got_is_forgotten_and_binds_nobody(pair: tuple[Door, 
     wait_for("it is forgotten", lambda: all(each["bottom_id"] for each in routings(at)))
     assert [each for each in routings(at) if each["project_id"] == "never"] == []
     assert at.history("never") == []
+
+
+def test_what_was_told_before_a_crash_is_served_at_once(pair: tuple[Door, Relay]) -> None:
+    at, _ = pair
+    path, token = f"{COMPUTE}/servers", "u:told"
+    # The first create binds the project, and is settled before the answer.
+    uuids = []
+    for _ in range(3):
+        made = at.send("POST", path, BODIES[path], token=token)
+        assert made.status_code == httpx.codes.ACCEPTED, made.text
+        uuids.append(made.json()["server"]["id"])
+    at.kill()
+    unsettle(at, uuids[1:])
+    at.restart()
+    shown = at.send("GET", f"{path}/{uuids[1]}", token=token)
+    assert shown.status_code == httpx.codes.OK, shown.text
+    listed = at.ask("GET", path, token=token)["servers"]
+    assert sorted(each["id"] for each in listed) == sorted(uuids)
+    assert all(each["bottom_id"] for each in routings(at))
+
+
+def unsettle(at: Door, uuids: list[str]) -> None:
+    """Let the database be as it was before creates were settled, though their clients were told."""
+    with closing(sqlite3.connect(at.folder / wiring.DATABASE_FILE)) as database, database:
+        for uuid in uuids:
+            server = at.pods["p1"].get(f"/servers/{uuid}")["server"]
+            changed = database.execute(
+                "UPDATE pod_routings SET top_id = ?, bottom_id = NULL WHERE top_id = ?",
+                (server["metadata"][MARK], uuid),
+            )
+            assert changed.rowcount == 1

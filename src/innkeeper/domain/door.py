@@ -14,6 +14,14 @@ Json: TypeAlias = Any
 SERVER, VOLUME, GROUP = "server", "volume", "server_group"
 TAKES = "accept:"
 """The begin of the mark of a volume that another project takes over. Its id follows."""
+MAY_TAKE = "late-accept:"
+"""The begin of the name of a note that another project may still take over a volume, because its
+request may still arrive in the pod. The volume's id follows, and a digest of the project."""
+WITH_SERVERS = "with:"
+"""The begin of the marks of volumes that a pod makes for servers.
+
+The mark of the create or the id of the server follows, and the number of the device.
+"""
 MARK = "innkeeper-door"
 """The key of the metadata with which the door finds what it has begun to make."""
 
@@ -79,7 +87,8 @@ class PodResource:
     """A server or volume as its pod tells it.
 
     ``project_id`` is that of the door: the name of the project in the pod. ``mark`` is that of the
-    create. ``amounts`` is ``None`` if the pod does not tell them, or while they may change.
+    create. ``amounts`` is ``None`` if the pod does not tell them, or while they may change. A
+    volume is attached to these ``servers``.
     """
 
     kind: str
@@ -87,3 +96,4 @@ class PodResource:
     project_id: str
     mark: str | None
     amounts: DoorAmounts | None
+    servers: tuple[str, ...] = ()

@@ -173,8 +173,10 @@ class PodRouting:
     the image at the door, ``type_uuid`` the volume type there, and ``server_group_uuid`` the server
     group. ``deleted_at`` is when the pod accepted to delete the resource; without a ``bottom_id``,
     when it answered that it has nothing of a create that is in doubt. ``changing_at`` is when it
-    was last asked to change its amounts. ``group_name`` and ``az_name`` are what the create was
-    for: its project is bound to the pod when the pod confirms. Without a group, it is not.
+    was last asked to change its amounts. ``server_uuid`` is of the server that a volume was made
+    for, or was last attached to: the pod may delete both together. ``group_name`` and ``az_name``
+    are what the create was for: its project is bound to the pod when the pod confirms. Without a
+    group, it is not.
     """
 
     id: int
@@ -198,6 +200,7 @@ class PodRouting:
     type_uuid: str | None = None
     server_group_uuid: str | None = None
     changing_at: datetime | None = None
+    server_uuid: str | None = None
 
 
 class PodHome(NamedTuple):

@@ -30,12 +30,15 @@ from innkeeper.domain.errors import (
     Unreachable,
 )
 from innkeeper.domain.slices import Settings
+from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 LOG = structlog.get_logger("innkeeper.decisions")
 T = TypeVar("T")
 
 BINDING_ATTEMPTS_MAX = 4
 """Two writers of one project are rare, and the second one finds the binding of the first."""
+GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
+"""Ten seconds: a pod that refuses a server does so at once, unless it is overloaded."""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up after its commit was not acknowledged."""
 JITTER_OF = 1_000
@@ -130,6 +133,17 @@ BINDINGS = Retry(
     where=("engine/pods/clouds.py", "entrypoints/api/pods/bindings.py"),
     attempts_max=BINDING_ATTEMPTS_MAX,
     answer="Other requests kept changing the bindings of the project. Repeat the request.",
+)
+SERVER_GROUPS = Retry(
+    errors=(GroupElsewhere,),
+    happened="while a pod was asked for a server of a group, another request began to make the "
+    "group's first server in another pod",
+    repeated="the plan, the choice of the pod and the request to it",
+    where=("engine/pods/creating.py",),
+    # The other server may be refused, too, and its group goes on to the next pod.
+    attempts_max=GROUP_ATTEMPTS_MAX,
+    pauses_s=(GROUP_PAUSE_S,),
+    answer="409: The servers of a server group must be in one pod.",
 )
 VOLUMES = Retry(
     errors=(Overtaken,),
@@ -262,6 +276,7 @@ TABLE = (
     RESHAPE,
     WHOLE_HOSTS,
     BINDINGS,
+    SERVER_GROUPS,
     VOLUMES,
     ALL_ELSE,
     PASSING,

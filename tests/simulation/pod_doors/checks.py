@@ -1,4 +1,4 @@
-"""What must be true of a simulated door and its pods in the end.
+"""What must be true of simulated doors and their pods in the end.
 
 Nothing here calls the pods room: its rules are written a second time, as plain loops.
 """
@@ -29,18 +29,26 @@ from tests.simulation.pod_doors.processes import SimulatedDoor, SimulatedPod
 from tests.simulation.stepping.services import SimulatedService
 
 SERVERS = sa.text(
-    "SELECT uuid, name, project_id, task_state AS task, vcpus, memory_mb, 0 AS size_gb "
+    "SELECT uuid, name, project_id, status, task_state AS task, vcpus, memory_mb, 0 AS size_gb "
     "FROM servers WHERE deleted_at IS NULL"
 )
 VOLUMES = sa.text(
-    "SELECT uuid, name, project_id, status AS task, 0 AS vcpus, 0 AS memory_mb, size_gb "
+    "SELECT uuid, name, project_id, status, status AS task, 0 AS vcpus, 0 AS memory_mb, size_gb "
     "FROM volumes"
 )
 RESTING = (None, "available", "in-use", "error")
+RESIZED = "VERIFY_RESIZE"
 ROUTINGS = sa.text(
     "SELECT r.top_id, r.bottom_id, r.resource_type AS kind, r.project_id, r.changing_at, "
-    "p.pod_name AS pod FROM pod_routings r LEFT JOIN pods p ON p.id = r.pod_id"
+    "p.pod_name AS pod, r.server_group_uuid AS in_group FROM pod_routings r "
+    "LEFT JOIN pods p ON p.id = r.pod_id WHERE r.resource_type IN ('server', 'volume')"
 )
+MEMBERS = sa.text(
+    "SELECT g.name AS in_group, s.uuid FROM servers s "
+    "JOIN server_group_members m ON m.server_uuid = s.uuid "
+    "JOIN server_groups g ON g.id = m.group_id WHERE s.deleted_at IS NULL"
+)
+"""The servers of the groups of a pod. The name of a group is its id at the door."""
 BINDINGS = sa.text(
     "SELECT project_id, group_name, az_name, pod_uuid, sequence, started_at, ended_at, end_reason "
     "FROM pod_bindings ORDER BY project_id, group_name, sequence"
@@ -78,7 +86,7 @@ def unsettled(found: Seen) -> Sequence[Row]:
 
     A deletion that never arrived leaves a resource whose routing says for an hour that it ends.
     """
-    busy = [row for row in found.alive if row["task"] not in RESTING]
+    busy = [row for row in found.alive if row["task"] not in RESTING or row["status"] == RESIZED]
     alive = {row["uuid"] for row in found.alive}
     return busy + [
         row for row in found.routings if row["bottom_id"] not in alive or row["changing_at"]
@@ -96,6 +104,7 @@ def faults(
     found = seen(door, pods)
     yield from _routed(found)
     yield from _bound(found.bindings)
+    yield from _grouped(found.routings, pods)
     of_wish: dict[str, set[str]] = defaultdict(set)
     for row in found.alive:
         of_wish[row["name"].partition("-")[0]].add(row["uuid"])
@@ -121,6 +130,25 @@ def _routed(found: Seen) -> Iterator[str]:
             yield f"{name} of {row['project_id']} has a wrong routing: {routings[0]}"
     for (kind, uuid), routings in known.items():
         yield f"{kind} {uuid} is not in {routings[0]['pod']}, and has a routing"
+
+
+def _grouped(routings: Sequence[Row], pods: Mapping[str, SimulatedPod]) -> Iterator[str]:
+    """Check that each server group has its servers in one pod, in one group there."""
+    homes: dict[str, set[str]] = defaultdict(set)
+    expected: set[tuple[str, str]] = set()
+    for row in routings:
+        if row["in_group"] is not None:
+            homes[row["in_group"]].add(row["pod"])
+            expected.add((row["in_group"], row["top_id"]))
+    for group, names in homes.items():
+        if len(names) > 1:
+            yield f"the servers of the group {group} are in {sorted(names)}"
+    there: Counter[tuple[str, str]] = Counter()
+    for pod in pods.values():
+        with pod.store.read() as tx:
+            there.update((row[0], row[1]) for row in tx.execute(MEMBERS))
+    for pair in expected - there.keys():
+        yield f"the server {pair[1]} is not in its group {pair[0]} in its pod"
 
 
 def _bound(bindings: Sequence[Row]) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""The clients of a simulated door, and its administrator, who moves them between pods."""
+"""The clients of simulated doors, and their administrator, who moves them between pods."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,19 +13,29 @@ from tests.simulation.stepping.services import Dice
 COMPUTE, VOLUME, PODS = "/compute/v2.1", "/volume/v3", "/pods/v1.0"
 FLAVORS: Mapping[str, Mapping[str, Any]] = {
     "g": {"id": "g", "name": "g", "vcpus": 2, "ram": 512, "disk": 1},
+    "h": {"id": "h", "name": "h", "vcpus": 3, "ram": 768, "disk": 1},
     "cad": {"id": "cad", "name": "cad", "vcpus": 4, "ram": 1024, "disk": 1},
 }
+ROOT: Mapping[str, Any] = {"source_type": "blank", "destination_type": "local", "boot_index": 0}
+NEW: Mapping[str, Any] = {"source_type": "blank", "destination_type": "volume", "boot_index": -1}
 CAD: Mapping[str, str] = {"resource": "CAD"}
 TYPES = ("std", "cad")
 PROJECTS = ("acme", "bolt")
 COUNT_MAX, SIZE_MAX = 3, 3
 SERVER, VOLUME_KIND = "server", "volume"
 PATIENCE_S = 200.0
+VOLUMES_SHARE, GROUPS_SHARE = 0.25, 0.3
+"""How many boots ask for a new volume, and for a place in a group."""
+NEAR_SHARE, ENDS_SHARE = 0.8, 0.3
+"""How many attachments are of a volume of the same project, and let it end with the server."""
 KINDS = {
-    "boot": 7,
+    "boot": 8,
     "store": 4,
     "delete": 5,
-    "attach": 3,
+    "attach": 4,
+    "detach": 2,
+    "resize": 3,
+    "end_resize": 3,
     "extend": 2,
     "list": 2,
     "bind": 2,
@@ -62,15 +72,21 @@ class Wish:
 
 @dataclass(slots=True)
 class Clients:
-    """All clients of a door, and the administrator of door and pods."""
+    """All clients of doors on one database, and the administrator of doors and pods.
 
-    door: SimulatedDoor
+    ``groups`` are the server groups of each project.
+    """
+
+    doors: Sequence[SimulatedDoor]
     pods: Mapping[str, SimulatedPod]
     ids: Mapping[str, str]
     zones: Mapping[str, str]
     dice: Dice
     wishes: list[Wish] = field(default_factory=list)
     answers: list[tuple[str, int | None]] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    attached: list[tuple[Wish, str, str]] = field(default_factory=list)
+    """Servers, with their wishes, and volumes that were attached to them at some time."""
     faults: list[str] = field(default_factory=list)
     """Answers that no client may get."""
 
@@ -87,6 +103,9 @@ class Clients:
             "store": self._store,
             "delete": self._delete,
             "attach": self._attach,
+            "detach": self._detach,
+            "resize": self._resize,
+            "end_resize": self._end_resize,
             "extend": self._extend,
             "list": self._list,
             "bind": self._bind,
@@ -100,35 +119,53 @@ class Clients:
         most = self.dice.choice([1, 1, 1, self.dice.randint(2, COUNT_MAX)])
         flavor = self.dice.choice(["g", "g", "cad"])
         least = self.dice.choice([1, most])
-        fields = {
+        fields: dict[str, Any] = {
             "flavorRef": flavor,
             "imageRef": "",
             "networks": "none",
             "max_count": most,
             "min_count": least,
         }
-        return await self._make(SERVER, f"{COMPUTE}/servers", fields, least, most)
+        project = self.dice.choice(PROJECTS)
+        if self.dice.random() < VOLUMES_SHARE:
+            ends = self.dice.choice([True, False])
+            size = self.dice.randint(1, SIZE_MAX)
+            new = {**NEW, "volume_size": size, "delete_on_termination": ends}
+            fields["block_device_mapping_v2"] = [dict(ROOT), new]
+        hints: dict[str, Any] = {}
+        if self.dice.random() < GROUPS_SHARE:
+            hints = {"os:scheduler_hints": {"group": self.dice.choice(self.groups[project])}}
+        wish = self._wish(SERVER, project, least, most)
+        return await self._make(wish, f"{COMPUTE}/servers", fields, hints)
 
     async def _store(self) -> int | None:
         size = self.dice.randint(1, SIZE_MAX)
         fields = {"size": size, "volume_type": self.dice.choice(TYPES)}
-        return await self._make(VOLUME_KIND, f"{VOLUME}/volumes", fields, 1, 1)
+        wish = self._wish(VOLUME_KIND, self.dice.choice(PROJECTS), 1, 1)
+        return await self._make(wish, f"{VOLUME}/volumes", fields, {})
 
-    async def _make(
-        self, kind: str, path: str, fields: dict[str, Any], least: int, most: int
-    ) -> int | None:
-        project = self.dice.choice(PROJECTS)
+    def _wish(self, kind: str, project: str, least: int, most: int) -> Wish:
         wish = Wish(f"wish{len(self.wishes)}", kind, project, least, most)
         self.wishes.append(wish)
+        return wish
+
+    async def _make(
+        self, wish: Wish, path: str, fields: dict[str, Any], hints: dict[str, Any]
+    ) -> int | None:
+        kind = wish.kind
         is_cad = "cad" in fields.values()
         zone = None if is_cad else self.dice.choice([None, None, *sorted(set(self.zones.values()))])
         wanted = fields if zone is None else {**fields, "availability_zone": zone}
-        told = await self._ask("POST", path, {kind: {"name": wish.name, **wanted}}, project)
+        body = {kind: {"name": wish.name, **wanted}, **hints}
+        told = await self._ask("POST", path, body, wish.project)
         if told is None:
             return None
         wish.status, body = told
         if wish.status == ACCEPTED:
             wish.told = {body[kind]["id"]}
+        elif wish.status == BAD and hints and zone is not None:
+            # The group may be in another zone.
+            pass
         elif wish.status not in (FORBIDDEN, CONFLICT, OVER_LIMIT, AWAY):
             self.faults.append(f"{wish.name} was answered with {told}")
         return wish.status
@@ -161,9 +198,16 @@ class Clients:
         servers, volumes = self._known(SERVER), self._known(VOLUME_KIND)
         if not servers or not volumes:
             return None
-        (at, server), (of, volume) = self.dice.choice(servers), self.dice.choice(volumes)
+        at, server = self.dice.choice(servers)
+        near = [each for each in volumes if each[0].project == at.project]
+        of, volume = self.dice.choice(near if near and self.dice.random() < NEAR_SHARE else volumes)
         places = await self._pod_of(server), await self._pod_of(volume)
-        body = {"volumeAttachment": {"volumeId": volume}}
+        ends = self.dice.random() < ENDS_SHARE
+        if ends:
+            # It may be deleted with the server, even if the answer is lost.
+            of.deleted.add(volume)
+        self.attached.append((at, server, volume))
+        body = {"volumeAttachment": {"volumeId": volume, "delete_on_termination": ends}}
         path = f"{COMPUTE}/servers/{server}/os-volume_attachments"
         told = await self._ask("POST", path, body, at.project)
         if told is None:
@@ -174,6 +218,42 @@ class Clients:
         if told[0] not in (OK, BAD, MISSING, CONFLICT, AWAY):
             self.faults.append(f"the attachment of {volume} was answered with {told}")
         return told[0]
+
+    async def _detach(self) -> int | None:
+        if not self.attached:
+            return None
+        at, server, volume = self.dice.choice(self.attached)
+        path = f"{COMPUTE}/servers/{server}/os-volume_attachments/{volume}"
+        told = await self._ask("DELETE", path, None, at.project)
+        if told is None:
+            return None
+        if told[0] not in (ACCEPTED, BAD, MISSING, CONFLICT, AWAY):
+            self.faults.append(f"the detachment of {volume} was answered with {told}")
+        return told[0]
+
+    async def _resize(self) -> int | None:
+        flavor = self.dice.choice(["g", "h"])
+        return await self._act({"resize": {"flavorRef": flavor}})
+
+    async def _end_resize(self) -> int | None:
+        return await self._act({self.dice.choice(["confirmResize", "revertResize"]): None})
+
+    async def _act(self, action: dict[str, Any]) -> int | None:
+        if not (known := self._known(SERVER)):
+            return None
+        wish, uuid = self.dice.choice(known)
+        told = await self._ask("POST", f"{COMPUTE}/servers/{uuid}/action", action, wish.project)
+        if told is None:
+            return None
+        if told[0] not in (ACCEPTED, NO_CONTENT, BAD, MISSING, CONFLICT, AWAY):
+            self.faults.append(f"{action} for {uuid} was answered with {told}")
+        return told[0]
+
+    async def end_resizes(self, uuids: Iterable[str]) -> None:
+        """Confirm the resizes of servers that nobody else will confirm."""
+        for uuid in uuids:
+            path = f"{COMPUTE}/servers/{uuid}/action"
+            await self._ask("POST", path, {"confirmResize": None})
 
     async def _extend(self) -> int | None:
         if not (known := self._known(VOLUME_KIND)):
@@ -242,6 +322,6 @@ class Clients:
         token = "admin" if project is None else f"user:{project}"
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return await self.door.ask(method, path, body, token)
+                return await self.dice.choice(self.doors).ask(method, path, body, token)
         except (ConnectionError, TimeoutError):
             return None

@@ -19,7 +19,11 @@ SHARED = {
     "quota_cores": "-1",
     "quota_ram": "-1",
 }
-OF_PODS = {"apis": '["identity", "compute", "image", "volume"]', **SHARED}
+OF_PODS = {
+    "apis": '["identity", "compute", "image", "volume"]',
+    "allow_resize_to_same_host": "true",
+    **SHARED,
+}
 RECHECK_S = 30.0
 OF_DOORS = {
     **SHARED,

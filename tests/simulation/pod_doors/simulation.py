@@ -21,6 +21,7 @@ from tests.simulation.pod_doors.clients import (
     CAD,
     COMPUTE,
     FLAVORS,
+    OK,
     PODS,
     PROJECTS,
     TYPES,
@@ -42,12 +43,15 @@ from tests.simulation.stepping.virtual_time import VirtualLoop
 
 ZONES: Mapping[str, str] = {"p1": "az1", "p2": "az1", "p4": "az1", "p7": "az2"}
 """The pods with their availability zones."""
+DOORS = ("door", "door2")
+"""The processes of the gateway, which share a database."""
+GROUPS = 2
 SPECIAL = "p4"
 """The pod for special work."""
 HOSTS_MAX, PLACES_MAX = 2, 4
 PLENTY = 1_000_000
-REQUESTS, FAULTS_S = 80, 150.0
-DEATHS_MAX = 2
+REQUESTS, FAULTS_S = 100, 150.0
+DEATHS_MAX = 3
 ROUNDS_MAX = 120
 SETTLED_ROUNDS = int(2 * RECHECK_S / UPKEEP_S)
 """Each resource is looked for in its pod meanwhile."""
@@ -71,31 +75,45 @@ def run(seed: int, chances: Mapping[str, float] = FATES, *, sends_again: bool = 
 
 
 class _Cloud:
-    """A door and its pods."""
+    """Doors on one database, and their pods."""
 
     def __init__(self, seed: int, folder: Path, loop: VirtualLoop, network: Network) -> None:
         self._seed, self._folder, self._loop, self._network = seed, folder, loop, network
         self._dice = dice_of(seed)
         quota = {"quota_instances": str(self._dice.choice([-1, 4]))}
         quota |= {"quota_volumes": str(self._dice.choice([-1, 3]))}
-        self._door = self._made_of(
-            partial(SimulatedDoor, network=network), "door", {**OF_DOORS, **quota}
-        )
-        self._pods = {name: self._made_of(SimulatedPod, name, OF_PODS) for name in ZONES}
+        place = self._place("door")
+        self._doors: list[SimulatedDoor] = [
+            self._made_of(
+                partial(SimulatedDoor, network=network), name, place, {**OF_DOORS, **quota}
+            )
+            for name in DOORS
+        ]
+        self._pods = {
+            name: self._made_of(SimulatedPod, name, self._place(name), OF_PODS) for name in ZONES
+        }
         network.pods.update(self._pods)
         self._ids: dict[str, str] = {}
-        self._clients = Clients(self._door, self._pods, self._ids, ZONES, self._dice)
+        self._clients = Clients(self._doors, self._pods, self._ids, ZONES, self._dice)
 
-    def _made_of(self, kind: Any, name: str, settings: Mapping[str, str]) -> Any:
+    def _place(self, name: str) -> Path:
         place = self._folder / name
         place.mkdir()
         shutil.copy(template() / wiring.DATABASE_FILE, place)
+        return place
+
+    def _made_of(self, kind: Any, name: str, place: Path, settings: Mapping[str, str]) -> Any:
         dice = dice_of(f"{self._seed} {name}")
         return kind(name, place, self._loop, dice, Guards(), settings, self._network.accidents)
 
     @property
     def _services(self) -> list[SimulatedService]:
-        return [self._door, *self._pods.values()]
+        return [*self._doors, *self._pods.values()]
+
+    @property
+    def _door(self) -> SimulatedDoor:
+        """The first door, which is up before and after the faults."""
+        return self._doors[0]
 
     async def run(self) -> Outcome:
         for each in self._services:
@@ -117,9 +135,10 @@ class _Cloud:
 
     async def _die(self) -> None:
         await asyncio.sleep(self._dice.uniform(0, FAULTS_S))
-        # The door dies as often as all pods together.
-        dying = self._dice.choice([self._door, self._dice.choice(sorted(self._pods))])
-        (self._pods[dying] if isinstance(dying, str) else dying).die()
+        # Doors die as often as pods.
+        pods = [self._pods[name] for name in sorted(self._pods)]
+        dying: list[SimulatedService] = [self._dice.choice(self._doors), self._dice.choice(pods)]
+        self._dice.choice(dying).die()
 
     async def _rest(self) -> list[str]:
         """Wait until the door has settled everything; returns what is wrong then."""
@@ -127,6 +146,11 @@ class _Cloud:
         for _ in range(ROUNDS_MAX):
             await asyncio.sleep(UPKEEP_S)
             is_up = all(each.process is not None for each in self._services)
+            if is_up:
+                waiting = checks.seen(self._door, self._pods).alive
+                await self._clients.end_resizes(
+                    row["uuid"] for row in waiting if row["status"] == checks.RESIZED
+                )
             is_quiet = is_up and self._network.is_quiet()
             is_settled = is_quiet and not checks.unsettled(checks.seen(self._door, self._pods))
             settled = settled + 1 if is_settled else 0
@@ -147,6 +171,8 @@ class _Cloud:
         for name in TYPES:
             wanted = {"name": name, "extra_specs": dict(CAD) if name == "cad" else {}}
             await self._door.made("POST", f"{VOLUME}/types", {"volume_type": wanted})
+        for project in PROJECTS:
+            self._clients.groups[project] = [await self._group(project) for _ in range(GROUPS)]
         for name, pod in self._pods.items():
             await self._report_hosts(pod)
             fields = {
@@ -161,6 +187,13 @@ class _Cloud:
             }
             made = await self._door.made("POST", f"{PODS}/pods", {"pod": fields})
             self._ids[name] = made["pod"]["pod_id"]
+
+    async def _group(self, project: str) -> str:
+        wanted = {"server_group": {"name": "some", "policy": "soft-anti-affinity"}}
+        path = f"{COMPUTE}/os-server-groups"
+        status, told = await self._door.ask("POST", path, wanted, f"user:{project}")
+        assert status == OK, told
+        return str(told["server_group"]["id"])
 
     async def _report_hosts(self, pod: SimulatedPod) -> None:
         agent = {"agent": {"name": "rack", "driver": "fake"}}

@@ -25,6 +25,8 @@ PAUSES = {Fate.PAUSED: 0.3}
 LOSSES = {Fate.ANSWER_LOST: 0.4}
 """The answers to many creates do not arrive."""
 SEED_OF_PAUSE, SEED_OF_BUG = 4, 100
+SEED_OF_REVERT = 33
+"""A pod is asked to delete a server with a volume while it reverts a resize on the same host."""
 
 
 def outcome_of(
@@ -46,6 +48,10 @@ def test_what_paused_pods_make_late_is_adopted() -> None:
     outcome = outcome_of(SEED_OF_PAUSE, PAUSES)
     assert outcome.faults == []
     assert outcome.fates[Fate.PAUSED] > 0
+
+
+def test_volumes_of_a_server_that_is_deleted_while_it_is_reverted_are_free() -> None:
+    assert outcome_of(SEED_OF_REVERT).faults == []
 
 
 def test_a_seed_decides_everything() -> None:

@@ -94,6 +94,39 @@ def test_cleaning_up_a_late_build_keeps_the_server_and_its_fault(cloud: Cloud) -
     assert cloud.read(lambda tx: quota_usages.of_project(tx, "project")).servers == 1
 
 
+def test_a_failed_clean_up_of_a_late_build_is_repeated_until_it_succeeds(cloud: Cloud) -> None:
+    (uuid,) = boot(cloud)
+    sweep(cloud)
+    (undo,) = waiting(cloud)
+    settle(cloud, Result(undo.id, False, "busy"), now=LATER)
+    assert waiting(cloud) == []
+    sweep(cloud, LATER + timedelta(seconds=TIMEOUT_S - 1))
+    assert waiting(cloud) == []
+    sweep(cloud, LATER + timedelta(seconds=TIMEOUT_S + 1))
+    (again,) = waiting(cloud)
+    assert (again.kind, again.server_uuid, again.id > undo.id) == (OrderKind.DESTROY, uuid, True)
+    settle(cloud, Result(again.id, True), now=LATER)
+    sweep(cloud, LATER + timedelta(seconds=3 * TIMEOUT_S))
+    assert waiting(cloud) == []
+    assert status(cloud, uuid) == Status.ERROR
+    cloud.judge()
+
+
+def test_a_server_that_is_on_the_host_again_is_not_destroyed_by_a_late_clean_up(
+    cloud: Cloud,
+) -> None:
+    (uuid,) = boot(cloud)
+    sweep(cloud)
+    (undo,) = waiting(cloud)
+    settle(cloud, Result(undo.id, False, "busy"), now=LATER)
+    back = {"host": "h1", "status": Status.ACTIVE}
+    left = server(cloud, uuid)
+    assert left is not None
+    cloud.write(lambda tx: server_rows.change(tx, uuid, left.updated_at, back))
+    sweep(cloud, LATER + timedelta(seconds=TIMEOUT_S + 1))
+    assert waiting(cloud) == []
+
+
 def test_cleaning_up_a_failed_build_keeps_the_server(cloud: Cloud) -> None:
     (uuid,) = boot(cloud)
     (build,) = waiting(cloud)

@@ -10,9 +10,12 @@ import pytest
 
 from innkeeper.domain.door import SERVER, TAKES, VOLUME, DoorAmounts, PodResource
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
+from innkeeper.engine.pods import reconciling
+from innkeeper.engine.pods.comparing import PodComparison
 from innkeeper.store.queries.pods import routings
 from innkeeper.store.transactions import Store, Tx
-from innkeeper.systems.pods import bindings, checks
+from innkeeper.systems.pods import bindings, checks, contents, pods
+from innkeeper.systems.pods import routings as door_routings
 from innkeeper.systems.pods.checks import PodDifference, PodFault
 from tests.support.clouds import Numbers
 from tests.support.pod_rows import POLICY, add_pod
@@ -146,6 +149,62 @@ def test_a_volume_that_another_project_takes_over_is_left_alone(store: Store) ->
         (row,) = routings.of_resource(tx, taken.top_id, SERVER)
         routings.remove(tx, row.id)
         only(tx, pod, told(project_id="b"), PodFault.PROJECT)
+
+
+def test_a_transfer_that_arrives_late_gives_the_volume_to_its_new_project(store: Store) -> None:
+    of_volume: dict[str, Any] = {"resource_type": VOLUME, "vcpus": None, "memory_mb": None}
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        routed(tx, pod, **of_volume, size_gb=1, user_id="u")
+        volume = PodResource(VOLUME, UUID, "b", MARK, DoorAmounts(size_gb=1))
+        there = {UUID: volume}
+        (found,) = checks.compare(tx, pod, VOLUME, there, NOW)
+        assert reconciling.repairable(PodComparison([found], 1)) == []
+        taking = {"top_id": f"{TAKES}{UUID}", "bottom_id": None, "project_id": "b", "user_id": "v"}
+        for _ in range(2):
+            # To ask again leaves one note.
+            routed(tx, pod, **of_volume, size_gb=1, **taking)
+            assert checks.compare(tx, pod, VOLUME, there, NOW) == []
+            (begun,) = routings.of_resource(tx, f"{TAKES}{UUID}", VOLUME)
+            door_routings.lapse(tx, begun, NOW)
+        assert routings.used(tx, "b", VOLUME) == (0, 0, 0, 0)
+        assert routings.open_ones(tx, [pod.id], 10) == []
+        assert contents.of_pod(tx, pod.uuid, after="", limit=10).total.begun == 0
+        (other,) = checks.compare(tx, pod, VOLUME, {UUID: replace(volume, project_id="c")}, NOW)
+        assert reconciling.repairable(PodComparison([other], 1)) == []
+        (found,) = checks.compare(tx, pod, VOLUME, there, NOW)
+        assert reconciling.repairable(PodComparison([found], 1)) == [found]
+        assert checks.repair(tx, found, NOW) == f"volume {UUID} is of project b"
+        (row,) = routings.of_pod(tx, pod.id, VOLUME)
+        assert (row.project_id, row.user_id) == ("b", "v")
+
+
+def test_notes_about_late_transfers_end_and_keep_no_pod(store: Store) -> None:
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        routed(tx, pod, resource_type=VOLUME, top_id=f"{TAKES}{UUID}", bottom_id=None)
+        (begun,) = routings.of_resource(tx, f"{TAKES}{UUID}", VOLUME)
+        door_routings.lapse(tx, begun, NOW)
+        door_routings.drop_notes(tx, pod.id, NOW)
+        assert len(routings.of_pod(tx, pod.id, VOLUME)) == 1
+        pods.delete(tx, pod.uuid)
+        assert routings.of_pod(tx, pod.id, VOLUME) == []
+
+
+def test_a_volume_with_a_server_of_the_door_is_adopted_without_a_mark(store: Store) -> None:
+    server = "a0000000-0000-4000-8000-000000000005"
+    with store.write() as tx:
+        pod = add_pod(tx, 1)
+        volume = PodResource(VOLUME, UUID, "a", None, DoorAmounts(size_gb=1), (server,))
+        assert checks.compare(tx, pod, VOLUME, {UUID: volume}, NOW) == []
+        routed(tx, pod, top_id=server, bottom_id=server)
+        foreign = replace(volume, project_id="b")
+        assert checks.compare(tx, pod, VOLUME, {UUID: foreign}, NOW) == []
+        (found,) = checks.compare(tx, pod, VOLUME, {UUID: volume}, NOW)
+        assert found.fault is PodFault.UNKNOWN
+        assert checks.repair(tx, found, NOW) is not None
+        (row,) = routings.of_pod(tx, pod.id, VOLUME)
+        assert (row.size_gb, row.server_uuid) == (1, server)
 
 
 NOT_FINAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

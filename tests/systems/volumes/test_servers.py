@@ -20,14 +20,14 @@ from innkeeper.domain.volumes import (
     VolumeBusy,
     VolumeStatus,
 )
-from innkeeper.store.queries.compute import orders
+from innkeeper.store.queries.compute import agents, orders
 from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.systems.compute import booting_volumes
 from innkeeper.systems.compute.moves import resizing
 from innkeeper.systems.compute.servers import force_detaching
 from innkeeper.systems.volumes import attachments, transfers, types, volumes
 from innkeeper.systems.volumes.attachments import NewAttachment
-from tests.support.clouds import NOW, Cloud, cloud_in, reported
+from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, reported
 from tests.support.pools import RACK, add_pool, join
 from tests.support.volume_clouds import LATER, TIMEOUT_S, WHO, VolumeCloud
 
@@ -314,6 +314,48 @@ def test_a_refused_boot_leaves_nothing(it: VolumeCloud) -> None:
     it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, made, NOW))
     it.settle_all()
     assert (it.status(volume.uuid), it.status(made[0])) == (VolumeStatus.AVAILABLE, None)
+
+
+def test_volumes_of_a_late_build_are_free_once_its_host_is_clean(it: VolumeCloud) -> None:
+    volume = it.made(1)
+    disk = BlockDevice("blank", size_gb=2, boot_index=0, deletes_volume=True)
+    server = it.boot(disk, BlockDevice("volume", volume.uuid))
+    for each in it.orders():
+        if each.kind == OrderKind.MAKE_VOLUME:
+            it.settle(each)
+    (late,) = it.orders()
+    assert late.kind == OrderKind.BUILD
+    it.sweep()
+    it.cloud.write(lambda tx: agents.mark_seen(tx, [AGENT.id], LATER))
+    it.now = LATER
+    (undo,) = it.orders()
+    it.settle(undo, is_ok=False, now=LATER)
+    it.delete_server(server)
+    assert status(it, server) == Status.DELETED
+    # Its host may still have the connections.
+    assert it.status(volume.uuid) == VolumeStatus.DETACHING
+    soon = LATER + timedelta(seconds=TIMEOUT_S + 1)
+    it.cloud.write(lambda tx: agents.mark_seen(tx, [AGENT.id], soon))
+    it.sweep(soon)
+    assert it.status(volume.uuid) == VolumeStatus.DETACHING
+    (again,) = it.orders()
+    assert again.kind == OrderKind.DESTROY
+    it.settle(again, now=soon)
+    assert it.status(volume.uuid) == VolumeStatus.AVAILABLE
+    it.settle_all()
+
+
+def test_several_new_volumes_of_a_boot_share_pools(it: VolumeCloud) -> None:
+    servers = tuple(ServerId(it.cloud.ids.uuid()) for _ in range(2))
+    devices = [BlockDevice("blank", size_gb=30)] * 3
+    made = it.reserve(servers, *devices).made
+    assert len(made) == len(servers) * len(devices)
+    assert {it.status(each) for each in made} == {VolumeStatus.CREATING}
+    it.cloud.write(lambda tx: booting_volumes.undo(tx, servers, made, NOW))
+    # Two pools of 100 GB have room for six of them, and not for eight.
+    with pytest.raises(Conflict, match="No valid backend"):
+        it.reserve(servers, *[BlockDevice("blank", size_gb=30)] * 4)
+    it.settle_all()
 
 
 def test_a_server_that_was_booted_after_all_keeps_its_volumes(it: VolumeCloud) -> None:

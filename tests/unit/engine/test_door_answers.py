@@ -75,6 +75,11 @@ def test_an_answer_that_is_no_object_or_too_deep_counts_as_none() -> None:
             answer_of(answer(200, body), USER, SERVER)
 
 
+def test_an_answer_in_another_encoding_counts_as_none() -> None:
+    with pytest.raises(PodSilent):
+        answer_of(PodAnswer(200, {}, b'{"server": {"name": "\xff"}}'), USER, SERVER)
+
+
 def test_refusals_are_passed_on() -> None:
     fault = {"conflictingRequest": {"code": 409, "message": "no"}}
     status, body, _ = answer_of(answer(409, fault), USER, SERVER)

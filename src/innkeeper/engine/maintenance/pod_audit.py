@@ -45,7 +45,8 @@ LOST = _invariant(
 )
 UNKNOWN = _invariant(
     "unknown-in-pod",
-    "a routing knows each server and volume that a pod has with the door's mark",
+    "a routing knows each server and volume that a pod has with the door's mark or with a server "
+    "of the door",
     "Find out whose it is, unless another door made it. Delete it in the pod.",
     "remembers the resource, if its project is known here",
 )

@@ -28,23 +28,23 @@ WITHIN = timedelta(hours=1)
 WITH_FLAVORS: Mapping[str, str] = {"openstack-api-version": "compute 2.47"}
 """From this version on, servers are shown with the amounts of their flavors."""
 MOVING = frozenset({"RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "MIGRATING"})
-GROWING = frozenset({"extending", "retyping"})
+GROWING = frozenset({"extending", "retyping", "deleting"})
 MB_PER_GB = 1024
 
 
-_Amount = Annotated[int, msgspec.Meta(ge=0, le=UNIT_MAX)]
+AMOUNT = Annotated[int, msgspec.Meta(ge=0, le=UNIT_MAX)]
 
 
 class _Flavor(msgspec.Struct):
-    vcpus: _Amount
-    ram: _Amount
-    disk: _Amount
-    ephemeral: _Amount = 0
-    swap: _Amount = 0
+    vcpus: AMOUNT
+    ram: AMOUNT
+    disk: AMOUNT
+    ephemeral: AMOUNT = 0
+    swap: AMOUNT = 0
 
 
 class _Volume(msgspec.Struct):
-    size: _Amount
+    size: AMOUNT
     status: str = ""
 
 
@@ -63,7 +63,7 @@ class Checking:
         answer = await self._ask(routing, pod)
         engine, now = self._clouds.engine, self._clouds.clock()
         if is_gone(answer):
-            await engine.write(lambda tx: routings.forget(tx, routing.id))
+            await engine.write(lambda tx: routings.lose(tx, routing, now))
             return True
         told = decoded(answer).get(routing.resource_type)
         if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
@@ -71,7 +71,8 @@ class Checking:
         if routing.deleted_at is not None:
             work = routings.end_delete if _is_late(routing.deleted_at, now) else routings.touch
             await engine.write(lambda tx: work(tx, routing.id, now))
-            return False
+            if routing.changing_at is None:
+                return False
         amounts = amounts_in(routing.resource_type, told)
         if amounts is None and not _is_late(routing.changing_at, now):
             await engine.write(lambda tx: routings.touch(tx, routing.id, now))

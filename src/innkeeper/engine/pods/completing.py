@@ -14,12 +14,14 @@ from datetime import timedelta
 import structlog
 
 from innkeeper.clients.pods import PodSilent
-from innkeeper.domain.door import GROUP
+from innkeeper.domain.door import GROUP, TAKES, WITH_SERVERS
 from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import WITHIN, Checking
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import Creating
 from innkeeper.engine.pods.group_pushing import GroupPushing
+from innkeeper.engine.pods.marks import Marks
 from innkeeper.engine.pods.tenants import Tenants
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pod_groups, pods, routings
@@ -37,8 +39,10 @@ class Completing:
         self._clouds = clouds
         self._tenants = tenants
         self._creating = creating
+        self._marks = Marks(clouds)
         self._checking = Checking(clouds, tenants)
         self._groups = GroupPushing(clouds, tenants)
+        self._boot_volumes = BootVolumes(clouds, tenants)
 
     async def settle(self) -> int:
         """Look for what pods have made and deleted. Return how many routings were settled."""
@@ -53,6 +57,7 @@ class Completing:
                 for each in routings.open_ones(tx, list(by_id), AT_ONCE)
                 # A request that is in progress settles its routing itself.
                 if each.deleted_at is not None
+                or each.top_id.startswith(WITH_SERVERS)
                 or now - (each.changing_at or each.created_at) > timeout * 2
             ]
             found += pod_groups.unused(tx, list(by_id), now - WITHIN, AT_ONCE)
@@ -83,13 +88,15 @@ class Completing:
     async def _one(self, routing: PodRouting, pod: Pod) -> bool:
         if routing.resource_type == GROUP:
             return await self._groups.remove(routing, pod)
+        if routing.top_id.startswith(WITH_SERVERS):
+            return await self._boot_volumes.learn(routing, pod)
         if routing.bottom_id is None:
             return await self._create(routing, pod)
         return await self._checking.check(routing, pod)
 
     async def _create(self, routing: PodRouting, pod: Pod) -> bool:
         login = await self._tenants.of_project(pod, routing.project_id)
-        found = await self._creating.marked(login, routing)
+        found = await self._marks.found(login, routing)
         now = self._clouds.clock()
         wait_s = self._clouds.podding.pod_request_timeout_s * DOUBT
         is_late = now - routing.created_at > timedelta(seconds=wait_s)
@@ -99,6 +106,9 @@ class Completing:
         if routing.deleted_at is None and len(found) < (routing.number or 1):
             await self._clouds.engine.write(lambda tx: routings.miss(tx, routing.id, now))
             return False
-        await self._creating.settle(routing, found, pod)
+        if not found and routing.top_id.startswith(TAKES):
+            await self._clouds.engine.write(lambda tx: routings.lapse(tx, routing, now))
+        else:
+            await self._creating.settle(routing, found, pod)
         LOG.info("pod_create_settled", pod=pod.pod_name, found=len(found))
         return True

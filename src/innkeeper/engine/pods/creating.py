@@ -1,11 +1,14 @@
 """Make servers and volumes in pods.
 
 Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
-known is never sent again. A create that was refused leaves neither a routing nor a binding.
+known is never sent again. A create that was refused leaves neither a routing nor a binding. A
+client that has the answer may be told before the routing is settled; see
+:mod:`innkeeper.engine.pods.settling`.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -15,27 +18,33 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, TAKES, VOLUME, DoorRequest, Json
-from innkeeper.domain.errors import Conflict, Unavailable
-from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.door import MARK, SERVER, VOLUME, DoorRequest, Json
+from innkeeper.domain.errors import Conflict, QuotaExceeded, Unavailable, VolumeQuotaExceeded
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
-from innkeeper.engine.pods import plans, shown
+from innkeeper.engine.pods import devices, hints, plans, shown
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.group_pushing import GroupPushing
+from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
+from innkeeper.engine.pods.settling import Settling, left_before
 from innkeeper.engine.pods.shown import DoorView
-from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
-from innkeeper.engine.retry import BINDING_ATTEMPTS_MAX, BINDINGS, again
+from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
+from innkeeper.engine.retry import (
+    BINDING_ATTEMPTS_MAX,
+    BINDINGS,
+    GROUP_ATTEMPTS_MAX,
+    GROUP_PAUSE_S,
+    again,
+)
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import bindings, routings
+from innkeeper.systems.pods import bindings, boot_volumes, routings
 from innkeeper.systems.pods.bindings import NoPod
+from innkeeper.systems.pods.pod_groups import GroupElsewhere
 
 LOG = structlog.get_logger("innkeeper.pods")
 RETRY_AFTER_S = 5
-PAGES_MAX = 50
-OWNER = "os-vol-tenant-attr:tenant_id"
 PODS_MAX = 100
 FULL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE})
 """Refusals of a pod that another pod may not give: its quota, or its room."""
@@ -83,6 +92,8 @@ class Creating:
         self._tenants = tenants
         self._pushing = pushing
         self._groups = GroupPushing(clouds, tenants)
+        self._marks = Marks(clouds)
+        self.settling = Settling(self.settle, self._marked_for, left_before(clouds))
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -90,8 +101,21 @@ class Creating:
         Raises the errors of :func:`plans.plan`, :class:`QuotaExceeded`, :class:`Conflict` and
         :class:`Unavailable`.
         """
-        plan: Plan | None = None
         refusals: list[tuple[Pod, _Refused]] = []
+        for _ in range(GROUP_ATTEMPTS_MAX):
+            try:
+                return await self._in_some_pod(request, refusals)
+            except GroupElsewhere as error:
+                # Another first server of the group was quicker. This one follows it.
+                elsewhere = error
+                await asyncio.sleep(GROUP_PAUSE_S)
+        raise elsewhere
+
+    async def _in_some_pod(
+        self, request: DoorRequest, refusals: list[tuple[Pod, _Refused]]
+    ) -> DoorAnswer:
+        """Make what a request asks for in the first pod that does not refuse it."""
+        plan: Plan | None = None
         for _ in range(PODS_MAX):
             try:
                 plan, pod, moves = await self._choose(request, plan, [pod for pod, _ in refusals])
@@ -121,7 +145,13 @@ class Creating:
             plan = known or plans.plan(tx, self._settings, request)
             away = gone if plan.must is None else gone | plans.others(tx, plan.must)
             asked = replace(plan.asked, refused=away)
-            choice = bindings.choose(tx, self._clouds.policy, asked)
+            try:
+                choice = bindings.choose(tx, self._clouds.policy, asked)
+            except NoPod as error:
+                if plan.follows_group and plan.must in gone and plans.may_leave(tx, plan):
+                    # The pod may refuse the other servers of the group, too.
+                    raise GroupElsewhere from error
+                raise
             return plan, choice.pod, choice.binding is None and plan.must is None
 
         return await self._clouds.engine.read(look)
@@ -131,6 +161,8 @@ class Creating:
         try:
             login = await self._tenants.of_project(pod, plan.request.caller.project_id)
             await self._tenants.lift_quota(pod, login, SERVICES[kind])
+            if plan.boot_volumes:
+                await self._tenants.lift_quota(pod, login, BLOCK_STORAGE)
             body = await self._body(plan, pod, login)
         except Conflict as error:
             raise _Refused(error.message, None, error) from error
@@ -193,36 +225,35 @@ class Creating:
             image_id = await self._pushing.image(pod, login, plan.image_name, is_sure=is_sure)
             fields.pop("image_id", None)
             fields["imageRef"] = image_id
-        if plan.device_images:
+        if plan.device_images or plan.device_types:
             here = {
                 ref: await self._pushing.image(pod, login, name, is_sure=is_sure)
                 for ref, name in plan.device_images.items()
             }
-            fields["block_device_mapping_v2"] = [
-                {**each, "uuid": here[str(each["uuid"])]}
-                if each.get("source_type") == "image"
-                else each
-                for each in fields["block_device_mapping_v2"]
-            ]
+            for kind in plan.device_types.values():
+                await self._pushing.volume_type(pod, login, kind, is_sure=is_sure)
+            names = {name: kind.name for name, kind in plan.device_types.items()}
+            fields[devices.KEY] = devices.translated(fields[devices.KEY], here, names)
         fields.pop("availability_zone", None)
         if pod.pod_az_name:
             fields["availability_zone"] = pod.pod_az_name
         whole = {**plan.request.body, plan.key: fields}
+        whole = hints.translated(whole, plan.key, plan.hinted, pod.id)
         if plan.server_group is not None:
             group_id = await self._groups.group(pod, login, plan.server_group)
-            key = plans.hints_key(whole) or plans.HINT_KEYS[0]
+            key = hints.key_of(whole) or hints.SERVER_KEYS[0]
             whole[key] = {**whole[key], "group": group_id}
         return whole
 
     async def _begin(self, plan: Plan, pod: Pod, *, moves: bool) -> PodRouting:
-        now, caller = self._clouds.clock(), plan.request.caller
+        now, caller, kind = self._clouds.clock(), plan.request.caller, plan.request.kind
         wanted = PodRouting(
             0,
             self._clouds.ids.uuid(),
             None,
             pod.id,
             caller.project_id,
-            plan.request.kind,
+            kind,
             now,
             now,
             user_id=caller.user_id,
@@ -238,7 +269,19 @@ class Creating:
             server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
             type_uuid=None if plan.kind is None else plan.kind.uuid,
         )
-        return await self._clouds.engine.write(lambda tx: routings.begin(tx, wanted, plan.limits))
+
+        def work(tx: Tx) -> PodRouting:
+            begun = routings.begin(tx, wanted, plan.limits)
+            boot_volumes.begin(tx, begun, plan.boot_volumes)
+            return begun
+
+        try:
+            return await self._clouds.engine.write(work)
+        except VolumeQuotaExceeded as error:
+            if kind == VOLUME:
+                raise
+            # The Compute API has another status for it.
+            raise QuotaExceeded(error.message) from error
 
     async def _after_answer(self, sent: _Sent, answer: PodAnswer) -> DoorAnswer:
         plan, begun = sent.plan, sent.begun
@@ -254,27 +297,32 @@ class Creating:
         except PodSilent as error:
             return await self._after_silence(sent, error)
         if status >= HTTPStatus.BAD_REQUEST:
-            await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
+            await self._forget(sent)
             refusal = DoorAnswer(status, body, headers)
             if status in FULL:
                 raise _Refused(f"it answers with the status {status}", refusal)
             return refusal
         made = told.get(plan.key)
-        found = _ids([made]) if plan.number == 1 else []
+        found = ids_of([made]) if plan.number == 1 else []
         if not found:
             try:
-                found = await self.marked(sent.login, begun)
+                found = await self._marks.found(sent.login, begun)
             except PodSilent as error:
                 raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from error
-        if not found or (plan.number == 1 and not _ids([made])):
+        if not found or (plan.number == 1 and not ids_of([made])):
             # The pod accepts, but does not say what it makes.
             silent = PodSilent("its answer has no usable id", may_have_arrived=True)
             return await self._after_silence(sent, silent)
-        await self._settled(sent, found)
+        if plan.number > 1 or begun.group_name is not None or self._settings.is_one_of_several:
+            await self._settled(sent, found)
+        else:
+            # What is on the disk suffices to find the resource again.
+            self.settling.begin(begun, found, sent.pod)
         return DoorAnswer(status, body, headers)
 
     async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
-        if not await self.settle(sent.begun, found, sent.pod):
+        has_volumes = bool(sent.plan.boot_volumes)
+        if not await self.settle(sent.begun, found, sent.pod, has_volumes=has_volumes):
             LOG.error("pod_ids_not_unique", pod=sent.pod.pod_name, ids=list(found))
             raise Conflict(f"Two pods have a {sent.plan.key} with the id {found[0]}.")
 
@@ -283,10 +331,10 @@ class Creating:
         plan, begun = sent.plan, sent.begun
         LOG.warning("pod_create_failed", pod=sent.pod.pod_name, reason=str(error))
         if not error.may_have_arrived:
-            await self._clouds.engine.write(lambda tx: routings.forget(tx, begun.id))
+            await self._forget(sent)
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         try:
-            found = await self.marked(sent.login, begun)
+            found = await self._marks.found(sent.login, begun)
         except PodSilent as silent:
             raise Unavailable(UNKNOWN, retry_after_s=RETRY_AFTER_S) from silent
         if len(found) < plan.number:
@@ -299,12 +347,30 @@ class Creating:
         headers = {"location": href, "content-type": "application/json"}
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
-    async def settle(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> list[str]:
-        """Record what a pod has made, and bind the project to it. Return the ids recorded now."""
+    async def _forget(self, sent: _Sent) -> None:
+        """Forget a create that surely made nothing."""
+        begun, now = sent.begun, self._clouds.clock()
+
+        def work(tx: Tx) -> None:
+            routings.forget(tx, begun.id)
+            if sent.plan.boot_volumes:
+                boot_volumes.settle(tx, begun, (), now)
+
+        await self._clouds.engine.write(work)
+
+    async def settle(
+        self, begun: PodRouting, found: Sequence[str], pod: Pod, *, has_volumes: bool = True
+    ) -> list[str]:
+        """Record what a pod has made, and bind the project to it. Return the ids recorded now.
+
+        It ``has_volumes`` if the pod may make volumes for what was created.
+        """
         now = self._clouds.clock()
 
         def work(tx: Tx) -> list[str]:
             settled = routings.settle(tx, begun, found, now)
+            if has_volumes:
+                boot_volumes.settle(tx, begun, settled, now)
             if settled and begun.group_name is not None:
                 asked = PodRequest(begun.project_id, begun.group_name, begun.az_name)
                 ids = self._clouds.ids
@@ -313,56 +379,9 @@ class Creating:
 
         return await again(lambda: self._clouds.engine.write(work), BINDINGS, BINDING_ATTEMPTS_MAX)
 
-    async def marked(self, login: PodLogin, begun: PodRouting) -> list[str]:
-        """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
-        if begun.top_id.startswith(TAKES):
-            return await self._taken(login, begun)
-        service, kind = SERVICES[begun.resource_type], f"{begun.resource_type}s"
-        found: list[str] = []
-        marker = ""
-        for _ in range(PAGES_MAX):
-            target = f"/{kind}/detail?limit=200{marker}"
-            timeout_s = self._clouds.podding.pod_request_timeout_s
-            answer = await self._clouds.client.send(
-                login, PodCall(service, "GET", target, timeout_s)
-            )
-            rows = decoded(answer).get(kind)
-            if answer.status != HTTPStatus.OK or not isinstance(rows, list):
-                raise PodSilent(f"it answers with the status {answer.status}")
-            found += _ids(rows, begun.top_id)
-            last = _ids(rows[-1:])
-            if not last or f"{kind}_links" not in decoded(answer):
-                return found
-            marker = f"&marker={last[0]}"
-        raise PodSilent("the project has too many resources to look for one")
-
-    async def _taken(self, login: PodLogin, begun: PodRouting) -> list[str]:
-        """Return the id of a volume that another project takes over, if it has it already."""
-        uuid = begun.top_id.removeprefix(TAKES)
-        timeout_s = self._clouds.podding.pod_request_timeout_s
-        session = await self._clouds.client.session(login, timeout_s)
-        call = PodCall(SERVICES[VOLUME], "GET", f"/volumes/{uuid}", timeout_s)
-        answer = await self._clouds.client.send(login, call)
-        if is_gone(answer):
-            return []
-        told = decoded(answer).get("volume")
-        if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
-            raise PodSilent(f"it answers with the status {answer.status}")
-        # A login that may see more than its project must not take what is not the project's.
-        return [uuid] if told.get(OWNER) == session.project_id else []
-
-
-def _ids(rows: Sequence[Json], mark: str | None = None) -> list[str]:
-    """Return the ids of resources; with a mark, of those that have it."""
-    found = []
-    for each in rows:
-        uuid = each.get("id") if isinstance(each, Mapping) else None
-        if not isinstance(uuid, str) or canonical_uuid(uuid) is None:
-            continue
-        metadata = each.get("metadata")
-        if mark is None or (isinstance(metadata, Mapping) and metadata.get(MARK) == mark):
-            found.append(uuid)
-    return found
+    async def _marked_for(self, begun: PodRouting, pod: Pod) -> list[str]:
+        login = await self._tenants.of_project(pod, begun.project_id)
+        return await self._marks.found(login, begun)
 
 
 def _outcome(

@@ -20,6 +20,7 @@ from innkeeper.domain.errors import Invalid, NotFound, Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.engine.pods import plans, shown
+from innkeeper.engine.pods.boot_volumes import BootVolumes
 from innkeeper.engine.pods.checking import Checking
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, DoorAnswer
@@ -28,7 +29,7 @@ from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, is_gone
 from innkeeper.engine.pods.translating import Translating
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import pods, routings
+from innkeeper.systems.pods import boot_volumes, pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
@@ -47,6 +48,7 @@ class Forwarding:
         self._tenants = tenants
         self._translating = Translating(clouds, settings, tenants, pushing)
         self._checking = Checking(clouds, tenants)
+        self._boot_volumes = BootVolumes(clouds, tenants)
 
     async def forward(self, request: DoorRequest, uuid: str, check: Check) -> DoorAnswer:
         """Send a request for a resource to its pod.
@@ -63,6 +65,7 @@ class Forwarding:
             return found, pod
 
         routing, pod = await self._clouds.engine.read(look)
+        await self._learn_volumes(request, routing, pod)
         await self._check_volumes(request, routing)
         try:
             login = await self._login(request, routing, pod)
@@ -81,6 +84,18 @@ class Forwarding:
         if translated.changing is not None and status >= HTTPStatus.BAD_REQUEST:
             await self._uncount(translated.changing, pod)
         return DoorAnswer(status, raw, headers)
+
+    async def _learn_volumes(self, request: DoorRequest, routing: PodRouting, pod: Pod) -> None:
+        """Learn which volumes the pod made for a server, before nobody can tell any more."""
+        if request.method != "DELETE" or request.kind != SERVER or not _is_whole(request, routing):
+            return
+        uuid = routing.top_id
+        for each in (await self._clouds.engine.read(lambda tx: boot_volumes.open_of(tx, uuid)))[:1]:
+            try:
+                await self._boot_volumes.learn(each, pod)
+            except PodSilent as error:
+                LOG.warning("pod_volumes_not_learned", pod=pod.pod_name, reason=str(error))
+                raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
 
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent
@@ -140,8 +155,14 @@ class Forwarding:
         path = request.target.partition("?")[0]
         is_whole = _is_whole(request, routing)
         now = self._clouds.clock()
+        wanted = _counterpart(request)
+        if wanted is not None and answer.status < HTTPStatus.BAD_REQUEST:
+            pair = {request.kind: routing.top_id, wanted[0]: wanted[1]}
+            await self._clouds.engine.write(
+                lambda tx: boot_volumes.attached(tx, pair[VOLUME], pair[SERVER], now)
+            )
         if is_whole and is_gone(answer):
-            await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
+            await self._clouds.engine.write(lambda tx: routings.lose(tx, routing, now))
         elif is_whole and request.method == "DELETE" and answer.status < HTTPStatus.BAD_REQUEST:
             await self._clouds.engine.write(lambda tx: routings.begin_delete(tx, routing.id, now))
             look = replace(request, method="GET", target=path, body=None, headers={})
@@ -150,7 +171,7 @@ class Forwarding:
             except PodSilent:
                 return
             if is_over:
-                await self._clouds.engine.write(lambda tx: routings.forget(tx, routing.id))
+                await self._clouds.engine.write(lambda tx: routings.lose(tx, routing, now))
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:

@@ -74,8 +74,19 @@ class HeldResources:
             raise PodSilent(f"it does not tell the project of a {kind}")
         metadata = row.get("metadata")
         mark = metadata.get(MARK) if isinstance(metadata, Mapping) else None
+        attached = row.get("attachments")
+        servers = (
+            _text(each.get("server_id"))
+            for each in (attached if isinstance(attached, list) else ())
+            if isinstance(each, Mapping)
+        )
         return PodResource(
-            kind, _id(row), await self._name(project), _text(mark), amounts_in(kind, row)
+            kind,
+            _id(row),
+            await self._name(project),
+            _text(mark),
+            amounts_in(kind, row),
+            tuple(each for each in servers if each is not None),
         )
 
     async def _name(self, project_id: str) -> str:

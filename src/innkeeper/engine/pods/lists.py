@@ -1,28 +1,31 @@
 """Read one page of a list of servers or volumes from several pods, all at once.
 
 Always true: each row is of a resource that this service knows to be in the pod. Rows are sorted by
-the requested keys, and then by id. A pod without an answer costs the list its rows, and the list
+the requested keys, and at last by id. A pod without an answer costs the list its rows, and the list
 says so.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import urlencode
 
 import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
-from innkeeper.clients.pods import PodCall, PodSilent
-from innkeeper.domain.door import SERVER, DoorRequest, Json
-from innkeeper.domain.errors import Conflict, Invalid, Unavailable
+from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
+from innkeeper.domain.door import DoorRequest, Json
+from innkeeper.domain.errors import Invalid, Unavailable
 from innkeeper.domain.pods import Pod, PodHome
-from innkeeper.engine.pods import plans
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S
+from innkeeper.engine.pods.list_filters import PAGE, ListFilters, PodFilters
+from innkeeper.engine.pods.list_orders import ListOrder, Rank, Sort, sort_query
+from innkeeper.engine.pods.listed_rows import PodPage, RowLayouts
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.shown_rows import RowView
@@ -31,39 +34,19 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
-IMAGE_FILTER = "image"
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
-SORTS = {
-    SERVER: {
-        "created_at": "created",
-        "updated_at": "updated",
-        "display_name": "name",
-        "vm_state": "OS-EXT-STS:vm_state",
-        "uuid": "id",
-    },
-    "volume": {
-        "created_at": "created_at",
-        "updated_at": "updated_at",
-        "name": "name",
-        "display_name": "name",
-        "size": "size",
-        "status": "status",
-        "id": "id",
-    },
-}
-"""The keys that lists can be sorted by, and the fields of answers that have their values."""
-
-Sort = Sequence[tuple[str, bool]]
-"""Keys, each with whether it is in descending order."""
+Found = tuple[Rank, tuple[str, Json]]
+"""The rank of a row, its id, and the row. In a list that is alone, ranks are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodListQuestion:
-    """A list that a client wants. ``filters`` are sent to pods, with the ids of their images.
+    """A list that a client wants. ``filters`` are translated for each pod.
 
     ``project_id`` is ``None`` for a list of all projects. A list that ``is_brief`` has only ids and
-    names. It ``is_alone`` if it comes from a single pod.
+    names. It ``is_alone`` if it comes from a single pod. It ``needs_admin`` if pods apply a filter
+    only for administrators, and ``needs_details`` if a filter that is applied here reads them.
     """
 
     request: DoorRequest
@@ -75,15 +58,26 @@ class PodListQuestion:
     az_name: str | None = None
     is_brief: bool = False
     is_alone: bool = False
+    needs_admin: bool = False
+    needs_details: bool = False
+
+    @property
+    def asks_briefly(self) -> bool:
+        """Whether a pod is asked for a list without details."""
+        return self.is_alone and self.is_brief and not self.needs_details
 
 
 @dataclass(frozen=True, slots=True)
 class DoorPage:
-    """Rows with details, whether there are more, and the names of pods without an answer."""
+    """Rows as JSON, whether there are more, and the names of pods without an answer.
 
-    rows: Sequence[Mapping[str, Json]]
+    ``last`` is the id of the last row, if there is one.
+    """
+
+    rows: Sequence[Json]
     has_more: bool
     missing: Sequence[str]
+    last: str = ""
 
 
 class Lists:
@@ -92,14 +86,14 @@ class Lists:
     def __init__(self, clouds: PodClouds, tenants: Tenants, pushing: Pushing) -> None:
         self._clouds = clouds
         self._tenants = tenants
-        self._pushing = pushing
+        self._filters = ListFilters(clouds, pushing)
+        self._layouts = RowLayouts()
 
     async def page(self, question: PodListQuestion) -> DoorPage:
         """Return a page. Raises :class:`Invalid` for an unknown marker or sort key."""
         kind, marker, project_id = question.request.kind, question.marker, question.project_id
-        for key, _ in question.sort:
-            if key not in SORTS[kind]:
-                raise Invalid(f"The door does not sort by {key}.")
+        order = ListOrder.of(kind, question.sort)
+        self._filters.check(question.request, question.filters)
 
         def look(tx: Tx) -> tuple[list[Pod], PodHome | None]:
             homes = routings.pods_of(tx, project_id, kind)
@@ -109,7 +103,7 @@ class Lists:
 
         known, home = await self._clouds.engine.read(look)
         asked = [each for each in known if question.az_name in (None, each.az_name)]
-        after = await self._after(question, known, home)
+        after = await self._after(question, order, known, home)
         if len(known) == 1 and asked and asked[0].health.is_up is not False:
             # The usual case. The pod sorts, and rows need only the fields that are shown.
             question = replace(question, is_alone=True)
@@ -117,9 +111,9 @@ class Lists:
         missing = [each.pod_name for each in asked if each.health.is_up is False]
         asked = [each for each in asked if each.health.is_up is not False]
         answers = await asyncio.gather(
-            *(self._rows(each, question, after) for each in asked), return_exceptions=True
+            *(self._rows(each, question, order, after) for each in asked), return_exceptions=True
         )
-        rows: list[dict[str, Json]] = []
+        rows: list[Found] = []
         has_more = False
         for pod, answer in zip(asked, answers, strict=True):
             if isinstance(answer, PodSilent):
@@ -131,14 +125,20 @@ class Lists:
                 rows += answer[0]
                 has_more = has_more or answer[1]
         if not question.is_alone:
-            _sort(rows, kind, question.sort)
+            order.sort(rows)
         has_more = bool(rows) and (has_more or len(rows) > question.limit)
-        return DoorPage(rows[: question.limit], has_more, missing)
+        shown = [each for _, each in rows[: question.limit]]
+        last = shown[-1][0] if shown else ""
+        return DoorPage([row for _, row in shown], has_more, missing, last)
 
     async def _after(
-        self, question: PodListQuestion, known: Sequence[Pod], home: PodHome | None
-    ) -> tuple[int, Mapping[str, Json]] | None:
-        """Return the pod of the marker, and the marker's row."""
+        self,
+        question: PodListQuestion,
+        order: ListOrder,
+        known: Sequence[Pod],
+        home: PodHome | None,
+    ) -> tuple[int, Rank] | None:
+        """Return the pod of the marker, and the rank of the marker's row."""
         if question.marker is None:
             return None
         if home is None or question.project_id not in (None, home.project_id):
@@ -146,117 +146,123 @@ class Lists:
         pod, kind = next(each for each in known if each.id == home.pod_id), question.request.kind
         try:
             login = await self._login(pod, question)
-            told = await self._ask(pod, login, question, f"/{kind}s/{question.marker}")
+            answer = await self._ask(login, question, f"/{kind}s/{question.marker}")
+            row = decoded(answer).get(kind)
         except PodSilent as error:
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        row = told.get(kind)
         if not isinstance(row, dict):
             raise Invalid(f"marker [{question.marker[:64]}] not found")
-        return pod.id, row
+        return pod.id, order.rank(row)
 
     async def _rows(
-        self, pod: Pod, question: PodListQuestion, after: tuple[int, Mapping[str, Json]] | None
-    ) -> tuple[list[dict[str, Json]], bool]:
+        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
+    ) -> tuple[list[Found], bool]:
         """Return the rows of a pod after the marker, at most the limit, and whether it has more."""
         timeout_s = self._clouds.podding.pod_request_timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._paged(pod, question, after)
+                return await self._paged(pod, question, order, after)
         except TimeoutError as error:
             raise PodSilent(f"no list within {timeout_s:g} seconds") from error
 
     async def _paged(
-        self, pod: Pod, question: PodListQuestion, after: tuple[int, Mapping[str, Json]] | None
-    ) -> tuple[list[dict[str, Json]], bool]:
-        kind, login = question.request.kind, await self._login(pod, question)
-        filters = await self._filters(pod, login, question)
-        if filters is None:
-            return [], False
-        question = replace(question, filters=filters)
-        is_next = _is_next(kind, question.sort)
+        self, pod: Pod, question: PodListQuestion, order: ListOrder, after: tuple[int, Rank] | None
+    ) -> tuple[list[Found], bool]:
+        login = await self._login(pod, question)
+        filters = await self._filters.of_pod(pod, login, question.request, question.filters)
+        asked = replace(question, filters=filters.sent)
+        if filters.here:
+            asked = replace(asked, limit=PAGE, needs_details=True)
+        if question.needs_admin and question.project_id is not None:
+            asked, login = await self._as_admin(pod, asked)
         marker = question.marker if after is not None and after[0] == pod.id else None
-        views: dict[PodHome, RowView] = {}
-        found: list[dict[str, Json]] = []
+        found: list[Found] = []
         for _ in range(PAGES_MAX):
-            told = await self._ask(pod, login, question, _target(question, marker))
-            rows = told.get(f"{kind}s")
-            if not isinstance(rows, list) or not all(map(_is_row, rows)):
-                raise PodSilent("its answer is no list", may_have_arrived=True)
-            for row, home in zip(rows, await self._homes(pod, question, rows), strict=True):
-                is_behind = question.is_alone or after is None or is_next(after[1], row)
-                if home is not None and is_behind:
-                    view = views.get(home)
-                    if view is None:
-                        view = views[home] = self._view(pod, home, question)
-                    found.append(view.change(row))
-            has_more = bool(rows) and f"{kind}s_links" in told
-            if len(found) >= question.limit or not has_more:
-                return found[: question.limit], has_more or len(found) > question.limit
-            marker = rows[-1]["id"]
+            page = await self._page_of(pod, login, asked, marker)
+            ranks: Sequence[Rank] = [()] * len(page.ids)
+            places: Sequence[int] = range(len(page.ids))
+            if not question.is_alone:
+                ranks = order.ranks(page)
+                if after is not None:
+                    places = [each for each in places if order.is_after(ranks[each], after[1])]
+            shown = await self._show(pod, asked, page, places, filters)
+            brief = page.layout.brief if question.is_brief else None
+            for place in shown:
+                row = page.rows[place]
+                row = row if brief is None else brief(row)
+                found.append((ranks[place], (page.ids[place], row)))
+            if len(found) >= question.limit or not page.has_more:
+                return found[: question.limit], page.has_more or len(found) > question.limit
+            marker = page.ids[-1]
         raise PodSilent("the list is too far from its start", may_have_arrived=True)
 
-    async def _homes(
-        self, pod: Pod, question: PodListQuestion, rows: Sequence[Mapping[str, Json]]
-    ) -> list[PodHome | None]:
-        """Return the home of each row. Rows that are not known to be in the pod have none."""
-        ids, kind = [each["id"] for each in rows], question.request.kind
-        homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, kind, ids))
-        return [
-            home
-            if (home := homes.get(uuid)) is not None
-            and home.pod_id == pod.id
-            and (question.project_id is None or home.project_id == question.project_id)
-            else None
-            for uuid in ids
-        ]
-
-    async def _filters(
-        self, pod: Pod, login: PodLogin, question: PodListQuestion
-    ) -> list[tuple[str, str]] | None:
-        """Return the filters for a pod, whose images have ids of their own.
-
-        ``None`` means that the pod has no row that passes.
-        """
-        wanted = [each for key, each in question.filters if key == IMAGE_FILTER and each]
-        if question.request.kind != SERVER or not wanted:
-            return list(question.filters)
-        caller = question.request.caller
-
-        def look(tx: Tx) -> list[str]:
-            return [plans.image_of(tx, each, caller)[1] or "" for each in wanted]
-
-        try:
-            names = await self._clouds.engine.read(look)
-            here = [await self._pushing.image(pod, login, each) for each in names]
-        except (Conflict, Invalid):
-            return None
-        rest = [each for each in question.filters if each[0] != IMAGE_FILTER]
-        return [*rest, *((IMAGE_FILTER, each) for each in here)]
-
-    def _view(self, pod: Pod, home: PodHome, question: PodListQuestion) -> RowView:
+    async def _page_of(
+        self, pod: Pod, login: PodLogin, question: PodListQuestion, marker: str | None
+    ) -> PodPage:
         request = question.request
-        view = DoorView.of(pod, home, request.address, is_admin=request.caller.is_admin)
-        return RowView(view)
+        answer = await self._ask(login, question, _target(question, marker))
+        of = (pod.uuid, question.asks_briefly, *request.headers.values())
+        return self._layouts.page(of, f"{request.kind}s", answer)
+
+    async def _show(
+        self,
+        pod: Pod,
+        question: PodListQuestion,
+        page: PodPage,
+        places: Sequence[int],
+        filters: PodFilters,
+    ) -> list[int]:
+        """Change rows into rows of the door. Return the places of those that the list has.
+
+        They are known to be in the pod, and pass the filters that are applied here.
+        """
+        request = question.request
+        ids = [page.ids[place] for place in places]
+        homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
+        of_homes: dict[PodHome, list[int]] = {}
+        for place, uuid in zip(places, ids, strict=True):
+            home = homes.get(uuid)
+            if home is None or not _is_in(home, pod, question):
+                continue
+            if filters.accept(partial(_value, page, place), home):
+                of_homes.setdefault(home, []).append(place)
+        for home, own in of_homes.items():
+            view = DoorView.of(pod, home, request.address, is_admin=request.caller.is_admin)
+            rows, uuids = ([each[place] for place in own] for each in (page.rows, page.ids))
+            RowView(view, page.layout).change(rows, uuids)
+        return sorted(place for own in of_homes.values() for place in own)
+
+    async def _as_admin(self, pod: Pod, asked: PodListQuestion) -> tuple[PodListQuestion, PodLogin]:
+        """Return the question about one project for the administrator's login, and this login."""
+        login, timeout_s = await self._login(pod, asked), self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        scope = [("all_tenants", "1"), ("project_id", session.project_id)]
+        return replace(asked, filters=[*asked.filters, *scope]), await self._tenants.own(pod)
 
     async def _login(self, pod: Pod, question: PodListQuestion) -> PodLogin:
         if question.project_id is None:
             return await self._tenants.own(pod)
         return await self._tenants.of_project(pod, question.project_id)
 
-    async def _ask(
-        self, pod: Pod, login: PodLogin, question: PodListQuestion, target: str
-    ) -> dict[str, Json]:
+    async def _ask(self, login: PodLogin, question: PodListQuestion, target: str) -> PodAnswer:
         timeout_s = self._clouds.podding.pod_request_timeout_s
         request = question.request
         call = PodCall(SERVICES[request.kind], "GET", target, timeout_s, b"", request.headers)
         answer = await self._clouds.client.send(login, call)
-        if is_gone(answer):
-            return {}
         if answer.status == HTTPStatus.BAD_REQUEST:
             raise Invalid(_words(decoded(answer)))
-        if answer.status != HTTPStatus.OK:
+        if answer.status != HTTPStatus.OK and not is_gone(answer):
             raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
-        return decoded(answer)
+        return answer
+
+
+def _value(page: PodPage, place: int, name: str) -> Json:
+    """Return the value of a field of a row."""
+    return page.layout.value(name)(page.rows[place])
+
+
+def _is_in(home: PodHome, pod: Pod, question: PodListQuestion) -> bool:
+    return home.pod_id == pod.id and question.project_id in (None, home.project_id)
 
 
 def _words(told: Mapping[str, Json]) -> str:
@@ -265,55 +271,10 @@ def _words(told: Mapping[str, Json]) -> str:
     return message if isinstance(message, str) else "A parameter of the list is invalid."
 
 
-def _is_row(row: object) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("id"), str)
-
-
-def _sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
-    words = [(key, "desc" if is_descending else "asc") for key, is_descending in sort]
-    if kind == SERVER:
-        return [pair for key, word in words for pair in (("sort_key", key), ("sort_dir", word))]
-    return [("sort", ",".join(f"{key}:{word}" for key, word in words))]
-
-
 def _target(question: PodListQuestion, marker: str | None) -> str:
     """Return the path and query of one page of a pod."""
     kind = question.request.kind
-    query = [*question.filters, *_sort_query(kind, question.sort), ("limit", str(question.limit))]
+    query = [*question.filters, *sort_query(kind, question.sort), ("limit", str(question.limit))]
     query += [("marker", marker)] if marker is not None else []
     query += [("all_tenants", "1")] if question.project_id is None else []
-    is_brief = question.is_alone and question.is_brief
-    return f"/{kind}s{'' if is_brief else '/detail'}?{urlencode(query)}"
-
-
-def _sort(rows: list[dict[str, Json]], kind: str, sort: Sort) -> None:
-    """Sort rows by the requested keys. A sort is stable, so the last key comes first."""
-    for key, is_descending in reversed(sort):
-        rows.sort(key=_rank_by(SORTS[kind][key]), reverse=is_descending)
-
-
-def _rank_by(field: str) -> Callable[[Mapping[str, Json]], tuple[int, float, str]]:
-    return lambda row: _rank(row.get(field))
-
-
-def _is_next(kind: str, sort: Sort) -> Callable[[Mapping[str, Json], Mapping[str, Json]], bool]:
-    """Return a function that says whether its second row comes after the first one."""
-    fields = [(SORTS[kind][key], is_descending) for key, is_descending in sort]
-
-    def is_next(first: Mapping[str, Json], second: Mapping[str, Json]) -> bool:
-        for field, is_descending in fields:
-            left, right = _rank(first.get(field)), _rank(second.get(field))
-            if left != right:
-                return (right < left) if is_descending else (left < right)
-        return False
-
-    return is_next
-
-
-def _rank(value: Json) -> tuple[int, float, str]:
-    """Return a value that can be compared with that of any other value. Nulls come first."""
-    if type(value) is str:
-        return 1, 0.0, value
-    if value is None:
-        return 0, 0.0, ""
-    return (1, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
+    return f"/{kind}s{'' if question.asks_briefly else '/detail'}?{urlencode(query)}"

@@ -5,7 +5,7 @@ Always true: what the caller may not use at the door is refused before any pod i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from innkeeper.domain.compute import Flavor
@@ -25,25 +25,29 @@ from innkeeper.domain.keypairs import Keypair
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
 from innkeeper.domain.volumes import VolumeType
+from innkeeper.engine.pods import hints
+from innkeeper.engine.pods.devices import IMAGE, Device, devices_of
+from innkeeper.engine.pods.hints import Hinted
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
 from innkeeper.systems.compute.accounts import keypairs, quotas
 from innkeeper.systems.compute.flavors import flavors
 from innkeeper.systems.compute.grouping import groups
 from innkeeper.systems.pods import bindings, pod_groups, pods, routings
+from innkeeper.systems.pods.boot_volumes import BootVolume
 from innkeeper.systems.volumes import quotas as volume_quotas
 from innkeeper.systems.volumes import types
 
 SERVERS_MAX = 100
-HINT_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
-ELSEWHERE = "The volumes are not all in the same pod."
+ELSEWHERE = "The volumes and servers that the request names are not all in the same pod."
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A create that was checked. ``asked`` is for the choice of a pod.
 
-    ``must`` is the id of the only pod that will do, because its volumes or its group are there.
+    ``must`` is the id of the only pod that will do, because its volumes, its group or what it
+    must be beside are there. The request only ``follows_group`` if it is not because of volumes.
     """
 
     request: DoorRequest
@@ -58,8 +62,14 @@ class Plan:
     image_id: str | None = None
     must: int | None = None
     server_group: ServerGroup | None = None
+    follows_group: bool = False
+    hinted: Hinted = field(default_factory=Hinted)
     device_images: Mapping[str, str] = field(default_factory=dict)
     """The names of the images that block devices are made from, by their ids in the body."""
+    device_types: Mapping[str, VolumeType] = field(default_factory=dict)
+    """The types of the volumes that the pod makes for block devices, by their names in the body."""
+    boot_volumes: Sequence[BootVolume] = ()
+    """The volumes that the pod makes for each server."""
 
     @property
     def key(self) -> str:
@@ -88,16 +98,26 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     flavor = flavors.for_resize(tx, flavor_id, caller.project_id, is_admin=is_admin)
     name = fields.get("key_name")
     number = _number(fields)
-    devices = fields.get("block_device_mapping_v2") or []
+    devices = devices_of(fields)
     image_id, image_name = image_of(tx, fields.get("imageRef"), caller)
+    images = _device_images(tx, caller, devices)
+    kinds = {
+        each.type_name: type_of(tx, caller, each.type_name) for each in devices if each.type_name
+    }
+    new = [_boot_volume(tx, settings, request, each, kinds) for each in devices if each.is_new]
     amounts = {
         VCPUS: float(flavor.vcpus * number),
         MEMORY_MB: float(flavor.memory_mb * number),
         DISK_GB: float(flavor.all_disk_gb * number),
     }
+    if new:
+        amounts[VOLUME_GB] = float(sum(each.size_gb for each in new) * number)
     asked = _pod_request(tx, settings, request, flavor.extra_specs, amounts)
     group = _group(tx, request)
-    must = _pod_of_volumes(tx, caller, devices)
+    homes = [each.uuid for each in devices if each.source == VOLUME and each.uuid]
+    hinted = hints.read(tx, request)
+    must = _home(tx, caller, homes, hinted)
+    has_home = must is not None
     if group is not None:
         beside = pod_groups.pod_of(tx, group.uuid)
         if None not in (must, beside) and must != beside:
@@ -115,21 +135,17 @@ def _server(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         image_name=image_name,
         must=must,
         server_group=group,
-        device_images=_device_images(tx, caller, devices),
+        follows_group=group is not None and not has_home,
+        hinted=hinted,
+        device_images=images,
+        device_types=kinds,
+        boot_volumes=new,
     )
 
 
-def hints_key(body: Mapping[str, Json]) -> str | None:
-    """Return the key of the scheduler hints in a body; ``None`` if it has none."""
-    return next((key for key in HINT_KEYS if isinstance(body.get(key), Mapping)), None)
-
-
 def _group(tx: Tx, request: DoorRequest) -> ServerGroup | None:
-    key = hints_key(request.body)
-    wanted = None if key is None else request.body[key].get("group")
-    if wanted is None:
-        return None
-    return groups.of_project(tx, str(wanted), request.caller.project_id)
+    wanted = hints.group_of(request.body)
+    return None if wanted is None else groups.of_project(tx, wanted, request.caller.project_id)
 
 
 def _number(fields: Mapping[str, Json]) -> int:
@@ -150,7 +166,7 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
     size_gb = int(fields.get("size") or 0)
     image_id, image_name = image_of(tx, fields.get("imageRef") or fields.get("image_id"), caller)
     source = fields.get("source_volid")
-    devices = [{"source_type": "volume", "uuid": source}] if source else []
+    hinted = hints.read(tx, request)
     specs = {} if kind is None else kind.extra_specs
     asked = _pod_request(tx, settings, request, specs, {VOLUME_GB: float(size_gb)})
     return Plan(
@@ -162,7 +178,8 @@ def _volume(tx: Tx, settings: Settings, request: DoorRequest) -> Plan:
         kind=kind,
         image_id=image_id,
         image_name=image_name,
-        must=_pod_of_volumes(tx, caller, devices),
+        must=_home(tx, caller, [source] if source else [], hinted),
+        hinted=hinted,
     )
 
 
@@ -240,26 +257,27 @@ def image_of(tx: Tx, ref: object, caller: DoorCaller) -> tuple[str | None, str |
     return image.id, image.name
 
 
-def _device_images(tx: Tx, caller: DoorCaller, devices: Json) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for each in devices:
-        if each.get("source_type") != "image":
-            continue
-        _, name = image_of(tx, each.get("uuid"), caller)
-        if name is None:
-            raise Invalid("A block device that is made from an image needs the image's uuid.")
-        named[str(each["uuid"])] = name
-    return named
+def _device_images(tx: Tx, caller: DoorCaller, devices: Sequence[Device]) -> dict[str, str]:
+    refs = {each.uuid for each in devices if each.source == IMAGE and each.uuid is not None}
+    return {ref: image_of(tx, ref, caller)[1] or "" for ref in sorted(refs)}
 
 
-def _pod_of_volumes(tx: Tx, caller: DoorCaller, devices: Json) -> int | None:
-    """Return the pod of the volumes that a server or a volume is made with."""
-    homes: set[int] = set()
-    for each in devices:
-        if each.get("source_type") == "snapshot":
-            raise Invalid("The door does not serve snapshots.")
-        if each.get("source_type", "volume") == "volume" and each.get("uuid"):
-            homes.add(volume_of(tx, caller, each["uuid"]).pod_id)
+def _boot_volume(
+    tx: Tx,
+    settings: Settings,
+    request: DoorRequest,
+    device: Device,
+    kinds: Mapping[str, VolumeType],
+) -> BootVolume:
+    caller, kind = request.caller, kinds.get(device.type_name or "")
+    image_id = image_of(tx, device.uuid, caller)[0] if device.source == IMAGE else None
+    limits = volume_limits(tx, settings, caller.project_id, kind)
+    return BootVolume(device.size_gb, limits, None if kind is None else kind.uuid, image_id)
+
+
+def _home(tx: Tx, caller: DoorCaller, uuids: Sequence[str], hinted: Hinted) -> int | None:
+    """Return the pod of the volumes and servers that a request must be beside."""
+    homes = {volume_of(tx, caller, each).pod_id for each in uuids} | hinted.homes
     if len(homes) > 1:
         raise Invalid(ELSEWHERE)
     return homes.pop() if homes else None
@@ -274,6 +292,11 @@ def volume_of(tx: Tx, caller: DoorCaller, uuid: str) -> Json:
     if not caller.is_admin and found.project_id != caller.project_id:
         raise Invalid(f"Volume {str(uuid)[:64]} could not be found.")
     return found
+
+
+def may_leave(tx: Tx, plan: Plan) -> bool:
+    """Return whether no server of the plan's group is known to be in its pod yet."""
+    return plan.server_group is not None and pod_groups.may_leave(tx, plan.server_group.uuid)
 
 
 def others(tx: Tx, pod_id: int) -> frozenset[int]:

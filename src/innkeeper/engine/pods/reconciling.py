@@ -1,7 +1,8 @@
 """Compare pods with the routings from time to time, and after an outage, and repair the routings.
 
-Always true: what is repaired here changes no owner. A pod that lost most of its resources at once
-is left to the operator: its address may lead to another cloud.
+Always true: what is repaired here changes no owner, unless the new project had asked for the volume
+at this door. A pod that lost most of its resources at once is left to the operator: its address may
+lead to another cloud.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from innkeeper.engine.pods.clouds import PodClouds, check_task
 from innkeeper.engine.pods.comparing import Comparing, PodComparison
 from innkeeper.store import periodic
 from innkeeper.store.transactions import Tx
-from innkeeper.systems.pods import checks, pods
+from innkeeper.systems.pods import checks, pods, routings
 from innkeeper.systems.pods.checks import PodDifference, PodFault
 
 LOG = structlog.get_logger("innkeeper.pods")
@@ -29,7 +30,9 @@ RETRY_S = 60.0
 LOST_MAX = 20
 """A pod that lost more than this, and more than half of what it should have, may be another one."""
 BY_ITSELF = frozenset({PodFault.LOST, PodFault.UNKNOWN, PodFault.AMOUNTS})
-"""What is repaired without an operator. Only an audit changes the project of a resource."""
+"""What is always repaired without an operator."""
+NOTES_KEPT = timedelta(days=7)
+"""So long a transfer of a volume may arrive late in a pod."""
 
 
 class Reconciling:
@@ -81,6 +84,8 @@ class Reconciling:
         done = 0
         for start in range(0, len(safe), AT_ONCE):
             done += await self._repair(safe[start : start + AT_ONCE])
+        before = self._clouds.clock() - NOTES_KEPT
+        await self._clouds.engine.write(lambda tx: routings.drop_notes(tx, pod.id, before))
         return done
 
     async def _repair(self, found: Sequence[PodDifference]) -> int:
@@ -98,7 +103,11 @@ class Reconciling:
 
 def repairable(found: PodComparison) -> list[PodDifference]:
     """Return the differences that are repaired without an operator."""
-    safe = [each for each in found.differences if each.fault in BY_ITSELF]
+    safe = [
+        each
+        for each in found.differences
+        if each.fault in BY_ITSELF or (each.fault is PodFault.PROJECT and each.note is not None)
+    ]
     lost = sum(each.fault is PodFault.LOST for each in safe)
     if lost > LOST_MAX and lost * 2 > found.known:
         return [each for each in safe if each.fault is not PodFault.LOST]

@@ -130,7 +130,7 @@ def decoded(answer: PodAnswer) -> dict[str, Json]:
         return {}
     try:
         told = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise PodSilent("its answer is not JSON", may_have_arrived=True) from error
     if not isinstance(told, dict):
         raise PodSilent("its answer is not an object", may_have_arrived=True)

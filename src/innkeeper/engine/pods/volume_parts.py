@@ -196,6 +196,7 @@ class VolumeParts:
             group_name=None,
             deleted_at=None,
             changing_at=None,
+            server_uuid=None,
         )
 
         def work(tx: Tx) -> PodRouting:

@@ -7,18 +7,21 @@ another project is answered like one that does not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
 from innkeeper.entrypoints.api import door_places, door_volumes
+from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.entrypoints.api.validation import decode_json
@@ -32,10 +35,12 @@ OWN_PARAMETERS = frozenset(
 )
 TRUE_WORDS = ("", "1", "true", "yes", "on", "t", "y")
 ALL_PROJECTS = {SERVER: "os_compute_api:servers:index:get_all_tenants", VOLUME: "volume:get_all"}
-NOT_SERVED = (f"{VOLUMES}/summary", f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
+NOT_SERVED = (f"{VOLUMES}/os-explain", "{volume_id}/os-explain")
+SUMMARY = f"{VOLUMES}/summary"
 PLACE = "place"
 IDS = {SERVER: "server_id", VOLUME: "volume_id"}
-BRIEF = ("id", "name", "links")
+VOLUMES_OF_ADMINS = frozenset({"host", "migration_status"})
+"""The filters of lists of volumes that only administrators may use."""
 
 
 def kind_of(path: str) -> str | None:
@@ -47,6 +52,17 @@ def kind_of(path: str) -> str | None:
     if door_places.is_place(path):
         return PLACE
     return None
+
+
+async def settled(context: RequestContext, at: Door) -> None:
+    """Wait for what clients were told, if a request may see it."""
+    if context.is_admin or context.project_id is not None:
+        await at.creating.settling.wait(_whose(context))
+
+
+def _whose(context: RequestContext) -> str | None:
+    """Return the project whose resources a request may see; ``None`` for those of all projects."""
+    return None if context.is_admin else context.project_id
 
 
 async def answered(call: Call, kind: str) -> Answer:
@@ -64,6 +80,8 @@ async def answered(call: Call, kind: str) -> Answer:
         return await door_volumes.answered(call, door, request, part)
     if IDS[kind] in call.params:
         return await _one(call, door, request)
+    if path == SUMMARY:
+        return await door_volumes.summary(call, door, request, _project(call, kind))
     if call.route.method == "POST":
         return _plain(await door.creating.create(request))
     return await _listed(call, door, request)
@@ -82,7 +100,14 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
         if rule is not None:
             call.demand(rule, **target)
 
-    return _plain(await door.forwarding.forward(request, call.params[IDS[request.kind]], check))
+    uuid, project_id = call.params[IDS[request.kind]], _whose(call.context)
+    try:
+        return _plain(await door.forwarding.forward(request, uuid, check))
+    except NotFound:
+        # Nothing was sent. A pod that did not answer after a restart may have it.
+        if not await door.creating.settling.has_looked_again(project_id):
+            raise
+    return _plain(await door.forwarding.forward(request, uuid, check))
 
 
 def _request(call: Call, kind: str) -> DoorRequest:
@@ -116,12 +141,11 @@ async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
         page = await door.lists.page(_question(call, request, limit))
     name = f"{request.kind}s"
     is_detailed = call.route.path.endswith("/detail")
-    rows = [each if is_detailed else _brief(each) for each in page.rows]
-    body: dict[str, Any] = {name: rows}
+    body: dict[str, Any] = {name: page.rows}
     if page.has_more:
         version = "/v2.1" if request.kind == SERVER else "/v3"
         place = f"{name}/detail" if is_detailed else name
-        query = next_query(call, str(page.rows[-1]["id"]))
+        query = next_query(call, page.last)
         href = f"{call.address}{version}/{place}?{query}"
         body[f"{name}_links"] = [{"rel": "next", "href": href}]
     if page.missing:
@@ -131,44 +155,73 @@ async def _listed(call: Call, door: Door, request: DoorRequest) -> Answer:
     return Answer(HTTPStatus.OK, body)
 
 
-def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in BRIEF if name in row}
-
-
 def _question(call: Call, request: DoorRequest, limit: int) -> PodListQuestion:
-    context, is_for_all = call.context, False
-    if "all_tenants" in call.query:
-        is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
-    project_id: str | None = context.project_id
-    if is_for_all:
-        if not context.is_admin:
-            call.demand(ALL_PROJECTS[request.kind], project_id=None)
-            raise Invalid("Only administrators list the resources of all projects.")
-        project_id = call.last("project_id", call.last("tenant_id"))
+    context, project_id = call.context, _project(call, request.kind)
     filters = [
         (name, each)
         for name, values in call.query.items()
         if name not in OWN_PARAMETERS
         for each in values
     ]
-    sort = _sort(call, request.kind)
+    of_admins = {name for name, _ in filters if _is_of_admins(request.kind, name)}
+    if not context.is_admin:
+        # Pods must not be asked: they may tell by the number of rows where servers are.
+        filters = [each for each in filters if each[0] not in of_admins]
+    sort = sort_of(call.query, request.kind)
     zone = call.last("availability_zone")
     is_brief = not call.route.path.endswith("/detail")
     marker = call.last("marker")
-    return PodListQuestion(request, filters, sort, limit, marker, project_id, zone, is_brief)
+    return PodListQuestion(
+        request,
+        filters,
+        sort,
+        limit,
+        marker,
+        project_id,
+        zone,
+        is_brief,
+        needs_admin=context.is_admin and bool(of_admins),
+    )
 
 
-def _sort(call: Call, kind: str) -> list[tuple[str, bool]]:
-    """Return the sort keys, the last of which is the id, each with whether it is descending."""
-    keys, words = call.query.get("sort_key", []), call.query.get("sort_dir", [])
-    joined = call.last("sort")
+def _project(call: Call, kind: str) -> str | None:
+    """Return the project whose resources are listed; ``None`` for those of all projects."""
+    is_for_all = False
+    if "all_tenants" in call.query:
+        is_for_all = (call.last("all_tenants") or "").lower() in TRUE_WORDS
+    if not is_for_all:
+        return call.context.project_id
+    if not call.context.is_admin:
+        call.demand(ALL_PROJECTS[kind], project_id=None)
+        raise Invalid("Only administrators list the resources of all projects.")
+    return call.last("project_id", call.last("tenant_id"))
+
+
+def _is_of_admins(kind: str, name: str) -> bool:
+    """Return whether only administrators may filter by this. For others, it is ignored."""
+    if kind == SERVER:
+        return name not in list_schemas.FOR_ALL_CALLERS
+    return name in VOLUMES_OF_ADMINS
+
+
+def sort_of(query: Mapping[str, Sequence[str]], kind: str) -> list[tuple[str, bool]]:
+    """Return the sort keys of a list, each with whether it is descending.
+
+    Equal rows are sorted by ``created_at`` and then by id, in the direction of the first key, as
+    this service sorts its own lists. Raises :class:`Invalid` for more directions than keys.
+    """
+    keys, words = query.get("sort_key", ()), query.get("sort_dir", ())
+    joined = query.get("sort", ("",))[-1]
     if kind == VOLUME and joined:
         pairs = [each.partition(":") for each in joined.split(",")]
         keys, words = [each[0] for each in pairs], [each[2] or "desc" for each in pairs]
-    last = words[-1] if words else "desc"
-    wanted = {
-        key: (words[place] if place < len(words) else last) != "asc"
-        for place, key in enumerate(keys or ["created_at"])
-    }
-    wanted.setdefault("uuid" if kind == SERVER else "id", last != "asc")
+    keys = keys or ["created_at"]
+    if len(words) > len(keys):
+        raise Invalid("Sort direction size exceeds sort key size")
+    first = words[0] if words else "desc"
+    wanted: dict[str, bool] = {}
+    for key, word in zip_longest(keys, words, fillvalue=first):
+        wanted.setdefault(key, word != "asc")
+    for key in ("created_at", "uuid" if kind == SERVER else "id"):
+        wanted.setdefault(key, first != "asc")
     return list(wanted.items())

@@ -1,14 +1,17 @@
-"""Forwards requests for attachments and transfers of volumes to pods, in a door."""
+"""Forwards requests for attachments, transfers and summaries of volumes to pods, in a door."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from innkeeper.domain.door import DoorRequest
+from innkeeper.domain.door import MARK, DoorRequest
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.doors import Door
+from innkeeper.engine.pods.tenants import BLOCK_STORAGE
 from innkeeper.engine.pods.volume_parts import ATTACHMENT, TRANSFER, VolumePart
 from innkeeper.entrypoints.api.paging import limit_of, next_query
 from innkeeper.entrypoints.api.routing import Answer, Call
@@ -16,6 +19,7 @@ from innkeeper.entrypoints.api.routing import Answer, Call
 ATTACHMENTS = "/v3/attachments"
 TRANSFERS = ("/v3/os-volume-transfer", "/v3/volume-transfers")
 IDS = {ATTACHMENT: "attachment_id", TRANSFER: "transfer_id"}
+TOTALS = ("total_count", "total_size")
 FILTERS = ("volume_id", "instance_id", "status")
 BRIEF = {
     ATTACHMENT: ("id", "status", "instance", "volume_id"),
@@ -48,6 +52,34 @@ async def answered(call: Call, door: Door, request: DoorRequest, part: VolumePar
     else:
         return await _listed(call, door, request, part)
     return Answer(found.status, found.body or None, dict(found.headers))
+
+
+async def summary(call: Call, door: Door, request: DoorRequest, project_id: str | None) -> Answer:
+    """Return the sums over the summaries of all pods with volumes of a project, or of all."""
+    known = await door.looking.volumes(project_id)
+    homes = list({pod.id: pod for _, pod in known.values()}.values())
+    target = "/volumes/summary" + ("?all_tenants=1" if project_id is None else "")
+    told, missing = await door.looking.ask(
+        homes, project_id, BLOCK_STORAGE, target, request.headers
+    )
+    totals: Counter[str] = Counter(dict.fromkeys(TOTALS, 0))
+    metadata: dict[str, list[str]] = {}
+    for _, each in told:
+        found = each.get("volume-summary")
+        if not isinstance(found, Mapping):
+            continue
+        totals.update({key: found[key] for key in TOTALS if isinstance(found.get(key), int)})
+        items = found.get("metadata")
+        for name, values in items.items() if isinstance(items, Mapping) else ():
+            if name != MARK and isinstance(values, list):
+                metadata.setdefault(name, []).extend(values)
+    unique = {name: sorted(set(map(str, values))) for name, values in metadata.items()}
+    body: dict[str, Any] = {"volume-summary": {**totals, "metadata": unique}}
+    if missing:
+        body["is_partial"] = True
+        if call.context.is_admin:
+            body["missing_pods"] = [each.pod_name for each in missing]
+    return Answer(HTTPStatus.OK, body)
 
 
 async def _listed(call: Call, door: Door, request: DoorRequest, part: VolumePart) -> Answer:

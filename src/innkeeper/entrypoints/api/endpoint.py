@@ -165,13 +165,11 @@ class RouteEndpoint:
             if answer is not None:
                 return answer, version
         await self._prepare(request, checks, call)
-        forwarded = None if self.site.door is None else door.kind_of(route.path)
-        if forwarded is not None:
-            return await door.answered(call, forwarded), version
-        if self.site.leadership is not None:
+        answer = await self._through_door(call)
+        if answer is None and self.site.leadership is not None:
             answer = await leader_calls.forwarded(self.site.leadership, call)
-            if answer is not None:
-                return answer, version
+        if answer is not None:
+            return answer, version
         answer = await checks.handled(call)
         if context.hop is not None:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
@@ -194,6 +192,14 @@ class RouteEndpoint:
             request_id = forwarded.caller.request_id
             accept = forwarded.headers.get("accept", JSON)
             return self._error_answer(error, request_id, version, accept)
+
+    async def _through_door(self, call: Call) -> Answer | None:
+        """Return the answer of pods; ``None`` if this service answers itself."""
+        if self.site.door is None:
+            return None
+        await door.settled(call.context, self.site.door)
+        kind = door.kind_of(call.route.path)
+        return None if kind is None else await door.answered(call, kind)
 
     async def _authenticate(self, request: AsgiRequest, request_id: str) -> RequestContext:
         is_open = request.method in self._open_methods

@@ -102,6 +102,8 @@ pod_routings = numbered_table(
     sa.Column("type_uuid", Uuid),
     sa.Column("server_group_uuid", Uuid, index=True),
     sa.Column("changing_at", Moment),
+    # The server with which the pod makes a volume, or may delete it.
+    sa.Column("server_uuid", Uuid, index=True),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),
 )

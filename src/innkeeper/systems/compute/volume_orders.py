@@ -18,6 +18,7 @@ from innkeeper.domain.errors import Conflict, NotFound
 from innkeeper.domain.ids import AgentId, ServerId
 from innkeeper.domain.volumes import Attachment, AttachStatus, Volume, VolumeStatus
 from innkeeper.store.queries.compute import hosts, migrations, orders
+from innkeeper.store.queries.compute import servers as server_rows
 from innkeeper.store.queries.compute.orders import NewOrder
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.placement import pools
@@ -160,8 +161,20 @@ def servers_gone(tx: Tx, uuids: Collection[ServerId], now: datetime) -> None:
 
 
 def left_somewhere(tx: Tx, uuids: Collection[ServerId], now: datetime) -> set[str]:
-    """Return the servers of which a host that is not silent has still to clean up something."""
-    places = {(each.server_uuid, each.left_on) for each in migrations.open_ones(tx, uuids)}
+    """Return the servers of which a host that is not silent has still to clean up something.
+
+    It is what a move or a late build left there. The host of a deleted server has destroyed it.
+    """
+    places = set()
+    for move in migrations.open_ones(tx, uuids):
+        gone = server_rows.by_uuid(tx, move.server_uuid, is_deleted_wanted=True)
+        is_alive = server_rows.by_uuid(tx, move.server_uuid) is not None
+        if is_alive or gone is None or gone.host != move.left_on:
+            places.add((move.server_uuid, move.left_on))
+    for each in orders.clearing(tx, uuids):
+        server = server_rows.by_uuid(tx, each.server_uuid, is_deleted_wanted=True)
+        if server is not None and server.host != each.host:
+            places.add((each.server_uuid, each.host))
     known = hosts.by_names(tx, {host for _, host in places})
     heard = {
         name

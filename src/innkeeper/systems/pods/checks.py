@@ -1,23 +1,25 @@
 """Compare the routings of a pod with what the pod tells, and repair the routings.
 
 Always true: a repair changes only routings, never a pod. It first looks whether the routing is
-still what was compared. A resource is adopted only if it has the door's mark, and if its project is
-known here: several doors may use the same pod.
+still what was compared. A resource is adopted only if it has the door's mark, or is a volume that
+is attached to a server of the door, and if its project is known here: several doors may use the
+same pod.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from innkeeper.domain.door import TAKES, DoorAmounts, PodResource
+from innkeeper.domain.door import MAY_TAKE, SERVER, TAKES, DoorAmounts, PodResource
 from innkeeper.domain.errors import NotFound
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.store.queries.pods import bindings, routings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import projects
+from innkeeper.systems.pods import boot_volumes
 from innkeeper.systems.pods import routings as door_routings
 
 
@@ -39,7 +41,8 @@ class PodFault(Enum):
 class PodDifference:
     """One difference, in words and as it was found.
 
-    A lost resource has only a ``routing``, and an unknown one only a ``resource``.
+    A lost resource has only a ``routing``, and an unknown one only a ``resource``. If a volume is
+    of another project which had asked for it, there is a ``note`` of this.
     """
 
     fault: PodFault
@@ -49,6 +52,7 @@ class PodDifference:
     text: str
     routing: PodRouting | None = None
     resource: PodResource | None = None
+    note: PodRouting | None = None
 
 
 def compare(
@@ -61,21 +65,44 @@ def compare(
     """
     known = routings.of_pod(tx, pod.id, kind)
     taken = {each.top_id.removeprefix(TAKES) for each in known if each.top_id.startswith(TAKES)}
+    notes = {
+        (each.top_id.removeprefix(MAY_TAKE).partition(":")[0], each.project_id): each
+        for each in known
+        if each.top_id.startswith(MAY_TAKE)
+    }
     found: list[PodDifference] = []
     for each in known:
         # While another project takes a volume over, the pod may be ahead.
         if each.bottom_id is not None and each.bottom_id not in taken:
             there = told.get(each.bottom_id)
             is_settled = each.updated_at < settled_before
-            found += _of_known(pod, each, each.bottom_id, there, is_settled=is_settled)
+            wanted = (each.bottom_id, "" if there is None else there.project_id)
+            found += [
+                replace(one, note=notes.get(wanted))
+                for one in _of_known(pod, each, each.bottom_id, there, is_settled=is_settled)
+            ]
     ids = {each.bottom_id for each in known}
     begun = {each.top_id for each in known if each.bottom_id is None}
     for uuid, resource in told.items():
-        if resource.mark is not None and uuid not in ids and resource.mark not in begun:
+        is_ours = (uuid, resource.project_id) in notes or _is_of_door(tx, pod, resource)
+        if uuid not in ids and resource.mark not in begun and is_ours:
             whose = f"{kind} {uuid} of project {resource.project_id}"
             text = f"pod {pod.pod_name} has {whose}, which no routing knows"
             found.append(PodDifference(PodFault.UNKNOWN, pod, kind, uuid, text, resource=resource))
     return found
+
+
+def _is_of_door(tx: Tx, pod: Pod, resource: PodResource) -> bool:
+    """Return whether a resource has the door's mark, or is a volume with a server of the door."""
+    if resource.mark is not None:
+        return True
+    return any(
+        (each.pod_id, each.project_id) == (pod.id, resource.project_id)
+        for server_uuid in resource.servers
+        # What a pod makes for a server that it builds is learned with the server.
+        if not routings.open_with_server(tx, server_uuid)
+        for each in routings.of_resource(tx, server_uuid, SERVER)
+    )
 
 
 def _of_known(
@@ -113,14 +140,17 @@ def repair(tx: Tx, found: PodDifference, now: datetime) -> str | None:
     if row is None or _compared(row) != _compared(found.routing):
         return None
     if there is None:
-        routings.remove(tx, row.id)
+        door_routings.lose(tx, row, now)
         return f"{about} is forgotten"
     if found.fault is PodFault.PROJECT:
         if not _is_known(tx, there.project_id):
             return None
         # The user was one of the other project.
-        values = {"project_id": there.project_id, "user_id": None, "updated_at": now}
+        user_id = None if found.note is None else found.note.user_id
+        values = {"project_id": there.project_id, "user_id": user_id, "updated_at": now}
         routings.change(tx, row.id, values)
+        if found.note is not None:
+            routings.remove(tx, found.note.id)
         return f"{about} is of project {there.project_id}"
     assert there.amounts is not None, "they were compared"
     door_routings.recount(tx, row, there.amounts, now)
@@ -143,9 +173,12 @@ def _adopt(tx: Tx, pod: Pod, there: PodResource, now: datetime) -> str | None:
         now,
         now,
         number=1,
+        server_uuid=next(iter(there.servers), None),
         **asdict(amounts),
     )
     routings.add(tx, made)
+    if there.kind == SERVER:
+        boot_volumes.expect(tx, made, now)
     return f"{there.kind} {there.uuid} of project {there.project_id} is remembered"
 
 

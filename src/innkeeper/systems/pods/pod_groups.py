@@ -21,18 +21,30 @@ unused = routings.unused_groups
 APART = "The servers of a server group must be in one pod, and it has servers in another one."
 
 
+class GroupElsewhere(Conflict):
+    """The servers of the group are in another pod, or other requests are making them there."""
+
+    def __init__(self) -> None:
+        super().__init__(APART)
+
+
 def pod_of(tx: Tx, group_uuid: str) -> int | None:
     """Return the pod of a group's servers; ``None`` if it has no servers."""
     return next((each.pod_id for each in routings.of_group(tx, group_uuid)), None)
 
 
+def may_leave(tx: Tx, group_uuid: str) -> bool:
+    """Return whether no pod has confirmed a server of a group yet."""
+    return all(each.bottom_id is None for each in routings.of_group(tx, group_uuid))
+
+
 def demand_room(tx: Tx, wanted: PodRouting, members_max: int) -> None:
-    """Raise :class:`Conflict` or :class:`QuotaExceeded` if a create cannot join its group."""
+    """Raise :class:`GroupElsewhere` or :class:`QuotaExceeded` if a create cannot join its group."""
     if wanted.server_group_uuid is None:
         return
     found = routings.of_group(tx, wanted.server_group_uuid)
     if any(each.pod_id != wanted.pod_id for each in found):
-        raise Conflict(APART)
+        raise GroupElsewhere
     number = sum(each.number or 0 for each in (*found, wanted))
     if members_max != UNLIMITED and number > members_max:
         raise QuotaExceeded("Quota exceeded, too many servers in group")

@@ -13,7 +13,7 @@ from typing import Any
 
 from innkeeper.domain.errors import AlreadyExists, Conflict, InUse, NotFound
 from innkeeper.domain.pods import Pod, PodHealth, check_numbers
-from innkeeper.store.queries.pods import pods
+from innkeeper.store.queries.pods import pods, routings
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.identity import secret_boxes
 from innkeeper.systems.identity.secret_boxes import SecretBox
@@ -103,12 +103,13 @@ def _check_group(tx: Tx, pod: Pod, values: Mapping[str, Any]) -> None:
 def delete(tx: Tx, uuid: str) -> None:
     """Remove a pod. Raises :class:`InUse` while it has active bindings or routings."""
     pod = get(tx, uuid)
-    bindings, routings = pods.counts(tx, pod.id)
-    if bindings or routings:
+    bindings, routed = pods.counts(tx, pod.id)
+    if bindings or routed:
         raise InUse(
-            f"Pod {pod.pod_name} is in use: it has {bindings} active bindings and {routings} "
+            f"Pod {pod.pod_name} is in use: it has {bindings} active bindings and {routed} "
             "routings."
         )
+    routings.drop_notes(tx, pod.id)
     pods.remove(tx, pod)
     secret_boxes.forget(tx, _secret_name(uuid))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
+from hashlib import sha256
 
 from innkeeper.domain.compute import UNLIMITED
-from innkeeper.domain.door import SERVER, TAKES, DoorAmounts, DoorLimits
+from innkeeper.domain.door import MAY_TAKE, SERVER, TAKES, DoorAmounts, DoorLimits
 from innkeeper.domain.errors import AlreadyExists, NotFound, QuotaExceeded
 from innkeeper.domain.pods import PodRouting
 from innkeeper.domain.volumes import VolumeLimits
@@ -24,6 +25,10 @@ pods_of = routings.pods_of
 open_ones = routings.open_ones
 used = routings.used
 used_by_type = routings.used_by_type
+known = routings.of_resource
+drop_notes = routings.drop_notes
+
+DIGEST_CHARS = 32
 
 
 def create(tx: Tx, wanted: PodRouting) -> PodRouting:
@@ -143,6 +148,33 @@ def _confirm(tx: Tx, begun: PodRouting, bottom_id: str, now: datetime) -> bool:
 def forget(tx: Tx, row_id: int) -> None:
     """Forget a resource that its pod surely does not have. It counts no more."""
     routings.remove(tx, row_id)
+
+
+def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
+    """Forget a resource that its pod does not have any more.
+
+    The pod may have deleted volumes together with a server, so they are looked at.
+    """
+    routings.remove(tx, routing.id)
+    if routing.resource_type == SERVER:
+        routings.change_with_server(tx, routing.top_id, {"changing_at": now, "updated_at": now})
+
+
+def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:
+    """End a transfer of a volume that its pod has not carried out, as far as is known.
+
+    It counts no more. A note is kept that the project has asked for the volume, because its request
+    may still arrive.
+    """
+    uuid = begun.top_id.removeprefix(TAKES)
+    name = f"{MAY_TAKE}{uuid}:{sha256(begun.project_id.encode()).hexdigest()[:DIGEST_CHARS]}"
+    routings.remove(tx, begun.id)
+    for each in routings.of_resource(tx, name, begun.resource_type):
+        routings.remove(tx, each.id)
+    note = PodRouting(
+        0, name, None, begun.pod_id, begun.project_id, begun.resource_type, begun.created_at, now
+    )
+    routings.add(tx, replace(note, user_id=begun.user_id))
 
 
 def grow(tx: Tx, row_id: int, wanted: DoorAmounts, limits: DoorLimits, now: datetime) -> PodRouting:

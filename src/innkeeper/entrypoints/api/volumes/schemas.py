@@ -44,7 +44,8 @@ MAYBE_METADATA: Schema = {**METADATA, "type": ["object", "null"]}
 _IDS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "maxItems": ITEMS_MAX}]}
 HINTS: Schema = {
     "type": ["object", "null"],
-    "properties": {"same_host": _IDS, "different_host": _IDS},
+    # Only a door serves the last one.
+    "properties": {"same_host": _IDS, "different_host": _IDS, "local_to_instance": TEXT},
     "additionalProperties": False,
 }
 HINTS_KEY = "OS-SCH-HNT:scheduler_hints"

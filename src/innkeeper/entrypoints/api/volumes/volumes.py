@@ -55,6 +55,8 @@ def request(call: Call) -> VolumeRequest:
         )
     size = body.get("size")
     hints = call.body.get(HINTS_KEY) or body.get("scheduler_hints") or {}
+    if hints.get("local_to_instance"):
+        raise Invalid("The scheduler hint local_to_instance is not supported.")
     metadata = body.get("metadata") or {}
     _check_metadata(metadata)
     return VolumeRequest(

@@ -155,10 +155,13 @@ def add(tx: Tx, new: Iterable[NewOrder], now: datetime) -> None:
             transactions.note(tx, TOPIC, awake)
 
 
+_CLEARS = (work_orders.c.kind == OrderKind.DESTROY) & work_orders.c.migration_id.is_(None)
+_HELD = work_orders.c.status == OrderStatus.HELD
+
+
 def held(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
-    """Return the held orders for these servers."""
-    query = _ALL.where(work_orders.c.status == OrderStatus.HELD)
-    query = query.where(work_orders.c.server_uuid.in_(IDS))
+    """Return the held orders for these servers, without repeated orders to destroy them."""
+    query = _ALL.where(_HELD, ~_CLEARS).where(work_orders.c.server_uuid.in_(IDS))
     return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
 
 
@@ -171,13 +174,36 @@ def deliver_held(tx: Tx, order: OpenOrder, body: Mapping[str, Any], now: datetim
         transactions.note(tx, TOPIC, {str(order.agent_id)})
 
 
+def clearing(tx: Tx, servers: Collection[ServerId]) -> list[OpenOrder]:
+    """Return the waiting and held orders to destroy these servers that belong to no migration."""
+    pending = work_orders.c.status.in_((OrderStatus.WAITING, OrderStatus.HELD))
+    query = _ALL.where(pending, _CLEARS).where(work_orders.c.server_uuid.in_(IDS))
+    return [OpenOrder(*row) for row in by_ids.rows(tx, query, list(servers))]
+
+
+def clearing_held_since(tx: Tx, before: datetime, limit: int) -> list[OpenOrder]:
+    """Return the held orders to destroy servers that are held since before a time."""
+    query = _ALL.where(_HELD, work_orders.c.created_at < before, _CLEARS)
+    query = query.order_by(work_orders.c.created_at, work_orders.c.id).limit(limit)
+    return [OpenOrder(*row) for row in tx.execute(query)]
+
+
+def drop_held(tx: Tx, order: OpenOrder, now: datetime) -> None:
+    """End a held order that must not be carried out any more."""
+    values = {"status": OrderStatus.FAILED, "message": WITHDRAWN, "updated_at": now}
+    tx.execute(work_orders.update().where(work_orders.c.id == order.id, _HELD).values(**values))
+
+
 def end_held(tx: Tx, servers: Collection[ServerId], message: str, now: datetime) -> None:
-    """End the held orders for these servers, which have failed."""
+    """End the held orders for these servers, which have failed.
+
+    What is left of a server must still be destroyed.
+    """
     by_ids.run(
         tx,
         work_orders.update()
         .where(work_orders.c.server_uuid.in_(IDS))
-        .where(work_orders.c.status == OrderStatus.HELD)
+        .where(_HELD, ~_CLEARS)
         .values(status=OrderStatus.FAILED, message=message, updated_at=now),
         list(servers),
     )

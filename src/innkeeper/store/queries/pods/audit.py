@@ -46,4 +46,5 @@ def begun_before(tx: Tx, at: datetime) -> Rows:
     each = pod_routings.c
     columns = (each.id, each.resource_type, each.project_id, pods.c.pod_name)
     query = sa.select(*columns).join(pods, pods.c.id == each.pod_id).order_by(each.id)
-    return list(tx.execute(query.where(each.bottom_id.is_(None), each.created_at < at)))
+    is_begun = each.bottom_id.is_(None) & each.number.is_not(None)
+    return list(tx.execute(query.where(is_begun, each.created_at < at)))

@@ -7,13 +7,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.door import SERVER, VOLUME
+from innkeeper.domain.door import MAY_TAKE, SERVER, VOLUME
 from innkeeper.domain.pods import PodContents
 from innkeeper.store.tables.pods import pod_bindings, pod_routings
 from innkeeper.store.transactions import Tx
 
 _C = pod_routings.c
 _NUMBER = sa.func.coalesce(_C.number, 1)
+_IS_THERE = ~_C.top_id.startswith(MAY_TAKE)
+"""Notes about requests that may still arrive stand for nothing in a pod."""
 
 
 def _sum(value: Any, *conditions: Any) -> sa.ColumnElement[Any]:
@@ -39,20 +41,21 @@ def by_project(
 ) -> list[PodContents]:
     """Return what the projects have in a pod, in the order of their ids."""
     query = sa.select(_C.project_id, *_SUMS).where(_C.pod_id == pod_id, _C.project_id > after)
-    query = query.group_by(_C.project_id).order_by(_C.project_id).limit(limit)
+    query = query.where(_IS_THERE).group_by(_C.project_id).order_by(_C.project_id).limit(limit)
     return list(_contents(tx, query))
 
 
 def total(tx: Tx, pod_id: int) -> PodContents:
     """Return what all projects together have in a pod."""
-    query = sa.select(sa.literal(""), *_SUMS).where(_C.pod_id == pod_id)
+    query = sa.select(sa.literal(""), *_SUMS).where(_C.pod_id == pod_id, _IS_THERE)
     (found,) = _contents(tx, query)
     return found
 
 
 def project_count(tx: Tx, pod_id: int) -> int:
     """Return the number of projects that have something in a pod."""
-    query = sa.select(sa.func.count(sa.distinct(_C.project_id))).where(_C.pod_id == pod_id)
+    query = sa.select(sa.func.count(sa.distinct(_C.project_id)))
+    query = query.where(_C.pod_id == pod_id, _IS_THERE)
     return tx.execute(query).scalar_one()
 
 

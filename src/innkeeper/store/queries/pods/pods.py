@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.door import MAY_TAKE
 from innkeeper.domain.pods import Pod, PodHealth
 from innkeeper.store import records
 from innkeeper.store.prepared import Prepared
@@ -79,5 +80,7 @@ def counts(tx: Tx, pod_id: int) -> tuple[int, int]:
     active = sa.select(sa.func.count()).where(
         pod_bindings.c.pod_id == pod_id, pod_bindings.c.ended_at.is_(None)
     )
-    routed = sa.select(sa.func.count()).where(pod_routings.c.pod_id == pod_id)
+    routed = sa.select(sa.func.count()).where(
+        pod_routings.c.pod_id == pod_id, ~pod_routings.c.top_id.startswith(MAY_TAKE)
+    )
     return tx.execute(active).scalar_one(), tx.execute(routed).scalar_one()

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from innkeeper.domain.door import GROUP, VOLUME
+from innkeeper.domain.door import GROUP, MAY_TAKE, VOLUME
 from innkeeper.domain.pods import DISK_GB, MEMORY_MB, VCPUS, VOLUME_GB, PodHome, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
 from innkeeper.store import records
@@ -19,6 +19,7 @@ from innkeeper.store.tables.compute import server_groups
 from innkeeper.store.tables.pods import pod_measurements, pod_routings
 from innkeeper.store.transactions import Tx
 
+COMMA = ","
 _C = pod_routings.c
 _KINDS = {VCPUS: _C.vcpus, MEMORY_MB: _C.memory_mb, DISK_GB: _C.disk_gb, VOLUME_GB: _C.size_gb}
 # SELECT pod_routings.pod_id, SUM(number * vcpus), ... FROM (the newest measurement of each pod)
@@ -35,10 +36,16 @@ _PLACED = Prepared(
     .group_by(_C.pod_id)
 )
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
+# As a part of the text, since the ids are the only parameters.
+_COMMA: Any = sa.literal_column(f"'{COMMA}'")
+_HOME = records.columns(pod_routings, PodHome)
+# SELECT resource_type, ..., group_concat(top_id, ',') ... GROUP BY resource_type, ...
+# The resources of a project mostly have the same home. With a row for each of them, the driver
+# would give away the interpreter and take it again a thousand times.
 _HOMES = PreparedForIds(
-    sa.select(_C.top_id, _C.resource_type, *records.columns(pod_routings, PodHome)).where(
-        _C.top_id.in_(IDS), _C.bottom_id.is_not(None)
-    )
+    sa.select(sa.func.aggregate_strings(_C.top_id, _COMMA), _C.resource_type, *_HOME)
+    .where(_C.top_id.in_(IDS), _C.bottom_id.is_not(None))
+    .group_by(_C.resource_type, *_HOME)
 )
 _IS_OF = sa.and_(
     _C.top_id == sa.bindparam("wanted_id"), _C.resource_type == sa.bindparam("wanted_type")
@@ -141,8 +148,12 @@ def pods_of(tx: Tx, project_id: str | None, resource_type: str) -> Sequence[int]
 
 def homes(tx: Tx, resource_type: str, ids: Iterable[str]) -> dict[str, PodHome]:
     """Return the homes of those of these resources that a pod has confirmed, by their ids."""
-    rows = _HOMES.rows(tx, ids)
-    return {row[0]: PodHome(*row[2:]) for row in rows if row[1] == resource_type}
+    found: dict[str, PodHome] = {}
+    # The ids that pods give have no comma.
+    for top_ids, kind, *home in _HOMES.rows(tx, [each for each in ids if COMMA not in each]):
+        if kind == resource_type:
+            found |= dict.fromkeys(top_ids.split(COMMA), PodHome(*home))
+    return found
 
 
 def open_ones(tx: Tx, pod_ids: Sequence[int], limit: int) -> Sequence[PodRouting]:
@@ -189,6 +200,29 @@ def unused_groups(
     query = query.where(_C.resource_type == GROUP, server_groups.c.id.is_(None) | is_unused)
     query = query.where(_C.pod_id.in_(pod_ids)).order_by(_C.updated_at, _C.id).limit(limit)
     return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
+    """Return the open routings of the volumes that a pod makes for a server, or for a create."""
+    query = _ROWS.where(_C.server_uuid == server_uuid, _C.bottom_id.is_(None)).order_by(_C.id)
+    return [PodRouting(*row) for row in tx.execute(query)]
+
+
+def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
+    """Change columns of the routings of a server's volumes that its pod has confirmed."""
+    is_known = _C.bottom_id.is_not(None)
+    tx.execute(pod_routings.update().where(_C.server_uuid == server_uuid, is_known), dict(values))
+
+
+def drop_notes(tx: Tx, pod_id: int, before: datetime | None = None) -> None:
+    """Delete the notes about volumes of a pod that other projects may still take over.
+
+    With a time, delete only those that were written before.
+    """
+    statement = pod_routings.delete().where(_C.pod_id == pod_id, _C.top_id.startswith(MAY_TAKE))
+    if before is not None:
+        statement = statement.where(_C.updated_at < before)
+    tx.execute(statement)
 
 
 def confirmed(tx: Tx, pod_id: int) -> int:

@@ -263,6 +263,7 @@ def sweep(
     for order in orders.waiting_since(tx, limit, {OrderKind.SEND}, SWEEP_MAX):
         live.give_up_waiting(tx, order, message % (order.host, order.kind), now)
     count = len(late) + cleanup.retry(tx, limit, SWEEP_MAX, now)
+    count += cleanup.repeat_destroys(tx, limit, SWEEP_MAX, now)
     count += force_detaching.sweep(tx, limit, now)
     count += shelving.retry_offloads(tx, limit, SWEEP_MAX, now)
     if settings.shelved_offload_time > 0:

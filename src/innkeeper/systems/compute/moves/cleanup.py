@@ -15,8 +15,9 @@ from innkeeper.domain.errors import InUse
 from innkeeper.domain.moves import Migration
 from innkeeper.store.queries.compute import migrations, orders
 from innkeeper.store.queries.compute import servers as server_rows
-from innkeeper.store.queries.compute.orders import OpenOrder
+from innkeeper.store.queries.compute.orders import NewOrder, OpenOrder
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import volume_orders
 from innkeeper.systems.compute.grouping import dedications
 from innkeeper.systems.compute.moves import cold_migration, completion, moving
 from innkeeper.systems.compute.servers import actions, servers
@@ -32,12 +33,22 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
     # failed build, or destroy a copy of the server on a wrong host. The server is then kept. A
     # server that is being deleted and has no host is deleted with any result.
     results = {order.server_uuid: (order.host, result.is_ok) for order, result in plain}
+    alive = server_rows.alive(tx, results)
     gone = [
         each.uuid
-        for each in server_rows.alive(tx, results)
+        for each in alive
         if each.task_state == Task.DELETING
         and (each.host is None or (each.host, True) == results[each.uuid])
     ]
+    places = {each.uuid: each.host for each in alive}
+    # The owner of a server that is still on this host can delete it again. Nobody can remove the
+    # remains of a build, so the order is repeated, but not at once.
+    left = [
+        NewOrder(order.agent_id, order.host, order.server_uuid, OrderKind.DESTROY, is_held=True)
+        for order, result in plain
+        if not result.is_ok and places.get(order.server_uuid) != order.host
+    ]
+    orders.add(tx, left, now)
     servers.finish_deletes(tx, gone, now)
     failed = [
         Failed(order.server_uuid, order.host, owner_message(order, result), result.message)
@@ -45,6 +56,8 @@ def apply(tx: Tx, reported: Sequence[Ended], _: ResultSettings, now: datetime) -
         if not result.is_ok
     ]
     servers.fail_deletes(tx, failed, now)
+    # Volumes of deleted servers may have waited for this.
+    volume_orders.servers_gone(tx, sorted(results.keys() - places.keys()), now)
     for order, result in reported:
         if order.migration_id is not None:
             _apply_leftover(tx, order, order.migration_id, result, now)
@@ -99,6 +112,26 @@ def retry(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
             else:
                 migrations.touch(tx, each.id, now)
     return len(old)
+
+
+def repeat_destroys(tx: Tx, before: datetime, limit: int, now: datetime) -> int:
+    """Repeat orders to destroy what builds left, if they failed before a time.
+
+    Return their number. A server that is on the host again by now is not destroyed.
+    """
+    found = orders.clearing_held_since(tx, before, limit)
+    if not found:
+        return 0
+    subjects = {each.server_uuid for each in found}
+    taken = {(each.uuid, each.host) for each in server_rows.alive(tx, subjects)}
+    for each in migrations.open_ones(tx, subjects):
+        taken |= {(each.server_uuid, each.source_host), (each.server_uuid, each.dest_host)}
+    for order in found:
+        if (order.server_uuid, order.host) in taken:
+            orders.drop_held(tx, order, now)
+        else:
+            orders.deliver_held(tx, order, {}, now)
+    return len(found)
 
 
 def why_not_empty(tx: Tx, host: Host) -> str | None:

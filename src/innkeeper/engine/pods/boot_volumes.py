@@ -1,0 +1,182 @@
+"""Learn from pods which volumes they made for the servers of the door.
+
+Always true: a volume is the project's only if the pod says that it is, and that it is attached to a
+server that the door has made for this project.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from http import HTTPStatus
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import PodCall, PodSilent
+from innkeeper.domain.door import MARK, SERVER, VOLUME, Json
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.engine.pods.checking import AMOUNT
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.marks import OWNER
+from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import boot_volumes, routings
+from innkeeper.systems.pods.boot_volumes import ShownVolume
+from innkeeper.systems.volumes import types
+
+ATTACHED = "os-extended-volumes:volumes_attached"
+VOLUMES_MAX = 64
+"""So many volumes of one server are looked at. No create may ask for more."""
+NEWEST = 200
+"""So many volumes of a project are looked at for those of a server that is gone."""
+CLOCKS_APART = timedelta(minutes=5)
+"""The clock of a pod may be so much behind that of the door."""
+
+
+class _Volume(msgspec.Struct):
+    size: AMOUNT
+    volume_type: str | None = None
+
+
+class BootVolumes:
+    """Looks for the volumes of servers that pods build."""
+
+    def __init__(self, clouds: PodClouds, tenants: Tenants) -> None:
+        self._clouds = clouds
+        self._tenants = tenants
+
+    async def learn(self, expected: PodRouting, pod: Pod) -> bool:
+        """Record the volumes of the server to which an open routing of volumes belongs.
+
+        Return whether the server gets no more of them. Raises :class:`PodSilent`.
+        """
+        server_uuid, now = expected.server_uuid or "", self._clouds.clock()
+
+        def is_decided(tx: Tx) -> bool:
+            is_open = bool(boot_volumes.open_of(tx, server_uuid))
+            create = routings.known(tx, server_uuid, SERVER)
+            # As long as the create is open, it is not known to which servers they belong.
+            return is_open and all(each.bottom_id is not None for each in create)
+
+        engine = self._clouds.engine
+        if not await engine.read(is_decided):
+            await engine.write(lambda tx: routings.touch(tx, expected.id, now))
+            return False
+        server = await self._ask(await self._tenants.own(pod), SERVER, server_uuid)
+        if server is None:
+            found = await self._left(expected, pod)
+        else:
+            found = await self._shown(expected, pod, server)
+        is_away = server is None
+        is_last = server is None or _is_at_rest(server)
+
+        def record(tx: Tx) -> None:
+            boot_volumes.learn(tx, server_uuid, found, now, is_last=is_last)
+            if is_away:
+                boot_volumes.look_again(tx, server_uuid, now)
+
+        await engine.write(record)
+        return is_last
+
+    async def _shown(
+        self, expected: PodRouting, pod: Pod, server: Mapping[str, Json]
+    ) -> list[ShownVolume]:
+        """Return the volumes of a server of which the door does not know yet."""
+        told = server.get(ATTACHED)
+        rows = told if isinstance(told, list) else []
+        uuids = [
+            each["id"]
+            for each in rows
+            if isinstance(each, Mapping)
+            and isinstance(each.get("id"), str)
+            and canonical_uuid(each["id"]) is not None
+        ]
+        return await self._unknown(expected, pod, uuids[:VOLUMES_MAX])
+
+    async def _unknown(
+        self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
+    ) -> list[ShownVolume]:
+        """Return those of these volumes of which the door does not know."""
+
+        def look(tx: Tx) -> list[str]:
+            return [each for each in uuids if not routings.known(tx, each, VOLUME)]
+
+        unknown = await self._clouds.engine.read(look)
+        found = await asyncio.gather(*(self._volume(expected, pod, each) for each in unknown))
+        return [each for each in found if each is not None]
+
+    async def _left(self, expected: PodRouting, pod: Pod) -> list[ShownVolume]:
+        """Return the volumes that a server left which is gone before its volumes were learned.
+
+        They are free volumes of the project which are not older than the create, and have no mark.
+        """
+        server_uuid = expected.server_uuid or ""
+        number = len(
+            await self._clouds.engine.read(lambda tx: boot_volumes.open_of(tx, server_uuid))
+        )
+        login = await self._tenants.of_project(pod, expected.project_id)
+        after = (expected.created_at - CLOCKS_APART).isoformat()
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        query = urlencode({"sort": "created_at:desc", "limit": str(NEWEST)})
+        call = PodCall(SERVICES[VOLUME], "GET", f"/volumes/detail?{query}", timeout_s)
+        answer = await self._clouds.client.send(login, call)
+        told = decoded(answer).get("volumes")
+        if answer.status != HTTPStatus.OK or not isinstance(told, list):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        uuids = [
+            each["id"]
+            for each in told
+            if isinstance(each, Mapping)
+            and isinstance(each.get("id"), str)
+            and str(each.get("created_at")) >= after
+            and _is_free(each, server_uuid)
+            and MARK not in (each.get("metadata") or {})
+        ]
+        return (await self._unknown(expected, pod, uuids))[:number]
+
+    async def _volume(self, expected: PodRouting, pod: Pod, uuid: str) -> ShownVolume | None:
+        """Return a volume of the project; ``None`` if it is gone, or another project's."""
+        own = await self._tenants.own(pod)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        login = await self._tenants.of_project(pod, expected.project_id)
+        session = await self._clouds.client.session(login, timeout_s)
+        told = await self._ask(own, VOLUME, uuid)
+        if told is None or told.get(OWNER) != session.project_id:
+            return None
+        try:
+            volume = msgspec.convert(told, _Volume)
+        except msgspec.ValidationError as error:
+            raise PodSilent("it does not tell the size of a volume") from error
+
+        def look(tx: Tx) -> str | None:
+            kind = types.found_by_name(tx, volume.volume_type) if volume.volume_type else None
+            return None if kind is None else kind.uuid
+
+        return ShownVolume(uuid, volume.size, await self._clouds.engine.read(look))
+
+    async def _ask(self, login: PodLogin, kind: str, uuid: str) -> Mapping[str, Json] | None:
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        target = f"/{kind}s/{quote(uuid, safe='')}"
+        call = PodCall(SERVICES[kind], "GET", target, timeout_s)
+        answer = await self._clouds.client.send(login, call)
+        if is_gone(answer):
+            return None
+        told = decoded(answer).get(kind)
+        if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        return told
+
+
+def _is_free(volume: Mapping[str, Json], server_uuid: str) -> bool:
+    """Return whether a volume is attached to no server, or only to the one that is gone."""
+    told = volume.get("attachments")
+    rows = told if isinstance(told, list) else []
+    return all(isinstance(each, Mapping) and each.get("server_id") == server_uuid for each in rows)
+
+
+def _is_at_rest(server: Mapping[str, Json]) -> bool:
+    return server.get("status") != "BUILD" and not server.get("OS-EXT-STS:task_state")

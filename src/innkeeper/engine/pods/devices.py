@@ -1,0 +1,82 @@
+"""Read the block devices of ``POST /servers`` at a door.
+
+Always true: a volume that a pod is to make for a server has a size, so that it can be counted
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from innkeeper.domain.amounts import UNIT_MAX
+from innkeeper.domain.door import Json
+from innkeeper.domain.errors import Invalid
+
+KEY, OLD_KEY = "block_device_mapping_v2", "block_device_mapping"
+VOLUME, IMAGE, SNAPSHOT, LOCAL = "volume", "image", "snapshot", "local"
+SIZE_DIGITS_MAX = 12
+NO_SNAPSHOTS = "The door does not serve snapshots."
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A block device. It ``is_new`` if the pod makes a volume of ``size_gb`` for it."""
+
+    source: str
+    uuid: str | None
+    is_new: bool
+    size_gb: int = 0
+    type_name: str | None = None
+
+
+def devices_of(fields: Mapping[str, Json]) -> list[Device]:
+    """Return the block devices in the body of a server. Raises :class:`Invalid`."""
+    found = [_device(each) for each in fields.get(KEY) or ()]
+    for each in fields.get(OLD_KEY) or ():
+        if each.get("snapshot_id"):
+            raise Invalid(NO_SNAPSHOTS)
+        if each.get("volume_id"):
+            found.append(Device(VOLUME, str(each["volume_id"]), is_new=False))
+    return found
+
+
+def _device(each: Mapping[str, Json]) -> Device:
+    source = str(each.get("source_type", VOLUME))
+    if source == SNAPSHOT:
+        raise Invalid(NO_SNAPSHOTS)
+    named = each.get("uuid") or each.get(f"{source}_id")
+    uuid = None if not named else str(named)
+    if source == IMAGE and uuid is None:
+        raise Invalid("A block device that is made from an image needs the image's uuid.")
+    usual = VOLUME if source == VOLUME else LOCAL
+    is_new = source != VOLUME and each.get("destination_type", usual) == VOLUME
+    if not is_new:
+        return Device(source, uuid, is_new=False)
+    return Device(source, uuid, True, _size(each.get("volume_size")), each.get("volume_type"))
+
+
+def _size(told: Json) -> int:
+    digits = str(told)[: SIZE_DIGITS_MAX + 1]
+    if not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits) <= UNIT_MAX:
+        raise Invalid(
+            "Block Device Mapping is Invalid: a new volume needs a volume_size, a positive whole "
+            "number of GB."
+        )
+    return int(digits)
+
+
+def translated(
+    told: Sequence[Mapping[str, Json]], images: Mapping[str, str], types: Mapping[str, str]
+) -> list[dict[str, Json]]:
+    """Return the devices of a body with the ids of images and the names of types in a pod."""
+    found = []
+    for each in told:
+        device = dict(each)
+        if device.get("source_type") == IMAGE:
+            name = "uuid" if device.get("uuid") else "image_id"
+            device[name] = images[str(device[name])]
+        if device.get("volume_type") in types:
+            device["volume_type"] = types[device["volume_type"]]
+        found.append(device)
+    return found

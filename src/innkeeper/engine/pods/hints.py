@@ -1,0 +1,119 @@
+"""Read the scheduler hints of creates at a door that name servers or volumes.
+
+Always true: what must be beside a server or volume goes to its pod. A pod gets no id of what is in
+another pod, from which everything there is apart anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from innkeeper.domain.door import SERVER, VOLUME, DoorCaller, DoorRequest, Json
+from innkeeper.domain.errors import Invalid, NotFound
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import routings
+
+SERVER_KEYS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
+VOLUME_KEY, INNER_KEY = "OS-SCH-HNT:scheduler_hints", "scheduler_hints"
+BESIDE, APART = "same_host", "different_host"
+BESIDE_SERVER = "local_to_instance"
+"""The hint of Block Storage that names the server near which a volume should be."""
+NOWHERE = 0
+"""The row id of no pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hinted:
+    """What hints name: ``homes`` are the row ids of the pods of what the request must be beside.
+
+    ``places`` are the row ids of the pods of what it should be apart from, by id.
+    """
+
+    homes: frozenset[int] = frozenset()
+    places: Mapping[str, int] = field(default_factory=dict)
+    names_server: bool = False
+
+
+def key_of(body: Mapping[str, Json]) -> str | None:
+    """Return the key of the hints in the body of a server; ``None`` if it has none."""
+    return next((key for key in SERVER_KEYS if isinstance(body.get(key), Mapping)), None)
+
+
+def group_of(body: Mapping[str, Json]) -> str | None:
+    """Return the id of the server group that a body names. Some clients send a list."""
+    key = key_of(body)
+    wanted = None if key is None else body[key].get("group")
+    if isinstance(wanted, list):
+        wanted = wanted[0] if wanted else None
+    return None if wanted is None else str(wanted)
+
+
+def read(tx: Tx, request: DoorRequest) -> Hinted:
+    """Return what the hints of a create name. Raises :class:`Invalid` for what does not exist."""
+    homes: set[int] = set()
+    places: dict[str, int] = {}
+    names_server = False
+    for told in _told(request):
+        for uuid in _ids(told.get(BESIDE)):
+            homes.add(_place(tx, request.caller, request.kind, uuid))
+        for uuid in _ids(told.get(BESIDE_SERVER)) if request.kind == VOLUME else ():
+            homes.add(_place(tx, request.caller, SERVER, uuid))
+            names_server = True
+        for uuid in _ids(told.get(APART)):
+            try:
+                places[uuid] = _place(tx, request.caller, request.kind, uuid)
+            except Invalid:
+                # It was deleted. Everything is apart from it.
+                places[uuid] = NOWHERE
+    return Hinted(frozenset(homes), places, names_server)
+
+
+def _told(request: DoorRequest) -> Iterator[Mapping[str, Json]]:
+    body = request.body
+    if request.kind == SERVER:
+        key = key_of(body)
+        found = [] if key is None else [body[key]]
+    else:
+        found = [body.get(VOLUME_KEY), body[VOLUME].get(INNER_KEY)]
+    return (each for each in found if isinstance(each, Mapping))
+
+
+def _ids(told: Json) -> Sequence[str]:
+    if isinstance(told, str):
+        return [told]
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+
+
+def _place(tx: Tx, caller: DoorCaller, kind: str, uuid: str) -> int:
+    words = f"The {kind} {uuid[:64]} in the scheduler hints could not be found."
+    try:
+        found = routings.place_of(tx, uuid, kind)
+    except NotFound as error:
+        raise Invalid(words) from error
+    if not caller.is_admin and found.project_id != caller.project_id:
+        raise Invalid(words)
+    return found.pod_id
+
+
+def translated(body: Mapping[str, Json], kind: str, hinted: Hinted, pod_id: int) -> dict[str, Json]:
+    """Return the body of a create with the hints that mean something in a pod."""
+    whole = dict(body)
+    if not (hinted.places or hinted.names_server):
+        return whole
+    keys = SERVER_KEYS if kind == SERVER else (VOLUME_KEY,)
+    for key in keys:
+        if isinstance(whole.get(key), Mapping):
+            whole[key] = _kept(whole[key], hinted, pod_id)
+    inner = whole[kind]
+    if kind == VOLUME and isinstance(inner.get(INNER_KEY), Mapping):
+        whole[kind] = {**inner, INNER_KEY: _kept(inner[INNER_KEY], hinted, pod_id)}
+    return whole
+
+
+def _kept(told: Mapping[str, Json], hinted: Hinted, pod_id: int) -> dict[str, Json]:
+    kept = {name: each for name, each in told.items() if name != BESIDE_SERVER}
+    if APART in kept:
+        ids = [each for each in _ids(kept.pop(APART)) if hinted.places.get(each) == pod_id]
+        kept |= {APART: ids} if ids else {}
+    return kept

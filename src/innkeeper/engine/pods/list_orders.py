@@ -1,0 +1,102 @@
+"""The order of the rows of a list over several pods.
+
+Always true: the last key is the id, so no two rows are equal. Each pod is asked for the same order,
+in which its rows are compared here by the values that it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from innkeeper.domain.door import SERVER, Json
+from innkeeper.domain.errors import Invalid
+from innkeeper.engine.pods.listed_rows import PodPage, values
+
+SORTS = {
+    SERVER: {
+        "created_at": "created",
+        "updated_at": "updated",
+        "display_name": "name",
+        "vm_state": "OS-EXT-STS:vm_state",
+        "uuid": "id",
+    },
+    "volume": {
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+        "name": "name",
+        "display_name": "name",
+        "size": "size",
+        "status": "status",
+        "id": "id",
+    },
+}
+"""The keys that lists can be sorted by, and the fields of answers that have their values."""
+
+Sort = Sequence[tuple[str, bool]]
+"""Keys, each with whether it is in descending order."""
+Comparable = tuple[int, Json]
+Rank = tuple[Comparable, ...]
+"""The values of a row in the fields of an order, so that they can be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOrder:
+    """Compares the rows of a list. ``fields`` are those of answers, as in :data:`Sort`."""
+
+    fields: Sort
+
+    @staticmethod
+    def of(kind: str, sort: Sort) -> ListOrder:
+        """Return an order. Raises :class:`Invalid` for a key that lists are not sorted by."""
+        for key, _ in sort:
+            if key not in SORTS[kind]:
+                raise Invalid(f"The door does not sort by {key}.")
+        return ListOrder([(SORTS[kind][key], is_descending) for key, is_descending in sort])
+
+    def rank(self, row: Mapping[str, Json]) -> Rank:
+        """Return the rank of a row."""
+        return tuple(_comparable(row.get(name)) for name, _ in self.fields)
+
+    def ranks(self, page: PodPage) -> list[Rank]:
+        """Return the ranks of the rows of a page."""
+        columns = (values(page.rows, page.layout.value(name)) for name, _ in self.fields)
+        return list(zip(*(map(_comparable, each) for each in columns), strict=True))
+
+    def is_after(self, rank: Rank, other: Rank) -> bool:
+        """Return whether the row with the first rank comes after that with the other one."""
+        for mine, its, (_, is_descending) in zip(rank, other, self.fields, strict=True):
+            if mine != its:
+                return mine < its if is_descending else mine > its
+        return False
+
+    def sort(self, rows: list[tuple[Rank, Json]]) -> None:
+        """Sort rows in place. A sort is stable, so the last keys come first."""
+        end = len(self.fields)
+        for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
+            start = end - len(list(keys))
+            rows.sort(key=_part_of_rank(start, end), reverse=is_descending)
+            end = start
+
+
+def _part_of_rank(start: int, end: int) -> Callable[[tuple[Rank, Json]], Rank]:
+    return lambda each: each[0][start:end]
+
+
+def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
+    """Return the parameters of a query for this order."""
+    words = [(key, "desc" if is_descending else "asc") for key, is_descending in sort]
+    if kind == SERVER:
+        return [pair for key, word in words for pair in (("sort_key", key), ("sort_dir", word))]
+    return [("sort", ",".join(f"{key}:{word}" for key, word in words))]
+
+
+def _comparable(value: Json) -> Comparable:
+    """Return a value that can be compared with that of any other value. Nulls come first."""
+    if type(value) is str:
+        return 2, value
+    if value is None:
+        return 0, ""
+    return (1, float(value)) if isinstance(value, int | float) else (2, str(value))

@@ -1,0 +1,219 @@
+"""Read the rows of a list of a pod mostly as text, so that what stays as it is costs little.
+
+A page has up to a thousand rows with the same fields. The names of the fields are learnt from the
+first page of a kind, whatever the pod is, and the next pages are decoded by them. Only fields
+whose values must be compared or changed become values; all others stay the text that the pod sent.
+
+Always true: no field of a row is lost. A page with a field that is not known yet, or with a value
+of another kind, is read as values first, and its fields are learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from operator import attrgetter
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from innkeeper.clients.pods import PodAnswer, PodSilent
+from innkeeper.domain.door import Json
+from innkeeper.engine.pods.shown import HIDDEN, HOSTS, OF_USERS, PROJECTS, TEXTS, WHOLE, ZONES
+from innkeeper.engine.pods.tenants import decoded
+
+ID, LINKS, METADATA = "id", "links", "metadata"
+BRIEF = (ID, "name", LINKS)
+"""The fields of a list without details."""
+FIELDS_MAX = 500
+"""So many fields the rows of a pod may have. A server of Nova has about 40."""
+LAYOUTS_MAX = 1_000
+NO_LIST = "its answer is no list"
+
+
+Row = Json
+"""A row of a page, of a type that :class:`RowLayout` makes."""
+
+
+class RowPart(Enum):
+    """What a field of a row needs.
+
+    ``TEXT`` and ``METADATA`` may be changed, and ``PLAIN`` is never changed. A ``WHOLE`` field is
+    anything, and stays as the pod wrote it until it is known whether it must be changed.
+    """
+
+    ID = auto()
+    TEXT = auto()
+    METADATA = auto()
+    PLAIN = auto()
+    WHOLE = auto()
+
+
+KINDS: Mapping[RowPart, Json] = {
+    RowPart.ID: str,
+    RowPart.TEXT: str | None,
+    RowPart.METADATA: dict[str, Raw] | None,
+    RowPart.PLAIN: str | int | float | bool | None,
+    RowPart.WHOLE: Raw,
+}
+"""The type that a field is decoded as."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """The fields of rows, in order, and the type that such rows are decoded as.
+
+    ``attributes`` are the names of the type's attributes, by the names of the fields.
+    """
+
+    parts: Mapping[str, RowPart]
+    attributes: Mapping[str, str]
+    decode: Callable[[bytes], Json]
+
+    @staticmethod
+    def of(parts: Mapping[str, RowPart], key: str) -> RowLayout:
+        """Return the layout for rows under a ``key`` of a body. Raises :class:`PodSilent`."""
+        attributes = {name: f"f{place}" for place, name in enumerate(parts)}
+        fields = [
+            (attributes[name], KINDS[part], *(() if part is RowPart.ID else (UNSET,)))
+            # A field without a default must come first.
+            for name, part in sorted(parts.items(), key=lambda each: each[1] is not RowPart.ID)
+        ]
+        try:
+            row = msgspec.defstruct(
+                "Row",
+                fields,
+                rename={each: name for name, each in attributes.items()},
+                forbid_unknown_fields=True,
+                gc=False,
+            )
+        except ValueError as error:
+            # No API has quotes or control characters in the names of its fields.
+            raise PodSilent(NO_LIST, may_have_arrived=True) from error
+        page = msgspec.defstruct(
+            "Page",
+            [("rows", list[row]), ("links", Raw, UNSET)],  # type: ignore[valid-type]
+            rename={"rows": key, "links": f"{key}_links"},
+        )
+        return RowLayout(parts, attributes, msgspec.json.Decoder(page).decode)
+
+    def value(self, name: str) -> Callable[[Json], Json]:
+        """Return a function that returns the value of a field of a row."""
+        attribute = self.attributes.get(name)
+        if attribute is None:
+            return lambda _: None
+        get = attrgetter(attribute)
+        return get if self.parts[name] is not RowPart.WHOLE else lambda row: _value(get(row))
+
+    def brief(self, row: Json) -> dict[str, Json]:
+        """Return the fields of a row that a list without details has."""
+        found = {name: getattr(row, self.attributes.get(name, ""), UNSET) for name in BRIEF}
+        return {name: each for name, each in found.items() if each is not UNSET}
+
+    def with_rows(self, key: str, rows: Sequence[Mapping[str, Json]]) -> RowLayout:
+        """Return the layout for these rows too. Raises :class:`PodSilent` for too many fields."""
+        parts = dict(self.parts)
+        for row in rows:
+            for name, value in row.items():
+                parts[name] = _wider(parts.get(name), _part(name, value))
+        if len(parts) > FIELDS_MAX:
+            raise PodSilent(NO_LIST, may_have_arrived=True)
+        return RowLayout.of(parts, key)
+
+
+@dataclass(frozen=True, slots=True)
+class PodPage:
+    """A page of a pod: its rows with their ids, and whether there are more."""
+
+    layout: RowLayout
+    rows: Sequence[Row]
+    ids: Sequence[str]
+    has_more: bool
+
+
+@dataclass(slots=True)
+class RowLayouts:
+    """The layouts of the lists of pods."""
+
+    _known: dict[tuple[object, ...], RowLayout] = field(default_factory=dict)
+
+    def page(self, of: tuple[object, ...], key: str, answer: PodAnswer) -> PodPage:
+        """Return the rows under a ``key`` of an answer.
+
+        ``of`` says what is listed: all that decides which fields the rows have. Raises
+        :class:`PodSilent` for an answer that is no list of resources with ids.
+        """
+        layout = self._known.get((key, *of))
+        told = None if layout is None else _told(layout, answer.body)
+        if layout is None or told is None:
+            layout = self._learnt(layout, key, decoded(answer))
+            if len(self._known) >= LAYOUTS_MAX:
+                self._known.clear()
+            self._known[key, *of] = layout
+            told = _told(layout, answer.body)
+        if told is None:
+            raise PodSilent(NO_LIST, may_have_arrived=True)
+        ids = list(map(attrgetter(layout.attributes[ID]), told.rows)) if told.rows else []
+        return PodPage(layout, told.rows, ids, bool(ids) and told.links is not UNSET)
+
+    @staticmethod
+    def _learnt(known: RowLayout | None, key: str, told: Mapping[str, Json]) -> RowLayout:
+        rows = told.get(key)
+        if not isinstance(rows, list) or not all(map(_is_row, rows)):
+            raise PodSilent(NO_LIST, may_have_arrived=True)
+        if known is None:
+            known = RowLayout.of({ID: RowPart.ID}, key)
+        return known.with_rows(key, rows)
+
+
+def _told(layout: RowLayout, body: bytes) -> Json:
+    """Return a page; ``None`` if its rows do not have the fields of the layout."""
+    try:
+        if not body.isascii():
+            # What stays a text is not checked by the decoder.
+            body.decode()
+        return layout.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, dict) and isinstance(row.get(ID), str)
+
+
+def _part(name: str, value: Json) -> RowPart:
+    """Return what a field needs if it has this value."""
+    is_text = value is None or isinstance(value, str)
+    if name == ID:
+        return RowPart.ID
+    if name == METADATA and (value is None or isinstance(value, dict)):
+        return RowPart.METADATA
+    if name in WHOLE or name in HIDDEN or isinstance(value, dict | list):
+        return RowPart.WHOLE
+    if is_special(name):
+        return RowPart.TEXT if is_text else RowPart.WHOLE
+    return RowPart.PLAIN
+
+
+def is_special(name: str) -> bool:
+    """Return whether a field has a text that the door may change."""
+    return name in TEXTS or name in ZONES or name.rpartition(":")[2] in PROJECTS
+
+
+def is_of_hosts(name: str) -> bool:
+    """Return whether only administrators see a field."""
+    return name.startswith(HOSTS) and name not in OF_USERS
+
+
+def _wider(known: RowPart | None, part: RowPart) -> RowPart:
+    return part if known in (None, part) else RowPart.WHOLE
+
+
+def _value(told: Json) -> Json:
+    return msgspec.json.decode(told) if isinstance(told, Raw) else None
+
+
+def values(rows: Iterable[Json], get: Callable[[Json], Json]) -> list[Json]:
+    """Return the values of a field, ``None`` for rows without it."""
+    return [None if each is UNSET else each for each in map(get, rows)]

@@ -1,0 +1,79 @@
+"""Find in a pod what the door has begun to make there, by its mark.
+
+Always true: only what has the mark of a create is found for it. A volume that another project takes
+over is found once it is that project's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+from innkeeper.clients.pod_logins import PodLogin
+from innkeeper.clients.pods import PodCall, PodSilent
+from innkeeper.domain.door import MARK, TAKES, VOLUME, Json
+from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.pods import PodRouting
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.tenants import SERVICES, decoded, is_gone
+
+PAGES_MAX = 50
+OWNER = "os-vol-tenant-attr:tenant_id"
+
+
+class Marks:
+    """Looks for marks in pods."""
+
+    def __init__(self, clouds: PodClouds) -> None:
+        self._clouds = clouds
+
+    async def found(self, login: PodLogin, begun: PodRouting) -> list[str]:
+        """Return the ids of the resources with the mark of a create. Raises :class:`PodSilent`."""
+        if begun.top_id.startswith(TAKES):
+            return await self._taken(login, begun)
+        service, kind = SERVICES[begun.resource_type], f"{begun.resource_type}s"
+        found: list[str] = []
+        marker = ""
+        for _ in range(PAGES_MAX):
+            target = f"/{kind}/detail?limit=200{marker}"
+            timeout_s = self._clouds.podding.pod_request_timeout_s
+            answer = await self._clouds.client.send(
+                login, PodCall(service, "GET", target, timeout_s)
+            )
+            rows = decoded(answer).get(kind)
+            if answer.status != HTTPStatus.OK or not isinstance(rows, list):
+                raise PodSilent(f"it answers with the status {answer.status}")
+            found += ids_of(rows, begun.top_id)
+            last = ids_of(rows[-1:])
+            if not last or f"{kind}_links" not in decoded(answer):
+                return found
+            marker = f"&marker={last[0]}"
+        raise PodSilent("the project has too many resources to look for one")
+
+    async def _taken(self, login: PodLogin, begun: PodRouting) -> list[str]:
+        """Return the id of a volume that another project takes over, if it has it already."""
+        uuid = begun.top_id.removeprefix(TAKES)
+        timeout_s = self._clouds.podding.pod_request_timeout_s
+        session = await self._clouds.client.session(login, timeout_s)
+        call = PodCall(SERVICES[VOLUME], "GET", f"/volumes/{uuid}", timeout_s)
+        answer = await self._clouds.client.send(login, call)
+        if is_gone(answer):
+            return []
+        told = decoded(answer).get("volume")
+        if answer.status != HTTPStatus.OK or not isinstance(told, Mapping):
+            raise PodSilent(f"it answers with the status {answer.status}")
+        # A login that may see more than its project must not take what is not the project's.
+        return [uuid] if told.get(OWNER) == session.project_id else []
+
+
+def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
+    """Return the ids of resources; with a mark, of those that have it."""
+    found = []
+    for each in rows:
+        uuid = each.get("id") if isinstance(each, Mapping) else None
+        if not isinstance(uuid, str) or canonical_uuid(uuid) is None:
+            continue
+        metadata = each.get("metadata")
+        if mark is None or (isinstance(metadata, Mapping) and metadata.get(MARK) == mark):
+            found.append(uuid)
+    return found

@@ -1,0 +1,143 @@
+"""Volumes that pods make themselves for the servers of a create, and delete with servers.
+
+Always true: such a volume counts from the moment at which the create was begun. Until the pod shows
+it among the attachments of its server, an open routing stands for it. The open routings of a create
+belong to its mark, and later to each of its servers. They end when their server is at rest or gone.
+
+May be false: that an open routing becomes a volume. A server may fail before it has its volumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from innkeeper.domain.door import VOLUME, WITH_SERVERS, DoorLimits
+from innkeeper.domain.pods import PodRouting
+from innkeeper.store.queries.pods import routings
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import routings as door_routings
+
+# Queries that are re-exported unchanged.
+open_of = routings.open_with_server
+
+
+@dataclass(frozen=True, slots=True)
+class BootVolume:
+    """A volume that a pod makes for each server of a create. ``limits`` are the project's quotas.
+
+    ``image_id`` is the image at the door, and ``type_uuid`` the type there.
+    """
+
+    size_gb: int
+    limits: DoorLimits
+    type_uuid: str | None = None
+    image_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVolume:
+    """A volume that a pod shows among the attachments of a server."""
+
+    uuid: str
+    size_gb: int
+    type_uuid: str | None = None
+
+
+def begin(tx: Tx, begun: PodRouting, wanted: Sequence[BootVolume]) -> None:
+    """Record, with a create, the volumes that its pod will make. ``begun`` is the create's routing.
+
+    Raises :class:`VolumeQuotaExceeded`.
+    """
+    for number, each in enumerate(wanted):
+        made = _open(begun, begun.top_id, number)
+        made = replace(made, size_gb=each.size_gb, type_uuid=each.type_uuid, image_id=each.image_id)
+        door_routings.begin(tx, replace(made, number=begun.number), each.limits)
+
+
+def _open(begun: PodRouting, server_uuid: str, number: int) -> PodRouting:
+    return PodRouting(
+        0,
+        f"{WITH_SERVERS}{server_uuid}:{number}",
+        None,
+        begun.pod_id,
+        begun.project_id,
+        VOLUME,
+        begun.created_at,
+        begun.updated_at,
+        user_id=begun.user_id,
+        number=1,
+        size_gb=0,
+        server_uuid=server_uuid,
+    )
+
+
+def settle(tx: Tx, begun: PodRouting, server_uuids: Sequence[str], now: datetime) -> None:
+    """Let the open routings of a create belong to the servers that its pod has made, if any."""
+    for number, each in enumerate(open_of(tx, begun.top_id)):
+        routings.remove(tx, each.id)
+        for server_uuid in server_uuids:
+            made = replace(_open(begun, server_uuid, number), updated_at=now)
+            made = replace(made, size_gb=each.size_gb, type_uuid=each.type_uuid)
+            routings.add(tx, replace(made, image_id=each.image_id))
+
+
+def expect(tx: Tx, server: PodRouting, now: datetime) -> None:
+    """Let the volumes of a server be looked for, of which nothing was known before."""
+    routings.add(tx, replace(_open(server, server.top_id, 0), number=0, updated_at=now))
+
+
+def learn(
+    tx: Tx, server_uuid: str, shown: Sequence[ShownVolume], now: datetime, *, is_last: bool
+) -> None:
+    """Record the volumes that a pod shows with a server.
+
+    If this ``is_last``, because the server is at rest or gone, it gets no more of them.
+    """
+    left = list(open_of(tx, server_uuid))
+    if not left:
+        return
+    usual = left[0]
+    for each in shown:
+        if routings.of_resource(tx, each.uuid, VOLUME):
+            continue
+        # Which of several devices it is does not matter. A pod may make it larger than requested.
+        left.sort(key=lambda one: one.size_gb != each.size_gb)
+        took = left.pop(0) if left else None
+        if took is not None:
+            routings.remove(tx, took.id)
+        made = PodRouting(
+            0,
+            each.uuid,
+            each.uuid,
+            usual.pod_id,
+            usual.project_id,
+            VOLUME,
+            usual.created_at,
+            now,
+            user_id=usual.user_id,
+            image_id=None if took is None else took.image_id,
+            number=1,
+            size_gb=each.size_gb,
+            type_uuid=each.type_uuid,
+            server_uuid=server_uuid,
+        )
+        routings.add(tx, made)
+    for one in left:
+        if is_last:
+            routings.remove(tx, one.id)
+        else:
+            door_routings.touch(tx, one.id, now)
+
+
+def look_again(tx: Tx, server_uuid: str, now: datetime) -> None:
+    """Let the volumes of a server that is gone be looked at: the pod may have deleted them."""
+    routings.change_with_server(tx, server_uuid, {"changing_at": now, "updated_at": now})
+
+
+def attached(tx: Tx, volume_uuid: str, server_uuid: str, now: datetime) -> None:
+    """Record that a volume is with a server now, which may be deleted together with it."""
+    for each in routings.of_resource(tx, volume_uuid, VOLUME):
+        if each.bottom_id is not None:
+            routings.change(tx, each.id, {"server_uuid": server_uuid, "updated_at": now})
