@@ -3,7 +3,7 @@
 Always true: a routing with a mark is written before a pod is asked. A create whose outcome is not
 known is never sent again. A create that was refused leaves neither a routing nor a binding. A
 client that has the answer may be told before the routing is settled; see
-:mod:`innkeeper.engine.pods.settling`.
+:mod:`innkeeper.engine.pods.told_creates`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
 from innkeeper.engine.pods.plans import Plan
 from innkeeper.engine.pods.pushing import Pushing
-from innkeeper.engine.pods.settling import Settling, left_before
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import BLOCK_STORAGE, SERVICES, Tenants, decoded
+from innkeeper.engine.pods.told_creates import ToldCreates, left_before
 from innkeeper.engine.retry import (
     BINDING_ATTEMPTS_MAX,
     BINDINGS,
@@ -93,7 +93,7 @@ class Creating:
         self._pushing = pushing
         self._groups = GroupPushing(clouds, tenants)
         self._marks = Marks(clouds)
-        self.settling = Settling(self.settle, self._marked_for, left_before(clouds))
+        self.told = ToldCreates(self.settle, self._marked_for, left_before(clouds))
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -317,7 +317,7 @@ class Creating:
             await self._settled(sent, found)
         else:
             # What is on the disk suffices to find the resource again.
-            self.settling.begin(begun, found, sent.pod)
+            self.told.begin(begun, found, sent.pod)
         return DoorAnswer(status, body, headers)
 
     async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:

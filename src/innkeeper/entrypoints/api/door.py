@@ -57,7 +57,7 @@ def kind_of(path: str) -> str | None:
 async def settled(context: RequestContext, at: Door) -> None:
     """Wait for what clients were told, if a request may see it."""
     if context.is_admin or context.project_id is not None:
-        await at.creating.settling.wait(_whose(context))
+        await at.creating.told.wait(_whose(context))
 
 
 def _whose(context: RequestContext) -> str | None:
@@ -105,7 +105,7 @@ async def _one(call: Call, door: Door, request: DoorRequest) -> Answer:
         return _plain(await door.forwarding.forward(request, uuid, check))
     except NotFound:
         # Nothing was sent. A pod that did not answer after a restart may have it.
-        if not await door.creating.settling.has_looked_again(project_id):
+        if not await door.creating.told.has_looked_again(project_id):
             raise
     return _plain(await door.forwarding.forward(request, uuid, check))
 

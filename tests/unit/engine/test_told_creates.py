@@ -11,7 +11,7 @@ import pytest
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
-from innkeeper.engine.pods.settling import Left, Settling
+from innkeeper.engine.pods.told_creates import Left, ToldCreates
 from tests.support.pod_rows import pod_of
 
 POD = pod_of(1)
@@ -35,9 +35,9 @@ class Records:
     marked: Sequence[str] | None = (ID,)
     reads: int = 0
 
-    def settling(self, wait_max_s: float = 5.0) -> Settling:
+    def creates(self, wait_max_s: float = 5.0) -> ToldCreates:
         """Return what is tested."""
-        return Settling(self._settle, self._find, self._read, wait_max_s)
+        return ToldCreates(self._settle, self._find, self._read, wait_max_s)
 
     async def _settle(self, routing: PodRouting, found: Sequence[str], _: Pod) -> list[str]:
         await self.may_go_on.wait()
@@ -72,11 +72,11 @@ def run(story: Callable[[Records], Awaitable[None]]) -> Records:
 
 def test_only_requests_of_the_project_and_of_administrators_wait() -> None:
     async def story(records: Records) -> None:
-        settling = records.settling()
-        settling.begin(begun("acme"), [ID], POD)
-        await settling.wait("other")
+        creates = records.creates()
+        creates.begin(begun("acme"), [ID], POD)
+        await creates.wait("other")
         assert records.settled == []
-        waiting = [asyncio.create_task(settling.wait(each)) for each in ("acme", None)]
+        waiting = [asyncio.create_task(creates.wait(each)) for each in ("acme", None)]
         await asyncio.sleep(0.01)
         assert not any(each.done() for each in waiting)
         records.may_go_on.set()
@@ -89,14 +89,14 @@ def test_only_requests_of_the_project_and_of_administrators_wait() -> None:
 def test_what_could_not_be_settled_is_looked_for_by_the_next_request() -> None:
     async def story(records: Records) -> None:
         records.may_go_on.set()
-        settling = records.settling()
-        await settling.wait("acme")
+        creates = records.creates()
+        await creates.wait("acme")
         for fault in (Unavailable("the database is away"), RuntimeError("a fault")):
             records.fault, records.settled = fault, []
-            settling.begin(begun("acme"), ["told"], POD)
-            await settling.wait("acme")
+            creates.begin(begun("acme"), ["told"], POD)
+            await creates.wait("acme")
             assert records.settled == []
-            await settling.wait("acme")
+            await creates.wait("acme")
             assert records.settled == [("acme", (ID,))]
 
     run(story)
@@ -106,13 +106,13 @@ def test_what_an_earlier_process_left_is_looked_for_once() -> None:
     async def story(records: Records) -> None:
         records.may_go_on.set()
         records.left = [(begun("acme"), POD), (begun("acme", number=2), POD), (begun("b"), POD)]
-        settling = records.settling()
-        await asyncio.gather(settling.wait("acme"), settling.wait("acme"))
+        creates = records.creates()
+        await asyncio.gather(creates.wait("acme"), creates.wait("acme"))
         # Of two servers, only one has the mark yet.
         assert records.settled == [("acme", (ID,))]
-        await settling.wait(None)
+        await creates.wait(None)
         assert records.settled == [("acme", (ID,)), ("b", (ID,))]
-        await settling.wait(None)
+        await creates.wait(None)
         assert len(records.settled) == 2
 
     assert run(story).reads == 1
@@ -122,30 +122,30 @@ def test_a_pod_that_does_not_answer_is_asked_again_only_before_a_404() -> None:
     async def story(records: Records) -> None:
         records.may_go_on.set()
         records.left, records.marked = [(begun("acme"), POD)], None
-        settling = records.settling()
+        creates = records.creates()
         for _ in range(2):
-            await settling.wait("acme")
-        assert not await settling.has_looked_again("other")
+            await creates.wait("acme")
+        assert not await creates.has_looked_again("other")
         with pytest.raises(Unavailable):
-            await settling.has_looked_again("acme")
+            await creates.has_looked_again("acme")
         records.marked = [ID]
-        await settling.wait("acme")
+        await creates.wait("acme")
         assert records.settled == []
-        assert await settling.has_looked_again("acme")
+        assert await creates.has_looked_again("acme")
         assert records.settled == [("acme", [ID])]
-        assert not await settling.has_looked_again(None)
+        assert not await creates.has_looked_again(None)
 
     run(story)
 
 
 def test_nothing_is_served_while_what_was_told_is_not_recorded() -> None:
     async def story(records: Records) -> None:
-        settling = records.settling(wait_max_s=0.01)
-        settling.begin(begun("acme"), [ID], POD)
+        creates = records.creates(wait_max_s=0.01)
+        creates.begin(begun("acme"), [ID], POD)
         with pytest.raises(Unavailable):
-            await settling.wait("acme")
+            await creates.wait("acme")
         records.may_go_on.set()
-        await settling.wait("acme")
+        await creates.wait("acme")
 
     run(story)
 
@@ -154,10 +154,10 @@ def test_what_was_left_is_read_again_if_the_database_was_away() -> None:
     async def story(records: Records) -> None:
         records.may_go_on.set()
         records.left, records.fault = [(begun("acme"), POD)], Unavailable("away")
-        settling = records.settling()
-        await settling.wait("acme")
+        creates = records.creates()
+        await creates.wait("acme")
         records.fault = None
-        await settling.wait("acme")
+        await creates.wait("acme")
         assert records.settled == [("acme", (ID,))]
 
     run(story)

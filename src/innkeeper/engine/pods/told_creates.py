@@ -41,7 +41,7 @@ Left = tuple[PodRouting, Pod]
 ReadLeft = Callable[[], Awaitable[Sequence[Left]]]
 
 
-class Settling:
+class ToldCreates:
     """What is being settled, by project, and what an earlier process left to settle."""
 
     def __init__(
@@ -61,7 +61,16 @@ class Settling:
         """Begin to record what a pod has made. The next request of the project waits for it."""
         task = self._start(begun.project_id, self._record(begun, found, pod))
         self._recording.add(task)
-        task.add_done_callback(self._recording.discard)
+
+        def end(ended: asyncio.Task[None]) -> None:
+            self._recording.discard(ended)
+            error = None if ended.cancelled() else ended.exception()
+            if error is not None:
+                # Whatever it was, the next request of the project looks for the resource.
+                LOG.error("pod_create_not_settled", pod=pod.pod_name, exc_info=error)
+                self._left.setdefault(begun.project_id, []).append((begun, pod))
+
+        task.add_done_callback(end)
 
     async def wait(self, project_id: str | None) -> None:
         """Wait for what a project was told; with ``None``, for what all projects were told.
@@ -116,14 +125,7 @@ class Settling:
         return task
 
     async def _record(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> None:
-        try:
-            settled = await self._settle(begun, found, pod)
-        except Exception as error:
-            # Whatever it was, the next request of the project looks for the resource.
-            LOG.error("pod_create_not_settled", pod=pod.pod_name, exc_info=error)
-            self._left.setdefault(begun.project_id, []).append((begun, pod))
-            return
-        if not settled:
+        if not await self._settle(begun, found, pod):
             LOG.error("pod_ids_not_unique", pod=pod.pod_name, ids=list(found))
 
     async def _look(self, begun: PodRouting, pod: Pod) -> None:
