@@ -81,7 +81,9 @@ VOLUME_ROUTES = (
     Route(
         "GET", f"{ALL}/summary", volumes.summary, _GET_ALL, query=schemas.LIST, since=Version(3, 12)
     ),
-    Route("POST", f"{ALL}/os-explain", volumes.explain, _EXPLAIN, body=schemas.EXPLAIN),
+    Route(
+        "POST", f"{ALL}/os-explain", volumes.explain, _EXPLAIN, body=schemas.EXPLAIN, is_read=True
+    ),
     Route("GET", ONE, volumes.show, _GET),
     Route("PUT", ONE, volumes.update, _UPDATE, body=schemas.UPDATE),
     Route("DELETE", ONE, volumes.delete, _DELETE, query=schemas.DELETE, success=(202,)),

@@ -202,6 +202,8 @@ EXPLAIN_ROUTES = (
         body=schemas.PLANNED,
         query=_EXPLAIN_QUERY,
         decode=plain.decode,
+        # A recording stays with the process that was asked for it.
+        is_read=True,
     ),
     Route(
         "GET",
