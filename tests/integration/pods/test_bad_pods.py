@@ -153,7 +153,7 @@ def bind(user: DoorUser, pod: str) -> None:
     assert user.at.call("POST", "/bindings", body).is_success
 
 
-def test_a_paused_pod_makes_what_it_got_once_when_it_goes_on(cloud: Cloud) -> None:
+def test_a_paused_pod_makes_what_it_got_at_most_once_when_it_goes_on(cloud: Cloud) -> None:
     at, user, other = cloud.at, DoorUser(cloud.at, "paused"), DoorUser(cloud.at, "awake")
     user.booted()
     bind(other, "p2")
@@ -173,7 +173,9 @@ def test_a_paused_pod_makes_what_it_got_once_when_it_goes_on(cloud: Cloud) -> No
     finally:
         at.pods.thaw("p1")
     wait_for("nothing is open", lambda: all(each["bottom_id"] for each in user.routings()))
-    assert len(user.servers()) == user.used() == 2
+    # A pod may drop a request whose client has left.
+    assert len(user.servers()) == user.used()
+    assert user.used() in {1, 2}
     path = f"/servers?all_tenants=1&project_id={user.project}"
     made = {each["id"] for each in at.pods["p1"].get(path)["servers"]}
     assert made == set(user.places()) == set(user.servers())
