@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from tests.support.servers.postgresql import Postgresql
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480 + 2 * SECONDS)]
 CALM_S = (0.5, 2.0)
-GAP_MAX_S = 5.0
 PLANTED_S = 7.0
 SHARED = {"INNKEEPER_DATABASE_IS_SHARED": "true"}
 REPEATING = "tests.simulation.many_writers.repeating"
@@ -43,8 +43,10 @@ def test_nothing_is_lost_when_the_leader_moves(
     assert run.problems == []
     assert last is not None
     assert last.term > 1, "the leader never moved"
-    if kind == "sqlite":
-        assert longest_gap_s(run.operations) <= GAP_MAX_S
+    # Not asserted, because it depends on the load of the machine.
+    sys.stdout.write(
+        f"{last.term} terms, {longest_gap_s(run.operations):.1f} s without an acknowledgement\n"
+    )
     found = audit(url)
     assert found.returncode == 0, found.stdout + found.stderr
 
