@@ -157,7 +157,10 @@ def test_quotas_are_set_one_by_one(store: Store) -> None:
         quotas.replace(tx, "lab", {"servers": 1, "vcpus": 2})
         quotas.replace(tx, "lab", {"vcpus": -1})
         quotas.replace(tx, "lab", {})
-        assert quotas.of_projects(tx, ["lab", "shop"]) == {"lab": {"servers": 1, "vcpus": -1}}
+        assert quotas.of_projects(tx, ["lab", "shop"]) == {
+            "lab": {"servers": 1, "vcpus": -1},
+            "shop": {},
+        }
         quotas.delete(tx, "lab", ["vcpus", "keypairs"])
         assert quotas.of_projects(tx, ["lab"]) == {"lab": {"servers": 1}}
 

@@ -71,7 +71,8 @@ class Fleet:
             Program(
                 [
                     *("serve", "--auth", "none", "--port", str(port)),
-                    *("--data-dir", str(folder / f"service-{port}")),
+                    # A short name, because the path of a socket must not be long.
+                    *("--data-dir", str(folder / str(port))),
                     *("--database-url", database_url),
                 ],
                 folder / f"service-{port}.log",

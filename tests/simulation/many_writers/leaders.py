@@ -41,7 +41,7 @@ class Leaders:
         if found is None or found.has_resigned:
             return None
         place = Path(json.loads(found.address)["path"]).parent.name
-        ports = [f"service-{port}" for port in self._fleet.ports]
+        ports = list(map(str, self._fleet.ports))
         return ports.index(place) if place in ports else None
 
     def harms(self) -> list[Harm]:
