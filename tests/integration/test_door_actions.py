@@ -285,7 +285,7 @@ def test_a_resize_is_counted_although_a_lost_delete_is_still_looked_after(
     at, relay = two
     token = "u:undeleted"
     uuid = booted(at, token, flavorRef="2")
-    relay.answer("DELETE", f"{COMPUTE}/servers", LOST)
+    relay.answer("DELETE", f"{COMPUTE}/servers/{uuid}", LOST)
     lost = at.send("DELETE", f"{COMPUTE}/servers/{uuid}", token=token)
     assert lost.status_code == httpx.codes.SERVICE_UNAVAILABLE
     relay.release()

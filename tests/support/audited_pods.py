@@ -47,7 +47,7 @@ def _routing(tx: Tx, _: Any) -> None:
 
 def _undecided(tx: Tx, _: Any) -> None:
     pod = add_pod(tx, 1)
-    routings.add(tx, PodRouting(0, "mark", None, pod.id, PROJECT, "server", NOW, NOW))
+    routings.add(tx, PodRouting(0, "mark", None, pod.id, PROJECT, "server", NOW, NOW, number=1))
     later = NOW + 2 * EARLIER
     tx.execute(periodic_tasks.insert().values(name=SETTLE_TASK, last_at=later))
 
