@@ -284,6 +284,7 @@ def test_a_resize_is_counted_although_a_lost_delete_is_still_looked_after(
 ) -> None:
     at, relay = two
     token = "u:undeleted"
+    bind(at, "undeleted", "p1")
     uuid = booted(at, token, flavorRef="2")
     relay.answer("DELETE", f"{COMPUTE}/servers/{uuid}", LOST)
     lost = at.send("DELETE", f"{COMPUTE}/servers/{uuid}", token=token)
