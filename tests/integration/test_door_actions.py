@@ -31,7 +31,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]
     with door(folder, {**GATEWAY, "pod_request_timeout_s": "4"}) as made:
         for flavor in (FLAVOR, LARGE):
             made.ask("POST", f"{COMPUTE}/flavors", {"flavor": flavor}, token="admin")
-        first, second = (made.pods.start(name, 2, ALONE) for name in ("p1", "p2"))
+        first, second = (made.pods.start(name, 8, ALONE) for name in ("p1", "p2"))
         with relay_to(first.address) as relay:
             made.add("p1", first.address, endpoints={"compute": relay.address + COMPUTE})
             made.add("p2", second.address)
