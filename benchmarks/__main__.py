@@ -102,7 +102,7 @@ FULL = Extent(
     claiming=claiming.Plan(1_000, (1, 8, 64), seconds=5.0, repetitions=3),
     volumes=volume_claims.Plan(1_000, (1, 16), seconds=4.0, repetitions=3),
     searching=searching.Plan((1_000, 10_000), seconds=5.0),
-    several=several_processes.Plan((8, 10_000), (1, 2, 4), (16, 64), seconds=1.25, repetitions=2),
+    several=several_processes.Plan((10_000,), (1, 2, 4), (16, 64), seconds=1.0, repetitions=2),
     zoning=zoning.Plan((1, 3, 9), 3_000, {1: 60, 100: 20, 1_000: 6}, dead_requests=10),
     forwarding=forwarding.Plan((1, 4), hosts=300, servers=1_000, requests=200, lists=30),
 )
