@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -225,11 +225,8 @@ class Clients:
         at, server, volume = self.dice.choice(self.attached)
         path = f"{COMPUTE}/servers/{server}/os-volume_attachments/{volume}"
         told = await self._ask("DELETE", path, None, at.project)
-        if told is None:
-            return None
-        if told[0] not in (ACCEPTED, BAD, MISSING, CONFLICT, AWAY):
-            self.faults.append(f"the detachment of {volume} was answered with {told}")
-        return told[0]
+        allowed = (ACCEPTED, BAD, MISSING, CONFLICT, AWAY)
+        return self._judged(told, allowed, f"the detachment of {volume}")
 
     async def _resize(self) -> int | None:
         flavor = self.dice.choice(["g", "h"])
@@ -243,11 +240,8 @@ class Clients:
             return None
         wish, uuid = self.dice.choice(known)
         told = await self._ask("POST", f"{COMPUTE}/servers/{uuid}/action", action, wish.project)
-        if told is None:
-            return None
-        if told[0] not in (ACCEPTED, NO_CONTENT, BAD, MISSING, CONFLICT, AWAY):
-            self.faults.append(f"{action} for {uuid} was answered with {told}")
-        return told[0]
+        allowed = (ACCEPTED, NO_CONTENT, BAD, MISSING, CONFLICT, AWAY)
+        return self._judged(told, allowed, f"{action} for {uuid}")
 
     async def end_resizes(self, uuids: Iterable[str]) -> None:
         """Confirm the resizes of servers that nobody else will confirm."""
@@ -263,10 +257,17 @@ class Clients:
         body = {"os-extend": {"new_size": self.dice.randint(SIZE_MAX, 3 * SIZE_MAX)}}
         path = f"{VOLUME}/volumes/{uuid}/action"
         told = await self._ask("POST", path, body, wish.project)
+        allowed = (ACCEPTED, BAD, CONFLICT, OVER_LIMIT, AWAY)
+        return self._judged(told, allowed, f"the extension of {uuid}")
+
+    def _judged(
+        self, told: tuple[int, Any] | None, allowed: Collection[int], what: str
+    ) -> int | None:
+        """Return the status of an answer. Another one than those allowed is a fault."""
         if told is None:
             return None
-        if told[0] not in (ACCEPTED, BAD, CONFLICT, OVER_LIMIT, AWAY):
-            self.faults.append(f"the extension of {uuid} was answered with {told}")
+        if told[0] not in allowed:
+            self.faults.append(f"{what} was answered with {told}")
         return told[0]
 
     async def _pod_of(self, uuid: str) -> str | None:
