@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from tests.support.pod_processes import GATEWAY, Door, door
+from tests.support.pod_relays import two_pods
 from tests.support.zone_processes import FLAVOR, wait_for
-from tests.support.zone_relays import Relay, relay_to
+from tests.support.zone_relays import Relay
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME, IMAGE = "/compute/v2.1", "/volume/v3", "/image/v2/images"
-ALONE = {"build_plan_encryption_key": ""}
 LARGE = {**FLAVOR, "id": "2", "name": "sixteen", "vcpus": 16}
 PUBLIC = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
 REFUSED = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
@@ -31,10 +31,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Relay]
     with door(folder, {**GATEWAY, "pod_request_timeout_s": "4"}) as made:
         for flavor in (FLAVOR, LARGE):
             made.ask("POST", f"{COMPUTE}/flavors", {"flavor": flavor}, token="admin")
-        first, second = (made.pods.start(name, 8, ALONE) for name in ("p1", "p2"))
-        with relay_to(first.address) as relay:
-            made.add("p1", first.address, endpoints={"compute": relay.address + COMPUTE})
-            made.add("p2", second.address)
+        with two_pods(made, "compute", COMPUTE, hosts=8) as relay:
             yield made, relay
 
 

@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from tests.support.pod_processes import GATEWAY, Door, door
+from tests.support.pod_relays import two_pods
 from tests.support.zone_processes import FLAVOR, wait_for
-from tests.support.zone_relays import CREATE, WITHIN_S, Relay, relay_to
+from tests.support.zone_relays import CREATE, WITHIN_S, Relay
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
@@ -143,12 +144,7 @@ def relayed(tmp_path: Path) -> Iterator[tuple[Door, Relay]]:
     """A door over two pods. The Compute API of the first one is behind a relay."""
     with door(tmp_path, {**GATEWAY, "pod_failures_to_offline": "100"}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
-        first, second = (
-            made.pods.start(name, 2, {"build_plan_encryption_key": ""}) for name in ("p1", "p2")
-        )
-        with relay_to(first.address) as relay:
-            made.add("p1", first.address, endpoints={"compute": relay.address + COMPUTE})
-            made.add("p2", second.address)
+        with two_pods(made, "compute", COMPUTE) as relay:
             yield made, relay
 
 

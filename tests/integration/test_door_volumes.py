@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from tests.support.pod_processes import GATEWAY, Door, door
+from tests.support.pod_relays import two_pods
 from tests.support.zone_processes import FLAVOR, wait_for
-from tests.support.zone_relays import Relay, relay_to
+from tests.support.zone_relays import Relay
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
@@ -30,12 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Rel
     folder: Path = tmp_path_factory.mktemp("door")
     with door(folder, {**GATEWAY, **PATIENT}) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
-        first, second = (
-            made.pods.start(name, 2, {"build_plan_encryption_key": ""}) for name in ("p1", "p2")
-        )
-        with relay_to(first.address) as relay:
-            made.add("p1", first.address, endpoints={"block-storage": relay.address + VOLUME})
-            made.add("p2", second.address)
+        with two_pods(made, "block-storage", VOLUME) as relay:
             yield made, relay
 
 
