@@ -17,7 +17,6 @@ import pytest
 
 from tests.support.databases import DATABASES
 from tests.support.several import UNLIMITED, Started, several
-from tests.support.trust import NOBODY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 WITHIN_S = 30.0
@@ -44,18 +43,10 @@ class Both:
     follower: Started
 
 
-def told(service: Started) -> str:
-    return str(httpx.get(service.http.base_url.join("/metrics"), verify=NOBODY).text)
-
-
-def leads(service: Started) -> bool:
-    return "innkeeper_leading 1.0" in told(service)
-
-
 def forwards(service: Started) -> dict[str, int]:
     """How many of its writes a process has forwarded or kept, by outcome."""
     return {
-        each["outcome"]: int(float(each["count"])) for each in FORWARDED.finditer(told(service))
+        each["outcome"]: int(float(each["count"])) for each in FORWARDED.finditer(service.metrics())
     }
 
 
@@ -81,8 +72,8 @@ def both(folder: Path, kind: str, settings: Mapping[str, str] | None = None) -> 
     shared = {"auth": "none", "database_is_shared": "true", **UNLIMITED, **(settings or {})}
     shared["database_url"] = DATABASES[kind](folder)
     with several(folder, 2, shared) as (first, second):
-        eventually(lambda: leads(first) or leads(second))
-        found = Both(first, second) if leads(first) else Both(second, first)
+        eventually(lambda: first.leads() or second.leads())
+        found = Both(first, second) if first.leads() else Both(second, first)
 
         def is_connected() -> bool:
             made(found.follower, f"probe-{time.monotonic_ns()}")
@@ -161,7 +152,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
         cloud.leader.process.send_signal(end)
         begun_s = time.monotonic()
         acknowledged: list[str] = []
-        while not leads(cloud.follower):
+        while not cloud.follower.leads():
             name = f"after-{len(acknowledged)}-{time.monotonic_ns()}"
             status = made(cloud.follower, name)
             # Only what was forwarded before the end was noticed can be in doubt.
@@ -174,7 +165,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
         if end == signal.SIGSTOP:
             cloud.leader.process.send_signal(signal.SIGCONT)
             # It forwards from now on.
-            eventually(lambda: not leads(cloud.leader))
+            eventually(lambda: not cloud.leader.leads())
             eventually(
                 lambda: (
                     made(cloud.leader, f"x-{time.monotonic_ns()}") == OK
@@ -199,5 +190,5 @@ def test_a_process_that_must_not_forward_writes_by_itself(tmp_path: Path) -> Non
     shared |= {"database_is_shared": "true", "forward_writes": "false"}
     with several(tmp_path, 2, shared) as services:
         assert [made(each, f"own-{each.port}") for each in services] == [OK, OK]
-        assert not any(leads(each) for each in services)
+        assert not any(each.leads() for each in services)
         assert [sum(forwards(each).values()) for each in services] == [0, 0]

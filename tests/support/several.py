@@ -50,6 +50,14 @@ class Started:
         except httpx.TransportError:
             return False
 
+    def metrics(self) -> str:
+        """Return its metrics as text."""
+        return str(self.http.get("/metrics").text)
+
+    def leads(self) -> bool:
+        """Whether it leads the processes of its database."""
+        return "innkeeper_leading 1.0" in self.metrics()
+
     def stop(self) -> int:
         """Stop it as an operator does; returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
