@@ -18,6 +18,7 @@ from tests.simulation.many_writers.fleet import Fleet, pause, proceed
 from tests.simulation.many_writers.history import Operation, Outcome
 from tests.simulation.many_writers.nemesis import Harm
 
+SHARED = {"INNKEEPER_DATABASE_IS_SHARED": "true"}
 LOOKS_AGAIN_S = 0.05
 LEADS_WITHIN_S = 30.0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.many_writers.fleet import Fleet, audit, forwarded
-from tests.simulation.many_writers.leaders import leaders_of, longest_gap_s
+from tests.simulation.many_writers.leaders import SHARED, leaders_of, longest_gap_s
 from tests.simulation.many_writers.simulating import SECONDS, simulate
 from tests.support.databases import DATABASES
 from tests.support.servers.postgresql import Postgresql
@@ -19,7 +19,6 @@ from tests.support.servers.postgresql import Postgresql
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480 + 2 * SECONDS)]
 CALM_S = (0.5, 2.0)
 PLANTED_S = 7.0
-SHARED = {"INNKEEPER_DATABASE_IS_SHARED": "true"}
 REPEATING = "tests.simulation.many_writers.repeating"
 
 
