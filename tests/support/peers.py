@@ -14,7 +14,7 @@ from typing import ParamSpec
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates
 from innkeeper.engine.leader.addresses import PeerAddress, this_machine
-from innkeeper.engine.leader.link import Link
+from innkeeper.engine.leader.link import PING_S, Link
 from innkeeper.engine.leader.listener import Handler, PeerListener
 from innkeeper.store.leadership import Leader
 from tests.support.clouds import NOW
@@ -76,6 +76,7 @@ async def pair(
     secret: bytes = SECRET,
     version: str = VERSION,
     has_tls: bool = False,
+    ping_s: float = PING_S,
 ) -> AsyncIterator[Pair]:
     """Listen on a socket or with TLS; ``secret`` and ``version`` are the follower's."""
     known = {"echo": echo} if handlers is None else handlers
@@ -89,7 +90,7 @@ async def pair(
         path = folder / "leader.sock"
         await listener.listen_on_path(path)
         address = PeerAddress(this_machine(), str(path))
-    link = Link(version, secret, secrets.token_bytes)
+    link = Link(version, secret, secrets.token_bytes, ping_s)
     made = Pair(listener, link, address)
     try:
         yield made

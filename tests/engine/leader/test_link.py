@@ -16,9 +16,10 @@ from innkeeper.domain.errors import Unanswered
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.addresses import PeerAddress
 from innkeeper.engine.leader.frames import GREETING_MAX, Ask, Greeting
-from innkeeper.engine.leader.link import Link, NotForwarded
+from innkeeper.engine.leader.link import SILENT_MAX, Link, NotForwarded
 from innkeeper.engine.leader.listener import remove_old_sockets
 from tests.support.peers import VERSION, in_a_loop, leader_at, pair
+from tests.support.tcp_relays import tcp_relay
 
 MANY = 500
 LARGE = b"x" * 3_000_000
@@ -78,6 +79,24 @@ async def test_the_link_connects_again(tmp_path: Path) -> None:
             while not await is_answered(both.link):
                 await asyncio.sleep(0.01)
         assert await both.link.ask("echo", b"again") == b"again"
+
+
+@in_a_loop
+async def test_a_silent_connection_is_given_up(tmp_path: Path) -> None:
+    async with pair(tmp_path, has_tls=True, ping_s=0.05) as both:
+        with tcp_relay(both.address.port) as relay:
+            await both.open(msgspec.structs.replace(both.address, port=relay.port))
+            await asyncio.sleep(0.05 * 2 * SILENT_MAX)
+            assert await both.link.ask("echo", b"alive") == b"alive"
+            relay.hold()
+            with pytest.raises(Unanswered):
+                await both.link.ask("echo", b"lost")
+            assert not both.link.is_open
+            relay.pass_on()
+            async with asyncio.timeout(10):
+                while not await is_answered(both.link):
+                    await asyncio.sleep(0.01)
+            both.link.close()
 
 
 async def is_answered(link: Link) -> bool:

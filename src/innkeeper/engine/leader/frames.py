@@ -23,6 +23,9 @@ GREETING_MAX = 1024
 NONCE_BYTES = 32
 _LENGTH = struct.Struct(">I")
 
+PING = "ping"
+"""The kind of a request that the other side answers at once, which shows that it is alive."""
+
 Draw = Callable[[int], bytes]
 """Returns the requested number of unpredictable bytes."""
 

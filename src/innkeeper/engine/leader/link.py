@@ -3,6 +3,10 @@
 Always true: a request that was not sent raises :class:`NotForwarded`, so this process may carry it
 out itself. A request that was sent and not answered raises :class:`Unanswered`, because the leader
 may have carried it out.
+
+A network may lose packets without ending the connection. So the leader is pinged, and the
+connection is given up after ``SILENT_MAX`` pings during which nothing came. The pings are counted
+here, and no time is compared: a process that was suspended does not blame the leader.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from innkeeper.engine.leader.addresses import PeerAddress, parsed, this_machine
 from innkeeper.engine.leader.frames import (
     FRAME_MAX,
     NONCE_BYTES,
+    PING,
     Ask,
     Draw,
     Frames,
@@ -35,6 +40,10 @@ LOG = structlog.get_logger("innkeeper.leader")
 CONNECT_S = 2.0
 AGAIN_S = 0.5
 """The pause between two attempts to connect to the same leader."""
+PING_S = 1.0
+SILENT_MAX = 5
+PING_NUMBER = 0
+"""No request has this number."""
 WAITING_MAX = 10_000
 
 
@@ -45,10 +54,12 @@ class NotForwarded(Exception):
 class Link:
     """The connection to the current leader. Use it in one event loop only."""
 
-    def __init__(self, version: str, secret: bytes, draw: Draw) -> None:
+    def __init__(self, version: str, secret: bytes, draw: Draw, ping_s: float = PING_S) -> None:
         self._version = version
         self._secret = secret
         self._draw = draw
+        self._ping_s = ping_s
+        self._silent = 0
         self._leader: Leader | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._frames: Frames | None = None
@@ -125,7 +136,21 @@ class Link:
             if not is_trusted:
                 frames.abort()
         frames.bytes_max = FRAME_MAX
-        self._frames = frames
+        self._frames, self._silent = frames, 0
+        self._ping(frames)
+
+    def _ping(self, frames: Frames) -> None:
+        """Send pings as long as this is the connection, and end it if the leader is silent."""
+        if frames is not self._frames:
+            return
+        if self._silent >= SILENT_MAX:
+            LOG.warning("leader_silent", waiting=len(self._waiting))
+            # This calls ``_lost``, which connects again.
+            frames.abort()
+            return
+        self._silent += 1
+        frames.send(Ask(PING_NUMBER, PING))
+        asyncio.get_running_loop().call_later(self._ping_s, self._ping, frames)
 
     async def _greet(self, frames: Frames, address: PeerAddress) -> None:
         """Prove to the leader who this process is, and let the leader prove the same."""
@@ -167,6 +192,7 @@ class Link:
             if self._greeted is not None and not self._greeted.done():
                 self._greeted.set_result(msgspec.msgpack.decode(frame, type=Greeting))
             return
+        self._silent = 0
         reply = msgspec.msgpack.decode(frame, type=Reply)
         future = self._waiting.get(reply.number)
         if future is None or future.done():

@@ -25,6 +25,7 @@ from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.frames import (
     FRAME_MAX,
     NONCE_BYTES,
+    PING,
     Ask,
     Draw,
     Frames,
@@ -139,6 +140,9 @@ class PeerListener:
             abandoned = peer.running.get(ask.number)
             if abandoned is not None:
                 abandoned.client.close()
+            return
+        if ask.kind == PING:
+            frames.send(Reply(ask.number, b""))
             return
         client = ClientConnection()
         task = asyncio.get_running_loop().create_task(self._carry_out(peer, ask, client))
