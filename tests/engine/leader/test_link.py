@@ -12,10 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from innkeeper.domain.errors import Unanswered
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader.addresses import PeerAddress
 from innkeeper.engine.leader.frames import GREETING_MAX, Ask, Greeting
-from innkeeper.engine.leader.link import Link, NotForwarded, Unanswered
+from innkeeper.engine.leader.link import Link, NotForwarded
 from innkeeper.engine.leader.listener import remove_old_sockets
 from tests.support.peers import VERSION, in_a_loop, leader_at, pair
 

@@ -88,8 +88,12 @@ class Leadership:
             loop.call_soon_threadsafe(self._link.follow, leader)
 
         self._election = Election(
-            self._store, self._writer, self._peer.holder, address.text(), changed
+            self._store, self._writer, self._peer.holder, self.advertised(address).text(), changed
         )
+
+    def advertised(self, address: PeerAddress) -> PeerAddress:
+        """Return the address for the leader's row. It is where this process listens."""
+        return address
 
     async def stop(self) -> None:
         """Resign, and finish the forwarded requests in progress."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import Unanswered
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates
 from innkeeper.engine.leader.addresses import PeerAddress, parsed, this_machine
@@ -40,16 +40,6 @@ WAITING_MAX = 10_000
 
 class NotForwarded(Exception):
     """The request was not sent, so it was not carried out."""
-
-
-class Unanswered(Unavailable):
-    """The leader may have carried the request out, but it ended before it answered."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The process that writes ended before it answered. The request may have been carried "
-            "out. Check the result before you retry."
-        )
 
 
 class Link:

@@ -170,7 +170,7 @@ class RouteEndpoint:
             answer = await leader_calls.forwarded(self.site.leadership, call)
         if answer is not None:
             return answer, version
-        answer = await checks.handled(call)
+        answer = await leader_calls.carried_out(checks, call)
         if context.hop is not None:
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
@@ -184,10 +184,10 @@ class RouteEndpoint:
             call = leader_calls.call_of(forwarded, self.site, self.api, route, self.mount)
             callers.enter(self._caller(call.context, client))
             if self._decode_body(call.raw_body or b"", checks, call, is_valid=True):
-                return await checks.handled(call)
+                return await leader_calls.carried_out(checks, call)
             for up in checks.ups:
                 up(call)
-            return await checks.handled(call)
+            return await leader_calls.carried_out(checks, call)
         except Exception as error:
             request_id = forwarded.caller.request_id
             accept = forwarded.headers.get("accept", JSON)
