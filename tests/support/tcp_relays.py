@@ -25,6 +25,18 @@ class TcpRelay:
     up: list[bytearray] = field(default_factory=list)
     _sockets: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _passing: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.pass_on()
+
+    def hold(self) -> None:
+        """Keep all bytes back from now on, as a network that loses packets does."""
+        self._passing.clear()
+
+    def pass_on(self) -> None:
+        """Pass bytes again, and first those that were kept back."""
+        self._passing.set()
 
     @property
     def address(self) -> str:
@@ -78,6 +90,7 @@ class TcpRelay:
             while piece := one.recv(READ_BYTES):
                 if self.is_recording:
                     seen += piece
+                self._passing.wait()
                 other.sendall(piece)
         for each in (one, other):
             with suppress(OSError):
@@ -96,5 +109,6 @@ def tcp_relay(target: int, *, is_recording: bool = True) -> Iterator[TcpRelay]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
+        relay.pass_on()
         relay.cut()
         thread.join()

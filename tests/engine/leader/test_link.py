@@ -19,12 +19,13 @@ from innkeeper.domain.errors import Unanswered
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates
 from innkeeper.engine.leader.addresses import PeerAddress
-from innkeeper.engine.leader.connection import Identity, LinkLimits, NotForwarded
+from innkeeper.engine.leader.connection import PINGS_MAX, Identity, LinkLimits, NotForwarded
 from innkeeper.engine.leader.frames import GREETING_MAX, NONCE_BYTES, Ask, Greeting, Ping, proof
 from innkeeper.engine.leader.link import Link
 from innkeeper.engine.leader.listener import NotServed, PeerListener, remove_old_sockets
 from tests.support.clouds import NOW
 from tests.support.peers import LOOPBACK, SECRET, VERSION, in_a_loop, leader_at, pair
+from tests.support.tcp_relays import tcp_relay
 
 MANY = 500
 LARGE = b"x" * 3_000_000
@@ -80,6 +81,26 @@ async def test_a_request_that_is_too_large_stays_here(tmp_path: Path) -> None:
         with pytest.raises(NotForwarded):
             await both.link.ask("echo", b"x" * 1001)
         assert await both.link.ask("echo", b"again") == b"again"
+
+
+@in_a_loop
+async def test_a_silent_connection_is_given_up(tmp_path: Path) -> None:
+    limits = LinkLimits(ping_s=0.05)
+    async with pair(tmp_path, has_tls=True, limits=limits) as both:
+        with tcp_relay(both.address.port) as relay:
+            await both.open(msgspec.structs.replace(both.address, port=relay.port))
+            await asyncio.sleep(limits.ping_s * 2 * PINGS_MAX)
+            assert await both.link.ask("echo", b"alive") == b"alive"
+            relay.hold()
+            with capture_logs() as logs, pytest.raises(Unanswered):
+                await both.link.ask("echo", b"lost")
+            assert "leader_silent" in {each["event"] for each in logs}
+            assert not both.link.is_open
+            relay.pass_on()
+            async with asyncio.timeout(10):
+                while not await is_answered(both.link):
+                    await asyncio.sleep(0.01)
+            both.link.close()
 
 
 @in_a_loop

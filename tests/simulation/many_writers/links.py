@@ -29,8 +29,22 @@ class Links:
         return [each.port for each in self.relays]
 
     def cuts(self) -> list[Harm]:
-        """All connections between the services are cut; new ones may be made at once."""
-        return [Harm("links cut", self._cut, _nothing, (0.0, 0.5))]
+        """The connections between the services are cut, or lose everything for some seconds.
+
+        New connections can be made at once, or after that.
+        """
+        return [
+            Harm("links cut", self._cut, _nothing, (0.0, 0.5)),
+            Harm("links silent", self._hold, self._pass_on, (0.5, 8.0)),
+        ]
+
+    def _hold(self) -> None:
+        for each in self.relays:
+            each.hold()
+
+    def _pass_on(self) -> None:
+        for each in self.relays:
+            each.pass_on()
 
     def _cut(self) -> None:
         for each in self.relays:

@@ -168,6 +168,7 @@ class PeerListener:
         else:
             client = ClientConnection()
             task = asyncio.get_running_loop().create_task(self._carry_out(peer, message, client))
+            task.add_done_callback(_log_accident)
             peer.running[message.number] = _Running(client, task)
 
     def _greeted(self, peer: _Peer, greeting: Greeting) -> None:
@@ -198,12 +199,16 @@ class PeerListener:
                 LOG.error("answer_too_large", bytes=len(payload))
         except NotServed:
             outcome = Decline(ask.number)
-        except Exception as error:
-            LOG.error("accident", exc_info=error)
         finally:
-            # Also if the task is cancelled, or the client would wait for ever.
+            # Also after an error, or the client would wait for ever.
             peer.running.pop(ask.number, None)
             peer.frames.send(outcome)
+
+
+def _log_accident(task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        LOG.error("accident", exc_info=error)
 
 
 def _close_stranger(peer: _Peer) -> None:
