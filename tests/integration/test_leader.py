@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from tests.support.databases import DATABASES
 from tests.support.leading import FLAVORS, WITHIN_S, Led, eventually, forwards, led, made
-from tests.support.several import several
+from tests.support.several import UNLIMITED, end, several, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 ASKED = 40
@@ -137,3 +138,25 @@ def test_a_process_that_must_not_forward_writes_by_itself(tmp_path: Path) -> Non
         assert [made(each, f"own-{each.port}") for each in services] == [OK, OK]
         assert not any(each.leads() for each in services)
         assert [sum(forwards(each).values()) for each in services] == [0, 0]
+
+
+def test_what_the_leader_does_not_serve_is_written_here(tmp_path: Path) -> None:
+    shared = {"auth": "none", "database_is_shared": "true", **UNLIMITED}
+    shared["database_url"] = DATABASES["sqlite"](tmp_path)
+    with ExitStack() as stack:
+        small = started(tmp_path, {**shared, "apis": "identity,placement"})
+        stack.callback(end, small)
+        wait_until_ready(small)
+        eventually(small.leads)
+        whole = started(tmp_path, shared)
+        stack.callback(end, whole)
+        wait_until_ready(whole)
+        provider = {"name": "p"}
+        path = "/placement/resource_providers"
+        eventually(lambda: "innkeeper_forwarding 1.0" in whole.metrics())
+        assert whole.call("POST", path, json=provider).is_success
+        assert forwards(whole)["answered"] >= 1
+        kept = forwards(whole)["kept"]
+        assert made(whole, "one") == OK
+        assert forwards(whole)["kept"] == kept + 1
+        assert "Traceback" not in small.log.read_text()

@@ -184,12 +184,12 @@ class Doubtful(Unavailable):
 
 
 class Unanswered(Unavailable):
-    """The leader may have carried the request out, but it ended before it answered."""
+    """The leader may have carried the request out, but it did not answer."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The process that writes ended before it answered. The request may have been carried "
-            "out. Check the result before you retry."
+            "The process that writes did not answer. The request may have been carried out. Check "
+            "the result before you retry."
         )
 
 

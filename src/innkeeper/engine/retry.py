@@ -209,7 +209,7 @@ DOUBT = Retry(
 )
 UNANSWERED = Retry(
     errors=(Unanswered,),
-    happened="the leader ended before it answered a request that was forwarded to it",
+    happened="the leader did not answer a request that was forwarded to it",
     repeated="boots, which are first looked up by the ids of their servers; no other request",
     where=("entrypoints/api/leader_calls.py",),
     attempts_max=FORWARDS_MAX + 1,

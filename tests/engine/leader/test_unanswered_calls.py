@@ -16,7 +16,7 @@ from innkeeper.domain.compute import Booted, BootRequest, Status
 from innkeeper.domain.errors import Unanswered
 from innkeeper.domain.slices import Computing, Serving, Settings
 from innkeeper.engine.callers import ClientConnection
-from innkeeper.engine.leader.link import NotForwarded
+from innkeeper.engine.leader.connection import NotForwarded
 from innkeeper.engine.retry import UNANSWERED
 from innkeeper.entrypoints.api import app
 from innkeeper.entrypoints.api.auth import NoauthAuthenticator

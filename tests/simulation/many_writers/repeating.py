@@ -10,8 +10,8 @@ import itertools
 
 from innkeeper.domain.errors import Unanswered
 from innkeeper.engine.callers import ClientConnection
+from innkeeper.engine.leader.connection import NotForwarded
 from innkeeper.engine.leader.leadership import Leadership
-from innkeeper.engine.leader.link import NotForwarded
 from innkeeper.entrypoints.api.leader_calls import KIND, decoded
 from innkeeper.wiring import Seams, Service
 from tests.simulation.many_writers.own_program import serve

@@ -23,9 +23,9 @@ from innkeeper.domain.identity import AgentIdentity, RequestContext
 from innkeeper.domain.versions import Version
 from innkeeper.engine import callers, metrics
 from innkeeper.engine.callers import ClientConnection
+from innkeeper.engine.leader.connection import NotForwarded
 from innkeeper.engine.leader.leadership import Leadership
-from innkeeper.engine.leader.link import NotForwarded
-from innkeeper.engine.leader.listener import Handler
+from innkeeper.engine.leader.listener import Handler, NotServed
 from innkeeper.engine.retry import FORWARD_WITHIN_S, FORWARDS_MAX
 from innkeeper.entrypoints.api import faults
 from innkeeper.entrypoints.api.content_types import JSON
@@ -228,10 +228,16 @@ Answerer = Callable[[ForwardedCall, ClientConnection], Awaitable[Answer]]
 
 
 def handler_of(answerers: Mapping[tuple[str, str], Answerer]) -> Handler:
-    """Return the leader's handler; ``answerers`` are those of each API's paths, by template."""
+    """Return the leader's handler; ``answerers`` are those of each API's paths, by template.
+
+    A leader whose settings name fewer APIs lacks some of them.
+    """
 
     async def carry_out(payload: bytes, client: ClientConnection) -> bytes:
         call = decoded(payload)
-        return encoded(await answerers[call.api, call.template](call, client))
+        answerer = answerers.get((call.api, call.template))
+        if answerer is None:
+            raise NotServed
+        return encoded(await answerer(call, client))
 
     return carry_out
