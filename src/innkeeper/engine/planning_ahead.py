@@ -45,20 +45,19 @@ class PlannerThread:
 
     def end(self) -> None:
         """Take back the host table and the queue, at the latest after the plan in progress."""
-        if self._work is None:
-            return
-        self._is_ending = True
-        # Without a timeout: the plan in progress is one that this thread would make otherwise.
-        error = self._work.exception()
-        self._work = None
-        if error is not None:
-            # The boot is planned again in its batch, and is answered there.
-            LOG.error("planning_ahead_failed", exc_info=error)
-        counted = self._executor.plans_ahead()
-        metrics.planned_ahead(
-            used=counted[0] - self._counted[0], undone=counted[1] - self._counted[1]
-        )
-        self._counted = counted
+        if self._work is not None:
+            self._is_ending = True
+            # Without a timeout: the plan in progress is one that this thread would make otherwise.
+            error = self._work.exception()
+            self._work = None
+            if error is not None:
+                # The boot is planned again in its batch, and is answered there.
+                LOG.error("planning_ahead_failed", exc_info=error)
+        counts = self._executor.plans_ahead()
+        if counts != self._counted:
+            used, undone = self._counted
+            metrics.planned_ahead(used=counts[0] - used, undone=counts[1] - undone)
+            self._counted = counts
 
     def stop(self) -> None:
         """End the thread."""

@@ -15,7 +15,6 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 from innkeeper.domain.compute import BootRequest
-from innkeeper.domain.ids import ServerId
 from innkeeper.domain.placing import BuildPlan, RequestSpec
 from innkeeper.scheduling import depletion
 from innkeeper.scheduling.facts import freshness
@@ -40,7 +39,6 @@ class PlanAhead:
     taken from the table, and the generations of its providers are advanced.
     """
 
-    server_ids: tuple[ServerId, ...]
     spec: RequestSpec
     hearing: object
     plan: BuildPlan
@@ -90,7 +88,7 @@ class PlansAhead:
         """Add the plan that was just made for a request; see :class:`PlanAhead`."""
         spec = expected.spec
         hearing = _hearing(self._table, spec)
-        made = PlanAhead(expected.request.server_ids, spec, hearing, plan, record, is_placed)
+        made = PlanAhead(spec, hearing, plan, record, is_placed)
         self._waiting.append(made)
 
     def take(self, resolved: ResolvedRequest) -> PlanAhead | None:
@@ -124,8 +122,8 @@ class PlansAhead:
     def _is_of(self, made: PlanAhead, resolved: ResolvedRequest) -> bool:
         spec = resolved.spec
         return (
-            made.server_ids == resolved.request.server_ids
-            and made.spec == spec
+            # The spec has the seed, which differs between requests.
+            made.spec == spec
             # Draws among pools depend on the order of the classes, which equality ignores.
             and list(made.spec.amounts) == list(spec.amounts)
             and made.hearing == _hearing(self._table, spec)
