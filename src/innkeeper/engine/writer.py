@@ -2,11 +2,11 @@
 
 Always true: a command is answered only after its commit. Each command succeeds or fails alone. If
 nobody waits for a command any more when its turn comes, it is not carried out. Only this thread
-touches the host table, so no decision sees half a claim. Every accepted command is answered, even
-if the thread itself ends.
+touches the host table, so no decision sees half a claim; only while it waits for a flush, it lends
+the table to :mod:`innkeeper.engine.planning_ahead`. Every accepted command is answered, even if the
+thread itself ends.
 
-:mod:`innkeeper.engine.batches` executes a batch, and handles database failures. While this thread
-waits for a flush, it hands the host table over to :mod:`innkeeper.engine.planning_ahead`.
+:mod:`innkeeper.engine.batches` executes a batch, and handles database failures.
 """
 
 from __future__ import annotations
