@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,18 +13,20 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import ClientLeft, Unavailable
 from innkeeper.engine import callers, command_queue, writer
 from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.callers import Caller, ClientConnection
 from innkeeper.engine.command_queue import CommandQueue
-from innkeeper.engine.commands import Command, Write
+from innkeeper.engine.commands import Boot, Command, Write
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
-from tests.support.clouds import Cloud
+from tests.support.clouds import NOW, Cloud
 
 WITHIN_S = 10.0
 FLOOD, FEW = "flooding", "few"
+NUMBERS = itertools.count()
 
 
 def nothing(tx: Tx) -> None:
@@ -127,6 +130,52 @@ def test_one_group_cannot_fill_the_queue() -> None:
     # Commands that were taken do not count any more.
     taken(queue)
     put(queue, FLOOD, of())
+
+
+def boot() -> Boot:
+    """A boot of a project, told apart from others by its name."""
+    name = f"web-{next(NUMBERS)}"
+    return Boot(BootRequest("p", "u", "req-1", name, "small", (), "r-1", 1, NOW))
+
+
+@pytest.mark.parametrize("flood", [0, 5, 40, 300])
+def test_the_next_boots_are_known_in_the_order_in_which_they_are_taken(flood: int) -> None:
+    queue = CommandQueue()
+    for number in range(flood):
+        put(queue, FLOOD, of() if number % 3 else boot())
+    for _ in range(2):
+        for number in range(30):
+            put(queue, str(number % 7), boot() if number % 2 else of(2))
+        known = queue.next_boots(50, 100)
+        batch = [each.command for each in queue.take(50, 100, is_first=True)]
+        assert known == [each.request for each in batch if isinstance(each, Boot)]
+        assert known
+
+
+def test_the_next_boots_are_known_only_as_far_as_a_batch_has_room() -> None:
+    queue = CommandQueue()
+    had_boots = []
+    for command in (of(90), boot(), of(20), boot()):
+        had_boots.append(queue.has_boots)
+        put(queue, FEW, command)
+    assert had_boots == [False, False, True, True]
+    assert len(queue.next_boots(100, 100)) == 1
+    assert len(queue.next_boots(100, 200)) == 2
+    assert len(queue) == 4, "none of them was taken"
+
+
+def test_the_boot_of_a_client_that_has_left_is_not_known() -> None:
+    queue = CommandQueue()
+    gone = ClientConnection()
+
+    def enter() -> None:
+        callers.enter(Caller(FEW, gone))
+        queue.put(PendingCommand(boot()))
+
+    copy_context().run(enter)
+    assert len(queue.next_boots(100, 100)) == 1
+    gone.is_closed = True
+    assert queue.next_boots(100, 100) == []
 
 
 def test_drained_commands_are_all_there_once() -> None:

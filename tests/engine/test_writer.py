@@ -161,6 +161,14 @@ class OddDesk:
         """See ``Desk``."""
         return request
 
+    def plan_ahead(self, request: Any) -> bool:
+        """See ``Desk``."""
+        return False
+
+    def plans_ahead(self) -> tuple[int, int]:
+        """See ``Desk``."""
+        return 0, 0
+
     def follow(self, tx: Tx) -> None:
         """See ``Desk``."""
 

@@ -9,6 +9,7 @@ from innkeeper.snapshot.follower import Follower
 from innkeeper.systems.compute.boot.boot import boot_together
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.drivers import Schedulers
+from innkeeper.systems.compute.boot.plans_ahead import PlansAhead
 from innkeeper.systems.compute.boot.recordings import Recorder
 from tests.support.clouds import UNLIMITED, Cloud
 
@@ -24,6 +25,6 @@ def boot_outdated(
     context = DecisionContext(executor, schedulers, scheduling, UNLIMITED, recorder)
     with cloud.store.write() as tx:
         executor.begin(tx)
-        outcomes = boot_together(tx, context, requests)
+        outcomes = boot_together(tx, context, requests, PlansAhead(context))
         cloud.executor.follow(tx)
     return outcomes

@@ -27,9 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
 
 import structlog
 
@@ -44,20 +42,18 @@ from innkeeper.engine.commands import (
     Command,
     Decide,
     DecideTogether,
-    Deciding,
     DecidingTogether,
     Explain,
     Together,
     Write,
     WriteTogether,
 )
+from innkeeper.engine.executor import NO_PLANNER, Executor, Planner
 from innkeeper.engine.retry import LOOK_UPS_MAX, PASSING, Repeats
 from innkeeper.store.transactions import Store, Tx, step
 from innkeeper.systems.compute.boot.context import DecisionContext
-from innkeeper.systems.compute.boot.dry_run import Explained, Question
 
 LOG = structlog.get_logger("innkeeper.decisions")
-T = TypeVar("T")
 
 OF_ALL = (Busy, Unreachable)
 """Errors that no command causes. The remaining commands of the batch get the same error."""
@@ -65,34 +61,6 @@ OF_ALL = (Busy, Unreachable)
 
 TOGETHER = (Boot, BootEntries, DecideTogether, WriteTogether)
 """Commands that are not executed one by one, each in a savepoint of its own."""
-
-
-class Executor(Protocol):
-    """The part of the compute room that the writer thread uses: boots, and the host table."""
-
-    def begin(self, tx: Tx) -> None:
-        """Prepare for a new transaction."""
-
-    def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
-        """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
-
-    def boot_entries(self, tx: Tx, request: BootRequest) -> Mapping[ServerId, Booted | Refusal]:
-        """Boot the servers of a zone parent's entries, with an outcome for each of them."""
-
-    def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
-        """Return a request's outcome if an earlier commit has written it, or else ``None``."""
-
-    def explain(self, tx: Tx, question: Question) -> Explained:
-        """Decide without writing, and explain the decision."""
-
-    def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:
-        """Run ``work`` with the transaction and a decision context."""
-
-    def follow(self, tx: Tx) -> None:
-        """Bring the host table up to date with what ``tx`` sees."""
-
-    def forget(self) -> None:
-        """Undo the changes that a rolled-back transaction made to the host table."""
 
 
 @dataclass(slots=True)
@@ -118,6 +86,10 @@ class PendingCommand:
         return is_cancelled or self.caller.has_left
 
 
+Late = Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]]
+"""Takes a batch, and returns the commands that join it."""
+
+
 def no_more(batch: Sequence[PendingCommand]) -> Sequence[PendingCommand]:
     """Return no commands, so that no command joins the batch."""
     del batch
@@ -128,17 +100,20 @@ def carry_out(
     store: Store,
     executor: Executor,
     batch: list[PendingCommand],
-    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]] = no_more,
+    late: Late = no_more,
+    planner: Planner = NO_PLANNER,
 ) -> list[object]:
     """Execute a batch in one commit; returns each command's answer, which may be an exception.
 
     ``late`` returns commands that arrived while the batch waited for its turn to write. These
     commands join the batch. Otherwise, they would wait until every other process has had its turn.
+
+    ``planner`` may have begun. The caller must end it before it uses the executor again.
     """
     repeats = Repeats()
     outcomes: list[object] | None = None
     while outcomes is None:
-        outcomes = _attempt(store, executor, batch, late, repeats)
+        outcomes = _attempt(store, executor, batch, late, planner, repeats)
     return outcomes
 
 
@@ -146,14 +121,16 @@ def _attempt(
     store: Store,
     executor: Executor,
     batch: list[PendingCommand],
-    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
+    late: Late,
+    planner: Planner,
     repeats: Repeats,
 ) -> list[object] | None:
     """Return the commands' answers, or ``None`` if the batch was rolled back for a retry."""
     started_s = time.perf_counter()
     try:
-        outcomes = _commit(store, executor, batch, late)
+        outcomes = _commit(store, executor, batch, late, planner)
     except Exception as error:
+        planner.end()
         executor.forget()
         metrics.lost(error)
         if isinstance(error, Doubtful):
@@ -263,10 +240,7 @@ def _count(batch: Sequence[PendingCommand], outcomes: Sequence[object], took_s: 
 
 
 def _commit(
-    store: Store,
-    executor: Executor,
-    batch: list[PendingCommand],
-    late: Callable[[Sequence[PendingCommand]], Sequence[PendingCommand]],
+    store: Store, executor: Executor, batch: list[PendingCommand], late: Late, planner: Planner
 ) -> list[object]:
     begun_s = time.perf_counter()
     with store.write() as tx:
@@ -284,6 +258,8 @@ def _commit(
             if not isinstance(each.command, TOGETHER):
                 outcomes[i] = _alone(tx, executor, each.command)
         executor.follow(tx)
+        # From here on, this thread only waits for the flush.
+        planner.begin()
     metrics.FOLLOWED.set_to_current_time()
     return outcomes
 

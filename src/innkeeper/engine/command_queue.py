@@ -17,11 +17,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 
+from innkeeper.domain.compute import BootRequest
 from innkeeper.domain.errors import Unavailable
 from innkeeper.engine import callers, metrics
 from innkeeper.engine.batches import PendingCommand
+from innkeeper.engine.commands import BOOT, Boot
 
 WAITING_MAX = 10_000
 """The maximum number of waiting commands. The clients of further commands would give up waiting."""
@@ -31,7 +33,7 @@ of all others refused."""
 
 
 class CommandQueue:
-    """Commands enter from any thread, and only the writer thread takes them."""
+    """Commands enter from any thread, and only one thread at a time takes or ranks them."""
 
     def __init__(self) -> None:
         self._arrived: deque[PendingCommand] = deque()
@@ -53,6 +55,11 @@ class CommandQueue:
         """The number of waiting commands of each kind that ever waited."""
         with self._lock:
             return dict(self._by_kind)
+
+    @property
+    def has_boots(self) -> bool:
+        """Whether any boot waits, other than of entries."""
+        return self._by_kind.get(BOOT, 0) > 0
 
     def put(self, pending: PendingCommand) -> None:
         """Add a command of the current caller.
@@ -80,13 +87,37 @@ class CommandQueue:
         new = [self._arrived.popleft() for _ in range(len(self._arrived))]
         if not new and not self._ranked:
             return new
-        fits = len(new) <= count_max and sum(each.command.lines for each in new) <= lines_max
-        if self._ranked or not fits:
+        if self._ranked or not _fits(new, count_max, lines_max):
             for each in new:
                 self._rank(each)
             new = self._next(count_max, lines_max, is_first=is_first)
         self._count(new)
         return new
+
+    def next_boots(self, count_max: int, lines_max: int) -> list[BootRequest]:
+        """Return the boots that :meth:`take` would take now, in order.
+
+        Commands that arrive later may come before some of them. Only the thread that takes commands
+        may call this.
+        """
+        with self._lock:
+            waiting = list(self._arrived)
+            is_ranked = bool(self._ranked) or not _fits(waiting, count_max, lines_max)
+            if is_ranked:
+                self._arrived.clear()
+        if is_ranked:
+            # They can only be taken by rank from now on, so they may get their ranks early.
+            for each in waiting:
+                self._rank(each)
+            waiting = [each for *_, each in nsmallest(count_max, self._ranked)]
+        boots: list[BootRequest] = []
+        for each in waiting:
+            lines_max -= each.command.lines
+            if lines_max < 0:
+                break
+            if isinstance(each.command, Boot) and not each.is_unwanted:
+                boots.append(each.command.request)
+        return boots
 
     def drain(self) -> list[PendingCommand]:
         """Take all commands. The writer thread must have ended."""
@@ -142,3 +173,7 @@ class CommandQueue:
         now_s = time.perf_counter()
         for kind, entered_s in oldest.items():
             metrics.waited(kind, now_s - entered_s)
+
+
+def _fits(commands: Sequence[PendingCommand], count_max: int, lines_max: int) -> bool:
+    return len(commands) <= count_max and sum(e.command.lines for e in commands) <= lines_max

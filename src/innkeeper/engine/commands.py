@@ -22,6 +22,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
+BOOT = "boot"
+"""The kind of a :class:`Boot`."""
 ALLOCATIONS = "allocations"
 HEARTBEATS, RESULTS, REPORTS = "heartbeats", "results", "reports"
 """The kinds of work that is done together."""
@@ -96,7 +98,7 @@ class Boot(Command[Booted]):
     @property
     def kind(self) -> str:
         """See :class:`Command`."""
-        return "boot"
+        return BOOT
 
 
 @dataclass(frozen=True, slots=True)

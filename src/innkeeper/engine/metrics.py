@@ -31,6 +31,12 @@ COMMIT = Histogram(
 )
 BOOTS = Counter("innkeeper_boots_total", "Boot requests, by outcome.", ("outcome",))
 
+AHEAD = Counter(
+    "innkeeper_boots_planned_ahead_total",
+    "Boots planned while the batch before them was flushed, by what became of the plan.",
+    ("outcome",),
+)
+
 REFUSALS = Counter(
     "innkeeper_no_valid_host_total",
     "Boot requests without a valid host, by the filter that removed the last hosts.",
@@ -182,6 +188,7 @@ for _kind in KINDS:
 _WAITED_OF = {kind: WAITED.labels(kind) for kind in KINDS}
 for _outcome in ("retried", "given_up"):
     LEASE_EVENT_FAILURES.labels(_outcome)
+_USED, _UNDONE = AHEAD.labels("used"), AHEAD.labels("undone")
 for _outcome in ("answered", "unanswered", "kept"):
     FORWARDED.labels(_outcome)
 for _outcome in ("accepted", "failed", "dropped"):
@@ -198,6 +205,12 @@ def waited(kind: str, seconds: float) -> None:
     if child is None:
         child = _WAITED_OF[kind] = WAITED.labels(kind)
     child.observe(seconds)
+
+
+def planned_ahead(*, used: int, undone: int) -> None:
+    """Count plans made ahead that were used, and plans made ahead that were undone."""
+    _USED.inc(used)
+    _UNDONE.inc(undone)
 
 
 def waiting(commands: Mapping[str, int]) -> None:

@@ -2,8 +2,9 @@
 
 Always true: a command is answered only after its commit. Each command succeeds or fails alone. If
 nobody waits for a command any more when its turn comes, it is not carried out. Only this thread
-touches the host table, so no decision sees half a claim. Every accepted command is answered, even
-if the thread itself ends.
+touches the host table, so no decision sees half a claim; only while it waits for a flush, it lends
+the table to :mod:`innkeeper.engine.planning_ahead`. Every accepted command is answered, even if the
+thread itself ends.
 
 :mod:`innkeeper.engine.batches` executes a batch, and handles database failures.
 """
@@ -23,9 +24,11 @@ import structlog
 
 from innkeeper.domain.errors import ClientLeft, Refusal, Unavailable
 from innkeeper.engine import metrics
-from innkeeper.engine.batches import Executor, PendingCommand, carry_out
+from innkeeper.engine.batches import PendingCommand, carry_out
 from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.commands import Command, Write
+from innkeeper.engine.executor import Executor
+from innkeeper.engine.planning_ahead import PlannerThread
 from innkeeper.store.transactions import Store, Tx
 
 LOG = structlog.get_logger("innkeeper.decisions")
@@ -57,6 +60,7 @@ class Writer:
         self._store = store
         self._executor = executor
         self._waiting = CommandQueue()
+        self._planner = PlannerThread(self._waiting, executor, BATCH_MAX, LINES_MAX)
         self._deferred: deque[PendingCommand] = deque()
         self._wakeup = threading.Event()
         # The thread is woken only once this many commands wait: each wake-up takes the
@@ -179,16 +183,18 @@ class Writer:
             while batch := self._take():
                 self._batches += 1
                 self._is_at_work = True
-                outcomes = carry_out(self._store, self._executor, batch, self._late)
+                outcomes = carry_out(self._store, self._executor, batch, self._late, self._planner)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
                 # Nobody waits for deferred commands.
                 self._answered = sum(each.future is not None for each in batch)
                 self._answer(batch, outcomes)
+                self._planner.end()
                 self._is_at_work = False
                 batch = []
         finally:
             # Whatever ended the thread, nothing else would ever answer these commands.
             self._has_ended = True
+            self._planner.stop()
             self._refuse([*batch, *self._waiting.drain()])
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:

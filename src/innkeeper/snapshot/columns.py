@@ -1,7 +1,7 @@
 """Defines the host table: one row per host, one array per fact.
 
-One thread owns a table and edits its rows in place between decisions; no other thread reads it.
-With several thousand hosts, a copy for every claim would take longer than the decision.
+One thread at a time uses a table, and edits its rows in place between decisions. With several
+thousand hosts, a copy for every claim would take longer than the decision.
 
 Always true: every column has ``host_count`` rows, and row *i* is the same host in all of them. The
 rows show every change up to ``change_id``. The tests check this: ``snapshot.audit`` compares the

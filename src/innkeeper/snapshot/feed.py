@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from innkeeper.domain.ids import Bookmark, ClassId, ProviderId
@@ -26,14 +26,18 @@ class Taken:
     edited: set[ProviderId] = field(default_factory=set)
 
 
-def take(tx: Tx, table: AmountTable) -> Taken | None:
+def take(tx: Tx, table: AmountTable, before_edit: Callable[[], None] | None = None) -> Taken | None:
     """Advance a table's bookmark, and apply the changes that need no further reads.
+
+    If there are any changes, ``before_edit`` is called before they are compared with the table.
 
     Returns ``None``, and leaves the table unchanged, if the table must be read completely: there
     are too many changes, or some are lost because the feed was truncated or replaced.
     """
     most = CHANGES_MIN + CHANGES_PER_ROW * table.row_count
     rows = changes.after(tx, table.bookmark, most)
+    if before_edit is not None and rows != []:
+        before_edit()
     if rows is None or len(rows) == most:
         return None
     taken = Taken()

@@ -7,7 +7,7 @@ The rows that the transaction edited are then read again before the next decisio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 import structlog
@@ -33,9 +33,14 @@ FACTS_PERIOD = timedelta(seconds=1)
 
 
 class Follower:
-    """Owns a host table and its position in the change feed."""
+    """Owns a host table and its position in the change feed.
+
+    ``before_edit`` is called before changes of the store are applied to rows of the table.
+    Heartbeats are no such changes.
+    """
 
     def __init__(self, *, with_servers: bool = False) -> None:
+        self.before_edit: Callable[[], None] | None = None
         self._with_servers = with_servers
         self.table = HostTable()
         self.table.knows_servers = with_servers
@@ -110,7 +115,7 @@ class Follower:
 
     def catch_up(self, tx: Tx) -> None:
         """Apply all changes that ``tx`` sees and the table does not show yet."""
-        taken = feed.take(tx, self.table)
+        taken = feed.take(tx, self.table, self.before_edit)
         if taken is None:
             # This also reads the transaction's own writes.
             self._read_all(tx)

@@ -30,6 +30,7 @@ from innkeeper.systems.compute.boot import decisions, plugins, server_rows
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.decisions import NOTHING_KEPT, DecisionRecord
 from innkeeper.systems.compute.boot.entries import EntryStale
+from innkeeper.systems.compute.boot.plans_ahead import PlansAhead
 from innkeeper.systems.compute.boot.request_resolver import Homes, RequestResolver, ResolvedRequest
 from innkeeper.systems.compute.boot.server_rows import NewServers
 from innkeeper.systems.placement import claims
@@ -72,11 +73,15 @@ class PendingBoot:
 
 
 def boot_together(
-    tx: Tx, context: DecisionContext, requests: Sequence[BootRequest]
+    tx: Tx, context: DecisionContext, requests: Sequence[BootRequest], ahead: PlansAhead
 ) -> list[Booted | Refusal]:
-    """Plan, claim and write all requests, and return their outcomes in the same order."""
+    """Plan, claim and write all requests, and return their outcomes in the same order.
+
+    Plans that were made ``ahead`` for these requests are used, and all others are undone.
+    """
     resolver = RequestResolver(tx, context, requests)
-    received = [_receive(context, resolver, request) for request in requests]
+    received = [_receive(context, resolver, request, ahead) for request in requests]
+    ahead.undo()
     pending = [each for each in received if isinstance(each, PendingBoot)]
     conflicting = _claim_all(tx, context, pending)
     for _ in range(context.scheduling.claim_attempts_max - 1):
@@ -126,15 +131,36 @@ def _new_servers(pending: PendingBoot) -> NewServers | None:
     )
 
 
+def plan_ahead(context: DecisionContext, request: BootRequest, ahead: PlansAhead) -> bool:
+    """Plan a request whose turn comes after all plans made so far, without reading the database.
+
+    Returns whether that was possible. The table is then depleted by the plan.
+    """
+    expected = ahead.expected(request)
+    if expected is None:
+        return False
+    pending = PendingBoot(expected, _empty_plan(context))
+    _plan_or_fail(context, pending)
+    ahead.add(expected, pending.plan, pending.record, is_placed=pending.is_placed)
+    return True
+
+
 def _receive(
-    context: DecisionContext, resolver: RequestResolver, request: BootRequest
+    context: DecisionContext, resolver: RequestResolver, request: BootRequest, ahead: PlansAhead
 ) -> PendingBoot | Refusal:
     try:
         resolved = resolver.resolve(request)
     except Refusal as refusal:
         return refusal
-    pending = PendingBoot(resolved, _empty_plan(context))
-    _plan(context, pending)
+    ahead.learn(resolved)
+    made = ahead.take(resolved)
+    if made is None:
+        pending = PendingBoot(resolved, _empty_plan(context))
+        _plan(context, pending)
+    else:
+        pending = PendingBoot(resolved, made.plan, made.record)
+        # From now on, the plan is part of this transaction, and is undone with it.
+        context.follower.touch(made.plan.seen)
     resolver.place(resolved, pending.homes)
     return pending
 

@@ -70,6 +70,13 @@ class Schedulers:
         known = hint_names.known_to((*filters, *self._weighers))
         self._readers = hint_names.readers(filters, self._weighers, known)
 
+    @property
+    def has_plugins(self) -> bool:
+        """Whether the driver, a filter or a weigher of the settings is a plug-in."""
+        used = (*self.default.pipeline.filters, *self._weighers)
+        is_own = isinstance(self.default, plugins.GuardedDriver)
+        return is_own or any(isinstance(each, plugins.Guarded) for each in used)
+
     def of(self, names: tuple[str, ...] | None) -> Scheduler:
         """Return the scheduler with these host filters instead of the default filters.
 

@@ -18,12 +18,13 @@ from innkeeper.snapshot.follower import Follower
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import dry_run, entry_batches, plugins
-from innkeeper.systems.compute.boot.boot import boot_together
+from innkeeper.systems.compute.boot.boot import boot_together, plan_ahead
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.drivers import NO_LEASING, Schedulers, rules_of
 from innkeeper.systems.compute.boot.dry_run import Explained, Question
 from innkeeper.systems.compute.boot.entries import EntryStale, EntryUsed
 from innkeeper.systems.compute.boot.entry_batches import Outcomes
+from innkeeper.systems.compute.boot.plans_ahead import PlansAhead
 from innkeeper.systems.compute.boot.recordings import Keep, Recorder
 
 LOG = structlog.get_logger("innkeeper.compute")
@@ -31,7 +32,11 @@ T = TypeVar("T")
 
 
 class BootExecutor:
-    """Implements :class:`innkeeper.engine.batches.Executor`. Only one thread uses it."""
+    """Implements :class:`innkeeper.engine.executor.Executor`. Only one thread at a time uses it.
+
+    Plans made ahead wait only between :meth:`plan_ahead` and the next call of another method, in
+    which :meth:`boot` uses them. All others undo them first.
+    """
 
     def __init__(
         self,
@@ -51,9 +56,12 @@ class BootExecutor:
             recorder,
             rules_of(scheduling, leasing),
         )
+        self._ahead = PlansAhead(self._context)
+        self.follower.before_edit = self._ahead.undo
 
     def load(self, tx: Tx) -> None:
         """Read the host table from the store."""
+        self._ahead.undo()
         self.follower.load(tx)
 
     def begin(self, tx: Tx) -> None:
@@ -70,15 +78,29 @@ class BootExecutor:
         """
         self._catch_up(tx, requests[0].now)
         if all(each.destination is None for each in requests):
-            outcomes = boot_together(tx, self._context, requests)
+            outcomes = boot_together(tx, self._context, requests, self._ahead)
         else:
             outcomes = self._boot_entries(tx, requests)
         for request, outcome in zip(requests, outcomes, strict=True):
             _log(request, outcome)
         return outcomes
 
+    def plan_ahead(self, request: BootRequest) -> bool:
+        """Plan a boot whose turn comes after all that were planned ahead so far.
+
+        The table must show the last transaction, which may still be uncommitted. Returns whether
+        that was possible. If not, no request after it may be planned ahead, because it would find
+        another table.
+        """
+        return plan_ahead(self._context, request, self._ahead)
+
+    def plans_ahead(self) -> tuple[int, int]:
+        """Return how many plans made ahead were used so far, and how many were undone."""
+        return self._ahead.used, self._ahead.undone
+
     def boot_entries(self, tx: Tx, request: BootRequest) -> Outcomes:
         """Boot the servers of a zone parent's entries. Each of them gets an outcome of its own."""
+        self._ahead.undo()
         self._catch_up(tx, request.now)
         outcomes = entry_batches.boot_entries(tx, self._context, request)
         left = [each for each in request.entries if each.server_id not in outcomes]
@@ -95,7 +117,9 @@ class BootExecutor:
         waiting: Sequence[int] = range(len(requests))
         while waiting:
             first = _first_of_each_entry(requests, waiting)
-            answers = boot_together(tx, self._context, [requests[i] for i in first.values()])
+            answers = boot_together(
+                tx, self._context, [requests[i] for i in first.values()], self._ahead
+            )
             outcomes |= zip(first.values(), answers, strict=True)
             # After an Invalid request, the next request with the same entry is tried: the fault
             # may be in the request alone, such as an unknown key pair.
@@ -130,6 +154,7 @@ class BootExecutor:
 
     def explain(self, tx: Tx, question: Question) -> Explained:
         """Decide without writing, and explain the decision. Raises the refusals of a boot."""
+        self._ahead.undo()
         self._catch_up(tx, question.request.now)
         with _failures_logged():
             return dry_run.explain(tx, self._context, question)
@@ -140,16 +165,20 @@ class BootExecutor:
         The host table of the context shows what ``tx`` sees. ``work`` must leave the table
         unchanged. The next decision reads what ``work`` wrote to the store.
         """
+        self._ahead.undo()
         self._catch_up(tx, now)
         with _failures_logged():
             return work(tx, self._context)
 
     def follow(self, tx: Tx) -> None:
         """Bring the host table to the state that ``tx`` sees."""
+        self._ahead.undo()
         self.follower.catch_up(tx)
 
     def forget(self) -> None:
         """Undo the changes that a transaction made to the host table before its rollback."""
+        # The plans were made on top of these changes.
+        self._ahead.undo()
         self.follower.forget()
 
     def _catch_up(self, tx: Tx, now: datetime) -> None:

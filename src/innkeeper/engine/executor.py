@@ -1,0 +1,73 @@
+"""What the writer thread uses to carry out boots and decisions, and to plan boots ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from innkeeper.domain.compute import Booted, BootRequest
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.ids import ServerId
+from innkeeper.engine.commands import Deciding
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute.boot.dry_run import Explained, Question
+
+T = TypeVar("T")
+
+
+class Executor(Protocol):
+    """The part of the compute room that the writer thread uses: boots, and the host table."""
+
+    def begin(self, tx: Tx) -> None:
+        """Prepare for a new transaction."""
+
+    def boot(self, tx: Tx, requests: Sequence[BootRequest]) -> Sequence[Booted | Refusal]:
+        """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
+
+    def boot_entries(self, tx: Tx, request: BootRequest) -> Mapping[ServerId, Booted | Refusal]:
+        """Boot the servers of a zone parent's entries, with an outcome for each of them."""
+
+    def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
+        """Return a request's outcome if an earlier commit has written it, or else ``None``."""
+
+    def explain(self, tx: Tx, question: Question) -> Explained:
+        """Decide without writing, and explain the decision."""
+
+    def decide(self, tx: Tx, work: Deciding[T], now: datetime) -> T:
+        """Run ``work`` with the transaction and a decision context."""
+
+    def plan_ahead(self, request: BootRequest) -> bool:
+        """Plan the next boot before its transaction. Returns whether that was possible."""
+
+    def plans_ahead(self) -> tuple[int, int]:
+        """Return how many plans made ahead were used so far, and how many were undone."""
+
+    def follow(self, tx: Tx) -> None:
+        """Bring the host table up to date with what ``tx`` sees."""
+
+    def forget(self) -> None:
+        """Undo the changes that a rolled-back transaction made to the host table."""
+
+
+class Planner(Protocol):
+    """Plans waiting boots while a batch is flushed: :mod:`innkeeper.engine.planning_ahead`."""
+
+    def begin(self) -> None:
+        """Take over the host table, which shows the batch that is about to be committed."""
+
+    def end(self) -> None:
+        """Give the host table back, if it was taken over."""
+
+
+class NoPlanner:
+    """Plans nothing ahead."""
+
+    def begin(self) -> None:
+        """See :class:`Planner`."""
+
+    def end(self) -> None:
+        """See :class:`Planner`."""
+
+
+NO_PLANNER = NoPlanner()

@@ -1,0 +1,73 @@
+"""Plans the next boots in a thread of its own, while the writer thread waits for a flush.
+
+Always true: exactly one of the two threads uses the host table and takes or ranks commands. The
+writer thread hands both over as its last step before a commit, and takes them back before its next
+step with either. Nothing is answered earlier, since a plan writes nothing.
+
+If no boot waits, nothing is handed over. A boot alone is not delayed.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import structlog
+
+from innkeeper.engine import metrics
+from innkeeper.engine.command_queue import CommandQueue
+from innkeeper.engine.executor import Executor
+
+LOG = structlog.get_logger("innkeeper.decisions")
+
+
+class PlannerThread:
+    """Plans waiting boots between :meth:`begin` and :meth:`end`, which the writer thread calls.
+
+    At most ``count_max`` of them are planned, with at most ``lines_max`` servers.
+    """
+
+    def __init__(
+        self, waiting: CommandQueue, executor: Executor, count_max: int, lines_max: int
+    ) -> None:
+        self._waiting = waiting
+        self._executor = executor
+        self._limits = count_max, lines_max
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="planner")
+        self._work: Future[None] | None = None
+        self._is_ending = False
+        self._counted = (0, 0)
+
+    def begin(self) -> None:
+        """Hand over the host table and the queue, if any boot waits."""
+        if self._waiting.has_boots:
+            self._is_ending = False
+            self._work = self._threads.submit(self._plan)
+
+    def end(self) -> None:
+        """Take back the host table and the queue, at the latest after the plan in progress."""
+        if self._work is not None:
+            self._is_ending = True
+            # Without a timeout: the plan in progress is one that this thread would make otherwise.
+            error = self._work.exception()
+            self._work = None
+            if error is not None:
+                # The boot is planned again in its batch, and is answered there.
+                LOG.error("planning_ahead_failed", exc_info=error)
+        counts = self._executor.plans_ahead()
+        if counts != self._counted:
+            used, undone = self._counted
+            metrics.planned_ahead(used=counts[0] - used, undone=counts[1] - undone)
+            self._counted = counts
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._threads.shutdown(wait=False)
+
+    def _plan(self) -> None:
+        planned = 0
+        # Boots that arrive meanwhile are planned too. They come after the others.
+        while len(boots := self._waiting.next_boots(*self._limits)) > planned:
+            for each in boots[planned:]:
+                if self._is_ending or not self._executor.plan_ahead(each):
+                    return
+                planned += 1

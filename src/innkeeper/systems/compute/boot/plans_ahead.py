@@ -1,0 +1,160 @@
+"""Plans of boots that still wait, made on the host table while the batch before them is flushed.
+
+Always true: a plan made ahead is used only if the boot would get the same plan now. It was made
+for the same request spec, by the same decisions in the same order, on the same host table. All
+other plans made ahead are undone before anything else reads or edits the table. So no outcome
+depends on whether a boot was planned ahead.
+
+Planning ahead reads nothing from the database. So the request spec is only expected, from the last
+request that asked for the same. The transaction of the boot resolves the request, as always.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.placing import BuildPlan, RequestSpec
+from innkeeper.scheduling import depletion
+from innkeeper.scheduling.facts import freshness
+from innkeeper.scheduling.filters import compute
+from innkeeper.snapshot.columns import HostTable
+from innkeeper.snapshot.loader import seconds
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.decisions import DecisionRecord
+from innkeeper.systems.compute.boot.request_resolver import ResolvedRequest
+
+RESOLVED_MAX = 256
+"""The maximum number of resolved requests that are kept. Each needs less than a kilobyte."""
+Asked = tuple[str, str, str, str | None, str | None, str | None, bool]
+"""All that a plain request asks for, except for its servers, its seed and its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAhead:
+    """The plan of one request, its record, and what it was made from.
+
+    ``hearing`` is what the table knew about the agents. If the plan ``is_placed``, its amounts are
+    taken from the table, and the generations of its providers are advanced.
+    """
+
+    spec: RequestSpec
+    hearing: object
+    plan: BuildPlan
+    record: DecisionRecord
+    is_placed: bool
+
+
+class PlansAhead:
+    """The plans made ahead that were neither used nor undone, in the order of their decisions.
+
+    ``used`` and ``undone`` count the plans that were.
+    """
+
+    def __init__(self, context: DecisionContext) -> None:
+        self._context = context
+        # A recorder keeps what was decided, and a plug-in may keep anything. Neither can be undone.
+        self._is_possible = not (context.recorder.is_on or context.schedulers.has_plugins)
+        self._waiting: deque[PlanAhead] = deque()
+        self._resolved: dict[Asked, ResolvedRequest] = {}
+        self.used = 0
+        self.undone = 0
+
+    def learn(self, resolved: ResolvedRequest) -> None:
+        """Keep a resolved request, from which :meth:`expected` derives those that ask the same."""
+        asked = _asked(resolved.request) if self._is_possible else None
+        if asked is None:
+            return
+        if asked not in self._resolved and len(self._resolved) >= RESOLVED_MAX:
+            # The first one is the one that was added first.
+            del self._resolved[next(iter(self._resolved))]
+        self._resolved[asked] = resolved
+
+    def expected(self, request: BootRequest) -> ResolvedRequest | None:
+        """Return what the request will probably resolve to, or ``None`` if that is unknown."""
+        asked = _asked(request)
+        known = None if asked is None else self._resolved.get(asked)
+        if known is None:
+            return None
+        spec = replace(
+            known.spec, now_s=seconds(request.now), seed=request.seed, count=request.count_max
+        )
+        return replace(known, request=request, spec=spec)
+
+    def add(
+        self, expected: ResolvedRequest, plan: BuildPlan, record: DecisionRecord, *, is_placed: bool
+    ) -> None:
+        """Add the plan that was just made for a request; see :class:`PlanAhead`."""
+        spec = expected.spec
+        hearing = _hearing(self._table, spec)
+        made = PlanAhead(spec, hearing, plan, record, is_placed)
+        self._waiting.append(made)
+
+    def take(self, resolved: ResolvedRequest) -> PlanAhead | None:
+        """Return the plan that was made ahead for the next decision, and consider it used.
+
+        If it was made for another decision, undo all plans made ahead, and return ``None``.
+        """
+        if not self._waiting:
+            return None
+        first = self._waiting[0]
+        if not self._is_of(first, resolved):
+            self.undo()
+            return None
+        self.used += 1
+        return self._waiting.popleft()
+
+    def undo(self) -> None:
+        """Undo all plans made ahead that were not used. The table is then as if there were none."""
+        # The reverse order restores each generation to the value that the earlier plan has seen.
+        while self._waiting:
+            made = self._waiting.pop()
+            self.undone += 1
+            if made.is_placed:
+                depletion.undo(self._table, made.spec, made.plan)
+                self._table.expect_no_claim(made.plan.seen)
+
+    @property
+    def _table(self) -> HostTable:
+        return self._context.follower.table
+
+    def _is_of(self, made: PlanAhead, resolved: ResolvedRequest) -> bool:
+        spec = resolved.spec
+        return (
+            # The spec has the seed, which differs between requests.
+            made.spec == spec
+            # Draws among pools depend on the order of the classes, which equality ignores.
+            and list(made.spec.amounts) == list(spec.amounts)
+            and made.hearing == _hearing(self._table, spec)
+        )
+
+
+def _asked(request: BootRequest) -> Asked | None:
+    """Return what a plain request asks for; ``None`` if more than that decides about its spec."""
+    is_plain = not (
+        request.hints
+        or request.has_volumes
+        or request.is_volume_backed
+        or request.entries
+        or request.is_across_zones
+        or request.may_be_elsewhere
+        or request.destination is not None
+        or request.definitions is not None
+    )
+    if not is_plain:
+        return None
+    return (
+        request.project_id,
+        request.user_id,
+        request.flavor_id,
+        request.image_id,
+        request.availability_zone,
+        request.forced_host,
+        request.is_admin,
+    )
+
+
+def _hearing(table: HostTable, spec: RequestSpec) -> object:
+    """Return what filters know of heartbeats and reports, which change no row of the table."""
+    return compute.stamp(table, spec), freshness.stamp(table, spec)

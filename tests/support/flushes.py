@@ -1,0 +1,55 @@
+"""Stores whose commits fail or wait after all of a batch was written, and planners for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from innkeeper.domain.compute import BootRequest
+from innkeeper.domain.errors import Doubtful
+from innkeeper.engine.executor import Executor
+from innkeeper.store.transactions import Store, Tx
+
+
+class Flushes(Store):
+    """A store that calls ``flush`` before each commit, and fails if that raises an error.
+
+    After :class:`Doubtful`, the commit succeeds nevertheless. Planning ahead has begun by then.
+    """
+
+    def __init__(self, store: Store, flush: Callable[[], None]) -> None:
+        super().__init__(store.backend, store.engines)
+        self._flush = flush
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """See ``Store``."""
+        doubt: Doubtful | None = None
+        with super().write() as tx:
+            yield tx
+            try:
+                self._flush()
+            except Doubtful as error:
+                doubt = error
+        if doubt is not None:
+            raise doubt
+
+
+class KnowingPlanner:
+    """Plans given requests ahead, in the thread of the batch, as far as that is possible."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.requests: Sequence[BootRequest] = ()
+        self.planned = 0
+
+    def begin(self) -> None:
+        """See :class:`innkeeper.engine.executor.Planner`."""
+        requests, self.requests = self.requests, ()
+        for each in requests:
+            if not self._executor.plan_ahead(each):
+                break
+            self.planned += 1
+
+    def end(self) -> None:
+        """See :class:`innkeeper.engine.executor.Planner`."""
