@@ -200,8 +200,9 @@ class HostTable(AmountTable):
         """Set the time of an agent's last heartbeat."""
         # This comes first, since a new agent extends the column.
         code = self.agent_code(agent_id)
-        self.agent_seen_s[code] = moment_s
-        self._silent_since_s = None
+        if self.agent_seen_s[code] != moment_s:
+            self.agent_seen_s[code] = moment_s
+            self._silent_since_s = None
 
     def silent_since_s(self) -> float:
         """Return the oldest of the last heartbeat times of all agents with hosts."""
@@ -212,8 +213,9 @@ class HostTable(AmountTable):
 
     def set_facts_seen(self, index: HostIndex, moment_s: float) -> None:
         """Set the time of the last report of a host's capabilities."""
-        self.facts_seen_s[index] = moment_s
-        self._stale_since_s = None
+        if self.facts_seen_s[index] != moment_s:
+            self.facts_seen_s[index] = moment_s
+            self._stale_since_s = None
 
     def stale_since_s(self) -> float:
         """Return the oldest of the times of the hosts' last capability reports."""
