@@ -37,11 +37,14 @@ def take(tx: Tx, table: AmountTable) -> Taken | None:
     if rows is None or len(rows) == most:
         return None
     taken = Taken()
-    # Built once, since there can be thousands of classes.
-    names = {class_id: name for name, class_id in table.class_ids.items()} if rows else {}
+    names: dict[ClassId, str] = {}
     for each in rows:
         if each.provider_id in taken.stale or _is_shown(table, each):
             continue
+        if not names:
+            # Built once, since there can be thousands of classes, and only if it is needed: a
+            # process that writes already shows its own changes.
+            names = {class_id: name for name, class_id in table.class_ids.items()}
         if _apply(table, each, names):
             taken.edited.add(each.provider_id)
         else:
