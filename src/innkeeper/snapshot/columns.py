@@ -198,7 +198,6 @@ class HostTable(AmountTable):
 
     def set_heartbeat(self, agent_id: AgentId, moment_s: float) -> None:
         """Set the time of an agent's last heartbeat."""
-        # This comes first, since a new agent extends the column.
         code = self.agent_code(agent_id)
         if self.agent_seen_s[code] != moment_s:
             self.agent_seen_s[code] = moment_s
@@ -363,8 +362,11 @@ class HostTable(AmountTable):
 
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
         """See :meth:`AmountTable.shows`; this method includes pools."""
-        is_shown = super().shows(provider_id, generation)
-        return is_shown or self.pools.shows(provider_id, generation)
+        return super().shows(provider_id, generation) or self.pools.shows(provider_id, generation)
+
+    def leaves_out(self, provider_id: ProviderId) -> bool:
+        """Return whether a provider is neither a host nor a pool that lends to hosts."""
+        return provider_id not in self.index_of and provider_id not in self.pools.index_of
 
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]

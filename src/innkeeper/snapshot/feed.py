@@ -59,6 +59,9 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
         return not table.knows_servers
     if change.generation == changes.ALWAYS_READ:
         return False
+    if change.taken is not None and table.leaves_out(change.provider_id):
+        # A claim makes no provider a host or a pool. What does adds a change that must be read.
+        return True
     return table.shows(change.provider_id, change.generation)
 
 
