@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from innkeeper.domain.amounts import Inventory
-from innkeeper.domain.ids import AgentId
+from innkeeper.domain.ids import AgentId, ConsumerUuid
+from innkeeper.domain.placement import ConsumerClaim
+from innkeeper.snapshot import feed
 from innkeeper.snapshot.follower import OVERLAP, Follower
 from innkeeper.snapshot.loader import seconds
 from innkeeper.store import changes
 from innkeeper.store.queries.compute import agents
+from innkeeper.store.queries.placement import names
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.hosts import hosts
-from innkeeper.systems.placement import inventories, providers
+from innkeeper.systems.placement import claims, inventories, providers, traits
 from tests.support.change_feed import bookmark_at
 from tests.support.clouds import AGENT, NOW, Cloud, cloud_in, faults, reported
 
@@ -105,6 +108,35 @@ def test_providers_without_a_host_have_no_row(cloud: Cloud, behind: Cloud) -> No
     cloud.write(share)
     follow(behind)
     assert sorted(behind.table.names) == ["a", "b", "c"]
+
+
+def test_claims_on_other_providers_are_left_out_until_they_are_pools(
+    cloud: Cloud, behind: Cloud
+) -> None:
+    def share(tx: Tx) -> None:
+        providers.create(tx, SHARED, "shared", None, now=NOW)
+        inventories.replace(tx, SHARED, 0, {"DISK_GB": Inventory(1000)}, NOW)
+
+    def hold(tx: Tx) -> None:
+        provider_id = providers.get(tx, SHARED).id
+        amounts = {provider_id: {names.class_ids(tx)["DISK_GB"]: 30}}
+        consumer = ConsumerUuid("60000000-0000-4000-8000-000000000000")
+        claims.replace(tx, [ConsumerClaim(consumer, "project", "user", amounts, None)], NOW)
+
+    def lend(tx: Tx) -> None:
+        generation = providers.get(tx, SHARED).generation
+        traits.replace(tx, SHARED, generation, ["MISC_SHARES_VIA_AGGREGATE"], NOW)
+
+    cloud.write(share)
+    follow(behind)
+    cloud.write(hold)
+    taken = behind.read(lambda tx: feed.take(tx, behind.table))
+    assert taken == feed.Taken()
+    assert behind.table.change_id == cloud.read(changes.newest).id
+    cloud.write(lend)
+    follow(behind)
+    assert behind.table.pools.used["DISK_GB"].tolist() == [30]
+    behind.judge()
 
 
 def test_a_feed_pruned_past_the_follower_makes_it_reload(cloud: Cloud, behind: Cloud) -> None:

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from innkeeper.store.by_ids import IDS
-from innkeeper.store.prepared import Prepared, PreparedForIds
+from innkeeper.store.prepared import FEW, Prepared, PreparedForIds
 from innkeeper.store.tables.compute import flavors
 from innkeeper.store.tables.placement import consumers, traits
 from innkeeper.store.transactions import Store
@@ -85,3 +85,20 @@ def test_empty_json_is_written_as_any_other_statement_writes_it(store: Store, no
         text = sa.select(sa.cast(flavors.c.extra_specs, sa.Text))
         prepared, plain = tx.execute(text).scalars()
         assert prepared == plain
+
+
+def test_few_rows_and_many_are_converted_alike(store: Store) -> None:
+    rows = [
+        {**FLAVOR, "flavor_id": str(n), "name": f"f{n}", "extra_specs": {"n": str(n)}}
+        for n in range(FEW + 3)
+    ]
+    query = sa.select(flavors.c.extra_specs, flavors.c.created_at, flavors.c.is_public)
+    of_name = PreparedForIds(query.where(flavors.c.name.in_(IDS)))
+    with store.write() as tx:
+        Prepared(flavors.insert()).run(tx, rows[:1])
+        Prepared(flavors.insert()).run(tx, rows[1:])
+        found = [row for each in rows for row in of_name.rows(tx, [each["name"]])]
+        together = of_name.rows(tx, [each["name"] for each in rows])
+    expected = [(each["extra_specs"], NOW, True) for each in rows]
+    assert found == expected
+    assert sorted(together, key=str)[: FEW + 3] == sorted(expected, key=str)

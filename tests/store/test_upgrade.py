@@ -168,8 +168,9 @@ def test_an_upgrade_killed_at_any_statement_resumes(kind: str, tmp_path: Path) -
         try:
             schema.upgrade(store, NOW)
             is_done = True
-        except KeyboardInterrupt:
-            continue
+        except (KeyboardInterrupt, sa.exc.PendingRollbackError):
+            # Alembic cleans up after a failed step, and then meets the ended transaction.
+            assert left < 0
     assert attempts > STRIDE
     assert _columns(store) == _columns(whole)
     assert audit.look(Database(store)) == []

@@ -168,6 +168,14 @@ class AmountTable:
         index = self.index_of.get(provider_id)
         return index is not None and bool(self.generations[index] >= generation)
 
+    def leaves_out(self, provider_id: ProviderId) -> bool:
+        """Return whether claims on a provider do not concern this table.
+
+        Most tables have all providers. One that lacks a row is then about to be read.
+        """
+        del provider_id
+        return False
+
     def ensure_class(self, name: str) -> None:
         """Add the columns of a resource class if they are missing."""
         if name not in self.free or not self._full["free", name].flags.writeable:

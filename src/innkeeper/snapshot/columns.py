@@ -198,10 +198,10 @@ class HostTable(AmountTable):
 
     def set_heartbeat(self, agent_id: AgentId, moment_s: float) -> None:
         """Set the time of an agent's last heartbeat."""
-        # This comes first, since a new agent extends the column.
         code = self.agent_code(agent_id)
-        self.agent_seen_s[code] = moment_s
-        self._silent_since_s = None
+        if self.agent_seen_s[code] != moment_s:
+            self.agent_seen_s[code] = moment_s
+            self._silent_since_s = None
 
     def silent_since_s(self) -> float:
         """Return the oldest of the last heartbeat times of all agents with hosts."""
@@ -212,8 +212,9 @@ class HostTable(AmountTable):
 
     def set_facts_seen(self, index: HostIndex, moment_s: float) -> None:
         """Set the time of the last report of a host's capabilities."""
-        self.facts_seen_s[index] = moment_s
-        self._stale_since_s = None
+        if self.facts_seen_s[index] != moment_s:
+            self.facts_seen_s[index] = moment_s
+            self._stale_since_s = None
 
     def stale_since_s(self) -> float:
         """Return the oldest of the times of the hosts' last capability reports."""
@@ -361,8 +362,11 @@ class HostTable(AmountTable):
 
     def shows(self, provider_id: ProviderId, generation: int) -> bool:
         """See :meth:`AmountTable.shows`; this method includes pools."""
-        is_shown = super().shows(provider_id, generation)
-        return is_shown or self.pools.shows(provider_id, generation)
+        return super().shows(provider_id, generation) or self.pools.shows(provider_id, generation)
+
+    def leaves_out(self, provider_id: ProviderId) -> bool:
+        """Return whether a provider is neither a host nor a pool that lends to hosts."""
+        return provider_id not in self.index_of and provider_id not in self.pools.index_of
 
     def follow_claims(
         self, provider_id: ProviderId, seen: int, generation: Generation, taken: Mapping[str, int]

@@ -41,11 +41,14 @@ def take(tx: Tx, table: AmountTable, before_edit: Callable[[], None] | None = No
     if rows is None or len(rows) == most:
         return None
     taken = Taken()
-    # Built once, since there can be thousands of classes.
-    names = {class_id: name for name, class_id in table.class_ids.items()} if rows else {}
+    names: dict[ClassId, str] = {}
     for each in rows:
         if each.provider_id in taken.stale or _is_shown(table, each):
             continue
+        if not names:
+            # Built once, since there can be thousands of classes, and only if it is needed: a
+            # process that writes already shows its own changes.
+            names = {class_id: name for name, class_id in table.class_ids.items()}
         if _apply(table, each, names):
             taken.edited.add(each.provider_id)
         else:
@@ -60,6 +63,9 @@ def _is_shown(table: AmountTable, change: Change) -> bool:
         return not table.knows_servers
     if change.generation == changes.ALWAYS_READ:
         return False
+    if change.taken is not None and table.leaves_out(change.provider_id):
+        # A claim makes no provider a host or a pool. What does adds a change that must be read.
+        return True
     return table.shows(change.provider_id, change.generation)
 
 

@@ -16,11 +16,11 @@ May be false: that the ids are consecutive.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 
 from innkeeper.domain.ids import BEGINNING, Bookmark, ChangeId, ClassId, Generation, ProviderId
@@ -64,6 +64,8 @@ class Claimed(NamedTuple):
 
 
 _ADD = Prepared(changes.insert())
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(dict[ClassId, int])
 
 
 def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
@@ -74,7 +76,8 @@ def add(tx: Tx, moved: Iterable[tuple[ProviderId, int]], now: datetime) -> None:
 def add_claimed(tx: Tx, claimed: Iterable[Claimed], now: datetime) -> None:
     """Add changes with the amounts of claims, so that readers need not read the providers."""
     changed = [
-        (each.provider_id, each.generation, each.seen, json.dumps(each.taken)) for each in claimed
+        (each.provider_id, each.generation, each.seen, _ENCODER.encode(each.taken).decode())
+        for each in claimed
     ]
     _add(tx, changed, now)
 
@@ -108,7 +111,8 @@ def add_servers_only(tx: Tx, providers: Iterable[ProviderId], now: datetime) -> 
 
 def amounts(taken: str) -> dict[ClassId, int]:
     """Parse :attr:`Change.taken`."""
-    return {ClassId(int(class_id)): amount for class_id, amount in json.loads(taken).items()}
+    found: dict[ClassId, int] = _DECODER.decode(taken)
+    return found
 
 
 _FROM = Prepared(

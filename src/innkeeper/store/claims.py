@@ -270,12 +270,13 @@ def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime
             (row["resource_provider_id"], row["resource_class_id"], row["used"])
             for row in writing.allocation_rows
         ),
-        _amounts(_held(tx, writing.replaced)),
+        _amounts(_held(tx, writing.replaced)) if writing.replaced else (),
     )
     # ``given_back`` is already in the change feed.
     _add_changes(tx, advanced, gains, now)
-    by_ids.run(tx, _DELETE_ALLOCATIONS, writing.replaced)
-    by_ids.run(tx, _DELETE_CONSUMERS, writing.gone)
+    if writing.replaced:
+        by_ids.run(tx, _DELETE_ALLOCATIONS, writing.replaced)
+        by_ids.run(tx, _DELETE_CONSUMERS, writing.gone)
     if writing.moved_rows:
         _update_all(tx, _ADVANCE_CONSUMER, writing.moved_rows)
     if writing.new_rows:
@@ -283,7 +284,8 @@ def _write(tx: Tx, writing: _Writing, given_back: Sequence[Freed], now: datetime
     if writing.allocation_rows:
         _ADD_ALLOCATIONS.run(tx, writing.allocation_rows)
         if guards_of(tx).capacity:
-            _check_capacity(tx, overfull.subtract(gains, _amounts(given_back)))
+            checked = overfull.subtract(gains, _amounts(given_back)) if given_back else gains
+            _check_capacity(tx, checked)
 
 
 def _amounts(freed: Iterable[Freed]) -> Iterator[tuple[ProviderId, ClassId, int]]:
@@ -297,7 +299,8 @@ def _add_changes(tx: Tx, moves: Moves, gains: Gains, now: datetime) -> None:
         if amount and provider_id not in unclaimed:
             taken[provider_id][class_id] = amount
     # A provider that only loses allocations is not in ``seen``, so its generation does not change.
-    changes.add_always_read(tx, sorted(unclaimed), now)
+    if unclaimed:
+        changes.add_always_read(tx, sorted(unclaimed), now)
     changes.add_claimed(
         tx, [changes.Claimed(pid, *moves[pid], amounts) for pid, amounts in taken.items()], now
     )

@@ -28,6 +28,3 @@ class Guards:
 
 NO_GUARDS = Guards(turns=False, generations=False, capacity=False)
 """For tests that prove that the guards are needed."""
-
-WITHOUT_TURN = "innkeeper_without_turn"
-"""The execution option of a connection that writes without waiting for its turn."""

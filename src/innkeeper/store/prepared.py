@@ -10,35 +10,40 @@ SQLAlchemy's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine.interfaces import DBAPICursor
 
-from innkeeper.store import by_ids
+from innkeeper.store import by_ids, driver
 from innkeeper.store.by_ids import IDS
 from innkeeper.store.transactions import Tx
 
-_ANY_ERROR = sa.exc.DBAPIError
 T = TypeVar("T")
 Kind = sa.types.TypeEngine[Any]
 Convert = Callable[[Any], Any]
 Conversions = tuple[tuple[Convert, tuple[int, ...]], ...]
 """Conversion functions, each with the positions in a row that it applies to."""
+FEW = 4
+"""Up to this many rows are converted one by one. For more rows, columns are faster."""
 
 
 class _Text(NamedTuple):
-    """A statement for one dialect, and how to build its parameters from a mapping."""
+    """A statement for one dialect, and how to build its parameters from a mapping.
+
+    ``positional`` is whether the driver expects the values in the order of ``names``, instead of a
+    mapping.
+    """
 
     text: str
     names: tuple[str, ...]
     constants: Mapping[str, Any]
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     written: Conversions
-    kinds: tuple[Kind, ...]
-    """The types of the selected columns."""
+    is_positional: bool
 
 
 class Prepared:
@@ -49,34 +54,33 @@ class Prepared:
 
     def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
-        self._texts: dict[Any, _Text] = {}
+        self._texts: dict[str, _Text] = {}
+        self._reading = _Reading(statement)
 
     def run(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> int:
         """Execute the statement once for each mapping of parameters (at least one).
 
         Returns the number of changed rows, if the driver reports it.
         """
-        return self._execute(tx, self._text(tx, rows[0]), rows).rowcount
+        return self._execute(tx, rows).rowcount
 
     def rows(self, tx: Tx, parameters: Mapping[str, Any]) -> list[Any]:
         """Return all rows of a query."""
-        text = self._text(tx, parameters)
-        return _fetched(tx, text.kinds, self._execute(tx, text, [parameters]))
+        return self._reading.fetched(tx, self._execute(tx, [parameters]))
 
-    def _text(self, tx: Tx, names: Mapping[str, Any]) -> _Text:
-        key = (tx.dialect.name, tx.dialect.driver)
+    def _execute(self, tx: Tx, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
+        key = tx.dialect.dialect_description
         text = self._texts.get(key)
         if text is None:
-            text = self._texts[key] = self._compile(tx.dialect, names.keys())
-        return text
-
-    def _execute(self, tx: Tx, text: _Text, rows: Sequence[Mapping[str, Any]]) -> DBAPICursor:
+            text = self._texts[key] = self._compile(tx.dialect, rows[0].keys())
         if text.constants:
             rows = [{**text.constants, **row} for row in rows]
         values: list[Any] = _converted(text.written, list(map(text.values, rows)))
-        if not tx.dialect.positional:
+        if not text.is_positional:
             values = [dict(zip(text.names, each, strict=True)) for each in values]
-        return _execute(tx, text.text, values)
+        if len(values) == 1:
+            return driver.execute(tx, text.text, values[0])
+        return driver.execute_many(tx, text.text, values)
 
     def _compile(self, dialect: sa.Dialect, names: Any) -> _Text:
         compiled = self._statement.compile(dialect=dialect, column_keys=list(names))
@@ -93,24 +97,8 @@ class Prepared:
             _conversions(
                 (compiled.binds[name].type for name in order), lambda kind: _writing(kind, dialect)
             ),
-            _kinds(self._statement),
+            dialect.positional,
         )
-
-
-def _converted(conversions: Conversions, rows: Sequence[Sequence[Any]]) -> list[Any]:
-    if not conversions or not rows:
-        return list(rows)
-    columns: list[Any] = list(zip(*rows, strict=True))
-    for convert, places in conversions:
-        # Rows of one batch share many values, such as the timestamp.
-        known: dict[int, Any] = {}
-        for i in places:
-            column = columns[i]
-            for each in column:
-                if id(each) not in known:
-                    known[id(each)] = convert(each)
-            columns[i] = [known[id(each)] for each in column]
-    return list(zip(*columns, strict=True))
 
 
 class PreparedForIds:
@@ -123,8 +111,8 @@ class PreparedForIds:
 
     def __init__(self, query: sa.Select[*tuple[Any, ...]]) -> None:
         self._query = query
-        self._texts: dict[Any, tuple[str, list[str]]] = {}
-        self._kinds = _kinds(query)
+        self._texts: dict[tuple[str, int], tuple[str, list[str] | None]] = {}
+        self._reading = _Reading(query)
 
     def rows(self, tx: Tx, ids: Iterable[Any]) -> list[Any]:
         """Return all rows for these ids."""
@@ -133,73 +121,87 @@ class PreparedForIds:
             count = 1 << (len(part) - 1).bit_length()
             filled = part + part[-1:] * (count - len(part))
             text, names = self._text(tx.dialect, count)
-            is_positional = tx.dialect.positional
-            values = filled if is_positional else dict(zip(names, filled, strict=True))
-            found += _fetched(tx, self._kinds, _execute(tx, text, [values]))
+            values = filled if names is None else dict(zip(names, filled, strict=True))
+            found += self._reading.fetched(tx, driver.execute(tx, text, values))
         return found
 
-    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str]]:
-        key = (dialect.name, dialect.driver, count)
+    def _text(self, dialect: sa.Dialect, count: int) -> tuple[str, list[str] | None]:
+        """Return the text, and the names of its parameters; ``None`` if they go by position."""
+        key = (dialect.dialect_description, count)
         text = self._texts.get(key)
         if text is None:
             compiled = self._query.compile(dialect=dialect)
             state = compiled.construct_expanded_state({**compiled.params, IDS.key: [0] * count})
             assert len(state.parameters) == count, "constants must be part of the text"
-            text = self._texts[key] = (state.statement, list(state.parameters))
+            names = None if dialect.positional else list(state.parameters)
+            text = self._texts[key] = (state.statement, names)
         return text
 
 
-def _execute(tx: Tx, text: str, values: Sequence[Any]) -> DBAPICursor:
-    """Execute a statement once for each of the values. Raises SQLAlchemy's errors."""
-    raw = tx.connection
-    try:
-        # On a closed connection, this already fails.
-        cursor = raw.cursor()
-        if len(values) > 1:
-            cursor.executemany(text, values)
-        else:
-            cursor.execute(text, values[0])
-    except tx.dialect.loaded_dbapi.Error as error:
-        if tx.dialect.is_disconnect(error, raw.dbapi_connection, None):
-            # The connection must not return to the pool.
-            tx.invalidate(error)
-        raise _as_known(error, text) from error
-    return cursor
+class _Reading:
+    """Fetches the rows of one query, and converts their values."""
+
+    def __init__(self, statement: sa.ClauseElement) -> None:
+        columns = statement.selected_columns if isinstance(statement, sa.Select) else ()
+        self._kinds = tuple(column.type for column in columns)
+        self._known: dict[tuple[str, tuple[Any, ...]], Conversions] = {}
+
+    def fetched(self, tx: Tx, cursor: DBAPICursor) -> list[Any]:
+        """Return all rows that the cursor found."""
+        rows: list[Any] = list(cursor.fetchall())
+        if not rows:
+            return rows
+        # Conversions also depend on the driver's type codes.
+        codes = tuple([column[1] for column in cursor.description])
+        key = (tx.dialect.dialect_description, codes)
+        conversions = self._known.get(key)
+        if conversions is None:
+            conversions = self._known[key] = self._conversions(tx.dialect, codes)
+        if len(rows) <= FEW:
+            return _one_by_one(conversions, rows)
+        columns: list[Any] = list(zip(*rows, strict=True))
+        for convert, places in conversions:
+            for i in places:
+                # Unlike values that are written, equal ones that were read are different objects.
+                columns[i] = map(convert, columns[i])
+        return list(zip(*columns, strict=True))
+
+    def _conversions(self, dialect: sa.Dialect, codes: tuple[Any, ...]) -> Conversions:
+        return _conversions(
+            zip(self._kinds, codes, strict=True),
+            lambda pair: pair[0].dialect_impl(dialect).result_processor(dialect, pair[1]),
+        )
 
 
-def _as_known(error: Exception, text: str) -> sa.exc.DBAPIError:
-    """Convert a driver's error to SQLAlchemy's class with the same DB-API name."""
-    names = (kind.__name__ for kind in type(error).__mro__)
-    kinds = (getattr(sa.exc, name, None) for name in names)
-    known: type[sa.exc.DBAPIError] = next(
-        (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, _ANY_ERROR)),
-        _ANY_ERROR,
-    )
-    # Parameters can contain secrets, and errors are logged.
-    return known(text, None, error, hide_parameters=True)
-
-
-def _fetched(tx: Tx, kinds: tuple[Kind, ...], cursor: DBAPICursor) -> list[Any]:
-    # Conversions also depend on the driver's type codes.
-    codes = tuple(column[1] for column in cursor.description)
-    rows: list[Any] = list(cursor.fetchall())
-    conversions = _reading(tx.dialect, kinds, codes)
-    if not conversions or not rows:
-        return rows
+def _converted(conversions: Conversions, rows: list[Any]) -> list[Any]:
+    if not conversions or len(rows) <= FEW:
+        return _one_by_one(conversions, rows)
     columns: list[Any] = list(zip(*rows, strict=True))
     for convert, places in conversions:
+        # Rows of one batch share many values, such as the timestamp.
+        known: dict[int, Any] = {}
         for i in places:
-            # Unlike values that are written, equal ones that were read are different objects.
-            columns[i] = map(convert, columns[i])
+            converted = []
+            for each in columns[i]:
+                key = id(each)
+                if key not in known:
+                    known[key] = convert(each)
+                converted.append(known[key])
+            columns[i] = converted
     return list(zip(*columns, strict=True))
 
 
-@cache
-def _reading(dialect: sa.Dialect, kinds: tuple[Kind, ...], codes: tuple[Any, ...]) -> Conversions:
-    return _conversions(
-        zip(kinds, codes, strict=True),
-        lambda pair: pair[0].dialect_impl(dialect).result_processor(dialect, pair[1]),
-    )
+def _one_by_one(conversions: Conversions, rows: list[Any]) -> list[Any]:
+    if not conversions:
+        return rows
+    found: list[Any] = []
+    for row in rows:
+        values = list(row)
+        for convert, places in conversions:
+            for i in places:
+                values[i] = convert(values[i])
+        found.append(tuple(values))
+    return found
 
 
 def _conversions(kinds: Iterable[T], way: Callable[[T], Convert | None]) -> Conversions:
@@ -211,14 +213,17 @@ def _conversions(kinds: Iterable[T], way: Callable[[T], Convert | None]) -> Conv
     return tuple((convert, where) for convert, where in found if convert is not None)
 
 
-def _kinds(statement: sa.ClauseElement) -> tuple[Kind, ...]:
-    found = statement.selected_columns if isinstance(statement, sa.Select) else ()
-    return tuple(column.type for column in found)
-
-
 def _writing(kind: Kind, dialect: sa.Dialect) -> Convert | None:
-    convert: Convert | None = kind.dialect_impl(dialect).bind_processor(dialect)
+    impl = kind.dialect_impl(dialect)
+    if isinstance(impl, sqlite.DATETIME):
+        return _sqlite_moment
+    convert: Convert | None = impl.bind_processor(dialect)
     return _Json(convert) if convert is not None and isinstance(kind, sa.JSON) else convert
+
+
+def _sqlite_moment(value: datetime | None) -> str | None:
+    """Return the text that SQLAlchemy writes for a moment, in a quarter of the time."""
+    return None if value is None else value.isoformat(" ", "microseconds")
 
 
 class _Json:

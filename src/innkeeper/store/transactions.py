@@ -19,8 +19,9 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from innkeeper.domain.errors import Busy, Collided, Doubtful, NotLetIn, Unavailable, Unreachable
+from innkeeper.store import driver
 from innkeeper.store.backends.backend import LEAVES_CONNECTION, Backend, Engines, Trouble
-from innkeeper.store.guards import WITHOUT_TURN, Guards
+from innkeeper.store.guards import Guards
 
 Tx = sa.Connection
 """An open transaction. Rooms pass it as an argument, but only the store executes SQL on it."""
@@ -59,9 +60,6 @@ class Store:
         self._guards = guards or Guards()
         self._trouble: Trouble | None = None
         self.written_at_s = time.perf_counter()
-        self._writing = engines.writing
-        if not self._guards.turns:
-            self._writing = engines.writing.execution_options(**{WITHOUT_TURN: True})
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -82,6 +80,7 @@ class Store:
         """
         try:
             with self.engines.reading.connect() as tx, self._leaving(tx), tx.begin():
+                self.backend.begin_reading(tx)
                 yield tx
         except sa.exc.SQLAlchemyError as error:
             refusal = _refusal(error, self.backend.trouble(error))
@@ -101,12 +100,12 @@ class Store:
         notes: dict[str, set[str]] = {}
         is_committing = False
         try:
-            with self._writing.connect() as tx, self._leaving(tx):
+            with self.engines.writing.connect() as tx, self._leaving(tx), tx.begin():
                 # Pooled connections keep the notes of their last transaction.
                 tx.info.update({_NOTES: notes, _GUARDS: self._guards})
-                with tx.begin():
-                    yield tx
-                    is_committing = True
+                self.backend.begin_writing(tx, takes_turn=self._guards.turns)
+                yield tx
+                is_committing = True
         except sa.exc.SQLAlchemyError as error:
             refusal = self._failed(error, is_committing)
             if isinstance(refusal, Doubtful):
@@ -186,7 +185,7 @@ def _refusal(error: sa.exc.SQLAlchemyError, trouble: Trouble | None) -> Unavaila
 
 def ping(tx: Tx) -> None:
     """Check that the database answers."""
-    tx.exec_driver_sql("SELECT 1")
+    driver.execute(tx, "SELECT 1").fetchall()
 
 
 @contextmanager
@@ -197,7 +196,7 @@ def step(tx: Tx, name: str = "step") -> Iterator[None]:
     within the transaction may catch it. A step within a step needs another ``name``, because
     MariaDB forgets a savepoint when its name is used again.
     """
-    tx.exec_driver_sql(f"SAVEPOINT {name}")
+    driver.execute(tx, f"SAVEPOINT {name}")
     # Kept, since the property of a lost connection raises.
     facts = tx.info
     notes = facts.get(_NOTES, {})
@@ -211,11 +210,11 @@ def step(tx: Tx, name: str = "step") -> Iterator[None]:
     except Exception:
         # An invalidated connection has nothing to roll back.
         if not tx.invalidated:
-            tx.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {name}")
-            tx.exec_driver_sql(f"RELEASE SAVEPOINT {name}")
+            driver.execute(tx, f"ROLLBACK TO SAVEPOINT {name}")
+            driver.execute(tx, f"RELEASE SAVEPOINT {name}")
         raise
     finally:
         facts[_NOTES] = notes
     for topic, names in of_step.items():
         note(tx, topic, names)
-    tx.exec_driver_sql(f"RELEASE SAVEPOINT {name}")
+    driver.execute(tx, f"RELEASE SAVEPOINT {name}")

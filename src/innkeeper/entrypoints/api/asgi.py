@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from innkeeper.entrypoints.api.connections import ARRIVING
 from innkeeper.entrypoints.api.content_types import JSON
+from innkeeper.entrypoints.api.whole_answers import send_whole
 
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Statuses of answers that have no body, and no header about one."""
@@ -151,7 +153,12 @@ class Application:
             found = self._paths.find(scope["path"])
             handler, params = found or (self._unknown, {})
             response = await handler(AsgiRequest(scope, receive, params))
-            await response.send_with(send)
+            # Taken out, because only the garbage collector could free what refers to itself.
+            cycle = scope.pop(ARRIVING, None)
+            if cycle is None or not send_whole(
+                cycle, response.status, response.headers, response.body
+            ):
+                await response.send_with(send)
         elif kind == "lifespan":
             await self._live(receive, send)
         else:

@@ -37,8 +37,8 @@ REFUSED = (
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 """The interim answer to a client that waits before it sends its body."""
 ARRIVING = "innkeeper.arriving"
-"""The key in the scope under which ``more_body`` tells whether a part of the body is still missing.
-"""
+"""The key in the scope of the exchange of a request and its answer. Its ``more_body`` tells whether
+a part of the body is still missing."""
 SEPARATORS = len(b": \r\n")
 CLIENT = "innkeeper.client_connection"
 """The key in the scope of a request under which the client's connection is passed on."""
@@ -159,7 +159,7 @@ class Connection(HttpToolsProtocol):
         self.scope[CLIENT] = self._client  # type: ignore[literal-required]
         super().on_headers_complete()
         self.scope[ARRIVING] = self.cycle  # type: ignore[literal-required]
-        self.cycle.transport = _Joining(self.transport, self.loop)
+        self.cycle.transport = Joining(self.transport, self.loop)
 
     def on_body(self, body: bytes) -> None:
         self._note_progress()
@@ -210,7 +210,7 @@ class Connection(HttpToolsProtocol):
         self._timer = self.loop.call_later(LISTENING_S, self.transport.close)
 
 
-class _Joining(asyncio.Transport):
+class Joining(asyncio.Transport):
     """A transport that sends the head of an answer together with the first part of the body.
 
     A separate packet for the head would double the cost. The transport has no reference to the
@@ -235,6 +235,11 @@ class _Joining(asyncio.Transport):
             # The body may come later, or not at all.
             self._loop.call_soon(self._send_head)
             return
+        self._transport.write(data)
+
+    def write_whole(self, data: bytes) -> None:
+        """Send an answer with its head and its whole body, as the first data."""
+        self._is_begun = True
         self._transport.write(data)
 
     def _send_head(self) -> None:

@@ -67,6 +67,17 @@ class Backend(Protocol):
         the number of writing connections. Errors never quote the parameters of a statement.
         """
 
+    def begin_reading(self, tx: sa.Connection) -> None:
+        """Begin a transaction that reads. It is called first in each of them."""
+
+    def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:
+        """Begin a transaction that writes: wait for the turn to write, and take it.
+
+        The turn ends when the connection is back in its pool. Only tests write without a turn; see
+        :mod:`innkeeper.store.guards`. Raises :class:`~innkeeper.domain.errors.Busy` on a timeout,
+        or SQLAlchemy's errors.
+        """
+
     def begin_upgrade(self, tx: sa.Connection) -> None:
         """Lock out other upgrades, until :meth:`end_upgrade` or the end of the transaction.
 

@@ -30,7 +30,6 @@ from innkeeper.domain.errors import Busy, Conflict, Unreachable
 from innkeeper.store.backends import addresses, galera
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.pooling import engines
-from innkeeper.store.guards import WITHOUT_TURN
 
 LOG = structlog.get_logger("innkeeper.store")
 
@@ -157,7 +156,6 @@ class Mariadb:
             sa.event.listen(pool, "checkout", _check_out)
             sa.event.listen(pool, "checkin", _check_in)
             sa.event.listen(pool, "handle_error", _mark_disconnect)
-        sa.event.listen(pools.writing, "begin", _begin_writing)
         return pools
 
     def trouble(self, error: Exception) -> Trouble | None:
@@ -169,6 +167,30 @@ class Mariadb:
             return Trouble.GONE
         number = number_of(origin)
         return Trouble.GONE if number in GONE else TROUBLES.get(number)
+
+    def begin_reading(self, tx: sa.Connection) -> None:
+        """Do nothing, since the first statement begins the transaction."""
+
+    def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:
+        """See :class:`Backend`. Raises :class:`Unreachable` if another node takes the writes."""
+        if not takes_turn:
+            return
+        raw = _raw(tx)
+        try:
+            if raw.node is None:
+                touched = tx.exec_driver_sql(NEXT).rowcount
+            else:
+                touched = tx.exec_driver_sql(NEXT_ON_NODE, (raw.node,)).rowcount
+        except sa.exc.ProgrammingError as error:
+            if number_of(error.orig) != NO_SUCH_TABLE:
+                raise
+            # An empty database needs no order of writers yet. In a cluster, the next connection
+            # names the node that takes writes.
+            raw.must_be_replaced = raw.node is not None
+            return
+        if touched != 1:
+            tx.invalidate()
+            raise Unreachable("Another node of the database takes the writes now.")
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
         """Take a named lock. A row lock would not last, since altering a table commits implicitly.
@@ -244,27 +266,6 @@ def _mark_disconnect(context: sa.engine.ExceptionContext) -> None:
 
 def _raw(tx: sa.Connection) -> galera.NodeConnection:
     return cast(galera.NodeConnection, tx.connection.dbapi_connection)
-
-
-def _begin_writing(connection: sa.Connection) -> None:
-    if connection.get_execution_options().get(WITHOUT_TURN):
-        return
-    raw = _raw(connection)
-    try:
-        if raw.node is None:
-            touched = connection.exec_driver_sql(NEXT).rowcount
-        else:
-            touched = connection.exec_driver_sql(NEXT_ON_NODE, (raw.node,)).rowcount
-    except sa.exc.ProgrammingError as error:
-        if number_of(error.orig) != NO_SUCH_TABLE:
-            raise
-        # An empty database needs no order of writers yet. In a cluster, the next connection names
-        # the node that takes writes.
-        raw.must_be_replaced = raw.node is not None
-        return
-    if touched != 1:
-        connection.invalidate()
-        raise Unreachable("Another node of the database takes the writes now.")
 
 
 def _check_collations(tx: sa.Connection) -> None:

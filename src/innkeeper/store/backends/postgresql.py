@@ -22,7 +22,6 @@ from psycopg import errors
 from innkeeper.store.backends import addresses
 from innkeeper.store.backends.backend import IDLE_TIMEOUT_S, Engines, Trouble
 from innkeeper.store.backends.pooling import engines
-from innkeeper.store.guards import WITHOUT_TURN
 
 T = TypeVar("T")
 NAME = "postgresql"
@@ -183,8 +182,15 @@ class Postgresql:
         for pool in pools:
             sa.event.listen(pool, "do_connect", connect)
             sa.event.listen(pool, "handle_error", _mark_disconnect)
-        sa.event.listen(pools.writing, "begin", _begin_writing)
         return pools
+
+    def begin_reading(self, tx: sa.Connection) -> None:
+        """Do nothing, since the first statement begins the transaction."""
+
+    def begin_writing(self, tx: sa.Connection, *, takes_turn: bool) -> None:
+        """See :class:`Backend`."""
+        if takes_turn:
+            tx.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ORDER})")
 
     def begin_upgrade(self, tx: sa.Connection) -> None:
         """Suspend the timeout, since altering a large table takes long.
@@ -233,9 +239,3 @@ def _connecting(silence_max_s: float) -> Callable[..., PromptConnection]:
 
 def _raw(tx: sa.Connection) -> PromptConnection:
     return cast(PromptConnection, tx.connection.dbapi_connection)
-
-
-def _begin_writing(connection: sa.Connection) -> None:
-    if connection.get_execution_options().get(WITHOUT_TURN):
-        return
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ORDER})")

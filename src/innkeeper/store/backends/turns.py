@@ -89,6 +89,9 @@ class FileTurns:
 
 
 def _lock(file: int, until_s: float) -> None:
+    if _is_locked(file):
+        # The usual case, in which the event would take longer than the lock.
+        return
     pause_s, pause = FIRST_PAUSE_S, Event()
     while not _is_locked(file):
         if time.perf_counter() >= until_s:

@@ -6,7 +6,7 @@ batch is written. Requests of one batch that use the same entry are the caller's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from innkeeper.domain.compute import BootRequest
@@ -22,6 +22,13 @@ class EntryChecks:
     """The facts about the entries of a batch of boot requests."""
 
     def __init__(self, tx: Tx, requests: Sequence[BootRequest]) -> None:
+        self._known: Collection[str] = ()
+        self._used: Mapping[str, str | None] = {}
+        self._providers: Mapping[str, str] = {}
+        if any(each.destination is not None or each.entries for each in requests):
+            self._look_up(tx, requests)
+
+    def _look_up(self, tx: Tx, requests: Sequence[BootRequest]) -> None:
         named = [each for each in requests if each.destination is not None]
         places = [each.destination for each in named if each.destination is not None]
         together = [each for request in requests for each in request.entries]
