@@ -76,7 +76,7 @@ class Executor(Protocol):
         """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Mapping[ServerId, Booted | Refusal]:
-        """Boot the servers of a zone parent's entries, with an outcome for each of them."""
+        """Boot the servers of a zone parent, with an outcome for each of its entries."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """Return a request's outcome if an earlier commit has written it, or else ``None``."""
@@ -318,11 +318,8 @@ def _boot_entries(
         except Refusal as refusal:
             outcomes[i] = refusal
             continue
-        request = command.request
-        if closed:
-            open_ = tuple(e for e in request.entries if e.server_id not in closed)
-            request = replace(request, entries=open_)
-        outcomes[i] = executor.boot_entries(tx, request) if request.entries else {}
+        request = command.open_but(closed)
+        outcomes[i] = {} if request is None else executor.boot_entries(tx, request)
 
 
 def _decide_together(

@@ -16,13 +16,15 @@ from innkeeper.domain.errors import UnknownPlace
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zone_tree import ChildZone, Hop, TreeRequest
-from innkeeper.domain.zones import PlacedOffer, TreePlan
+from innkeeper.domain.zones import PlacedOffer, TreePlan, ZonePlan
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.zones import known_children, selecting
 from innkeeper.engine.zones.known_children import KnownChild, KnownChildren, tree_of
 from innkeeper.engine.zones.selecting import SelectQuestion
 from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import definitions, dry_run
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.grouping import reach
 from innkeeper.systems.compute.grouping.reach import Reach
 from innkeeper.systems.zones import merging, sealing
@@ -51,11 +53,15 @@ class ZoneParts:
 
 
 class ZoneTree:
-    """The child zones of this zone."""
+    """The child zones of this zone.
+
+    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at.
+    """
 
     def __init__(self, parts: ZoneParts) -> None:
         self.parts = parts
         self.children = parts.children
+        self.has_hosts = False
 
     @property
     def routes(self) -> bool:
@@ -106,6 +112,21 @@ class ZoneTree:
             return []
         found = [each for each in await self.children.every() if each.zone.takes_servers]
         return [each for each in found if not self.children.is_late(each.zone)]
+
+    async def only_child(self, boot: TreeBoot) -> KnownChild | None:
+        """Return the child that alone may have hosts for a request; ``None`` if a plan must tell.
+
+        May be false: that this zone has no hosts. The transaction that begins the request tells.
+        """
+        request, hop = boot.request, boot.hop
+        names_place = request.availability_zone is not None or request.forced_host is not None
+        if self.has_hosts or request.hints or names_place:
+            return None
+        visited = (self.parts.zone_id, *(() if hop is None else hop.tree.visited))
+        found = [e for e in await self.asked(hop) if e.zone.state.zone_id not in visited]
+        if len(found) != 1 or self.children.needs_plans(found[0].zone):
+            return None
+        return found[0]
 
     async def missed(self, hop: Hop | None) -> list[KnownChild]:
         """Return the children that plans lack, because they do not answer."""
@@ -188,9 +209,12 @@ class ZoneTree:
     async def _own(self, boot: TreeBoot, tree: TreeRequest) -> tuple[Sequence[PlacedOffer], int]:
         """Return the offers of this zone, and how many servers the quota allows."""
         engine, request = self.parts.engine, boot.request
-        made = await engine.plan(
-            lambda tx, context: dry_run.plan(tx, context, request), request.now
-        )
+
+        def plan(tx: Tx, context: DecisionContext) -> tuple[ZonePlan, bool]:
+            has_hosts = context.follower.table.host_count > 0
+            return dry_run.plan(tx, context, request), has_hosts
+
+        made, self.has_hosts = await engine.plan(plan, request.now)
         offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)
         return offers, made.count_allowed
 
