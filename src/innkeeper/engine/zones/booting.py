@@ -123,9 +123,6 @@ class TreeBooter:
     async def _attempt(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> None:
         """Plan and build, again for servers that were not built, a bounded number of times."""
         request = boot.request
-        # A server group changes while servers join it, so it is read again for each step.
-        if not request.hints:
-            boot = replace(boot, definitions=await self._tree.definitions_of(boot))
         attempts_max = self._parts.zoning.zone_boot_attempts_max
         for attempt in range(attempts_max):
             built = progress.built
@@ -146,6 +143,9 @@ class TreeBooter:
                 if attempt == 0 and progress.begun_at is None:
                     raise
                 break
+            # A server group changes while servers join it, so it is read again for each step.
+            if not request.hints:
+                boot = replace(boot, definitions=await self._tree.planned_definitions_of(boot))
             # The quota may allow fewer servers than the request names.
             left = left[: plan.count_allowed]
             wanted = sorted(progress.built | set(left))
