@@ -91,11 +91,16 @@ def behaved(asked: Asked) -> Any:
     if asked.path == "/zones/undo":
         return {"gone": asked.body["servers"]}
     if asked.method == "POST" and asked.path == "/servers":
-        ids = [each["id"] for each in asked.body["zone"]["entries"]]
-        return {"zone": {"outcomes": dict.fromkeys(ids, "built")}}
+        return {"zone": {"outcomes": dict.fromkeys(ids_in(asked.body), "built")}}
     if asked.path in ("/servers", "/servers/detail"):
         return {"servers": [], "zone": {"keys": []}}
     return {"server": {"id": asked.path.split("/")[2]}}
+
+
+def ids_in(create: Any) -> list[str]:
+    """Return the ids of the servers in a body that has servers built, with or without entries."""
+    told = create["zone"]
+    return [each["id"] for each in told["entries"]] if "entries" in told else told["servers"]
 
 
 def offers(count: int, **more: Any) -> list[dict[str, Any]]:

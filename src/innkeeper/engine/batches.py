@@ -296,11 +296,8 @@ def _boot_entries(
         except Refusal as refusal:
             outcomes[i] = refusal
             continue
-        request = command.request
-        if closed:
-            open_ = tuple(e for e in request.entries if e.server_id not in closed)
-            request = replace(request, entries=open_)
-        outcomes[i] = executor.boot_entries(tx, request) if request.entries else {}
+        request = command.open_but(closed)
+        outcomes[i] = {} if request is None else executor.boot_entries(tx, request)
 
 
 def _decide_together(
@@ -349,6 +346,9 @@ def _alone(tx: Tx, executor: Executor, command: Command[object]) -> object:
     try:
         if isinstance(command, Explain):
             return executor.explain(tx, command.question)
+        if isinstance(command, Decide) and command.is_plan:
+            # It writes nothing that a savepoint would have to undo.
+            return executor.decide(tx, command.work, command.now)
         with step(tx):
             if isinstance(command, Decide):
                 return executor.decide(tx, command.work, command.now)

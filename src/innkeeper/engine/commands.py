@@ -7,7 +7,7 @@ could execute them. The others contain a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -108,6 +108,9 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
     ``admit`` is run first, in the same transaction. It returns the ids of servers that must not be
     built, which get no outcome. If it raises a refusal, nothing is written. Its second argument
     says whether the command may have been committed before. Then used entries show that.
+
+    A request without entries is for servers that this zone places itself. They are booted together,
+    and only if ``admit`` closes none of them.
     """
 
     request: BootRequest
@@ -116,7 +119,15 @@ class BootEntries(Command[Mapping[ServerId, Booted | Refusal]]):
     @property
     def lines(self) -> int:
         """The number of servers."""
-        return len(self.request.entries)
+        return len(self.request.entries) or self.request.count_max
+
+    def open_but(self, closed: Collection[str]) -> BootRequest | None:
+        """Return the request without servers that must not be built; ``None`` if none is left."""
+        request = self.request
+        if not request.entries:
+            return None if closed else request
+        left = tuple(each for each in request.entries if each.server_id not in closed)
+        return replace(request, entries=left) if left else None
 
     @property
     def kind(self) -> str:
@@ -134,6 +145,7 @@ class Decide(Command[T_co]):
     work: Deciding[T_co]
     now: datetime
     is_plan: bool = False
+    lines: int = 1
 
     @property
     def is_writing(self) -> bool:

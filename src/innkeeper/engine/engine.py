@@ -149,13 +149,13 @@ class Engine:
         """
         return await self.writer.submit(BootEntries(request, admit))
 
-    async def decide(self, work: Deciding[T], now: datetime) -> T:
+    async def decide(self, work: Deciding[T], now: datetime, lines: int = 1) -> T:
         """Run ``work`` like :meth:`write`, but also pass a decision context to it.
 
         The context has the host table as the transaction of ``work`` sees it. ``work`` must leave
         the table unchanged, and write its claims itself.
         """
-        return await self.writer.submit(Decide(work, now))
+        return await self.writer.submit(Decide(work, now, lines=lines))
 
     async def decide_together(self, work: DecidingTogether[T, R], item: T, now: datetime) -> R:
         """Run ``work`` like :meth:`decide`, but once for the items of all calls that share it."""

@@ -26,7 +26,7 @@ class Executor(Protocol):
         """Choose and claim hosts for all requests. The outcome of a request may be a refusal."""
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Mapping[ServerId, Booted | Refusal]:
-        """Boot the servers of a zone parent's entries, with an outcome for each of them."""
+        """Boot the servers of a zone parent, with an outcome for each of its entries."""
 
     def already_booted(self, tx: Tx, request: BootRequest) -> Booted | None:
         """Return a request's outcome if an earlier commit has written it, or else ``None``."""

@@ -265,3 +265,30 @@ def test_an_explanation_shows_only_what_is_known_of_zones(pair: Pair) -> None:
     pair.child.answers = lambda asked: refused
     found = pair.good("POST", "/os-explain", json=body({}))["explanation"]
     assert found["tree"]["zones"] == [{"answer": "refused"}]
+
+
+def test_a_flavor_that_changes_is_told_as_it_is(pair: Pair) -> None:
+    """What is remembered of it is only used if it is still so."""
+    assert pair.boot({}).status_code == httpx.codes.ACCEPTED
+    for value in ("1", "2"):
+        specs = {"extra_specs": {"capabilities:some": value}}
+        pair.good("POST", "/flavors/v1/os-extra_specs", "admin", json=specs)
+        assert pair.boot({}).status_code == httpx.codes.ACCEPTED
+        asked = [*pair.told("/zones/select"), *pair.told("/servers")]
+        told = [each["zone"]["definitions"]["flavor"].get("extra_specs") for each in asked]
+        assert told[1:] == [specs["extra_specs"]] * 2
+        assert told[0] != told[1]
+    assert pair.boot({}).status_code == httpx.codes.ACCEPTED
+    assert len(pair.told("/zones/select")) == 1
+    pair.good("DELETE", "/flavors/v1/os-extra_specs/capabilities:some", "admin")
+
+
+def test_a_flavor_that_is_deleted_builds_nothing_although_it_is_remembered(pair: Pair) -> None:
+    flavor = {"name": "short", "id": "short", "ram": 64, "vcpus": 1, "disk": 1}
+    pair.good("POST", "/flavors", "admin", json={"flavor": flavor})
+    wanted = {"server": {**body({})["server"], "flavorRef": "short"}}
+    assert pair.ask("POST", "/servers", json=wanted).status_code == httpx.codes.ACCEPTED
+    pair.good("DELETE", "/flavors/short", "admin")
+    pair.child.asked.clear()
+    assert pair.ask("POST", "/servers", json=wanted).status_code == httpx.codes.BAD_REQUEST
+    assert pair.told("/servers") == []

@@ -20,7 +20,7 @@ from innkeeper.engine.maintenance.zone_audit import SILENT, UNKNOWN_MAX
 from innkeeper.engine.zones.known_children import KNOWN_FOR_S
 from innkeeper.wiring import DATABASE_FILE
 from tests.support import forked
-from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http
+from tests.support.hostile_zones import Asked, HostileZone, Raw, hostile_zone, http, ids_in
 from tests.support.running import Running, running
 from tests.support.several import environment
 from tests.support.zone_processes import wait_for
@@ -147,7 +147,7 @@ def holding(kid: HostileZone) -> Callable[[Asked], Raw | None]:
         if asked.path != "/zones/servers":
             return None
         creates = [each for each in kid.asked if (each.method, each.path) == ("POST", "/servers")]
-        ids = sorted(entry["id"] for each in creates for entry in each.body["zone"]["entries"])
+        ids = sorted(uuid for each in creates for uuid in ids_in(each.body))
         wanted = ids if asked.body is None else asked.body["servers"]
         after = asked.query.removeprefix("marker=")
         rows = [row(1, id=each) for each in ids if each in wanted and each > after]

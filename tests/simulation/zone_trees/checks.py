@@ -143,14 +143,17 @@ def _known(name: str, all_: Mapping[str, Seen], parents: Mapping[str, str]) -> I
 
 
 def _planned(zone: SimulatedZone, one: Seen, network: Network) -> Iterator[str]:
-    """Check that servers of zone parents are on the hosts of entries that were sent for them."""
+    """Check that servers of zone parents are on the hosts of entries that were sent for them.
+
+    The zone chooses hosts itself for those that a parent left to it.
+    """
     assert zone.process is not None, "it runs"
     sealer = zone.process.service.sealer
     assert sealer is not None, "it has a key"
-    sent = _sent_to(zone.name, network)
+    sent, left = _sent_to(zone.name, network), _left_to(zone.name, network)
     users: dict[str, set[str]] = defaultdict(set)
     for row in one.servers:
-        if ":" not in row["project_id"]:
+        if ":" not in row["project_id"] or row["uuid"] in left:
             continue
         hosts = set()
         for blob in sent[row["uuid"]]:
@@ -171,9 +174,19 @@ def _sent_to(zone: str, network: Network) -> Mapping[str, Sequence[str]]:
     for name, signed in network.sent:
         is_create = signed.method == "POST" and signed.url == address_of(zone) + "/servers"
         if name == zone and is_create:
-            for each in json.loads(signed.body)["zone"]["entries"]:
+            for each in json.loads(signed.body)["zone"].get("entries", ()):
                 sent[each["id"]].append(each["blob"])
     return sent
+
+
+def _left_to(zone: str, network: Network) -> set[str]:
+    """Return the servers that a zone was asked to place itself."""
+    return {
+        uuid
+        for name, signed in network.sent
+        if name == zone and signed.method == "POST" and signed.url == address_of(zone) + "/servers"
+        for uuid in json.loads(signed.body)["zone"].get("servers", ())
+    }
 
 
 def _opened(sealer: Sealer, blob: str, project_id: str) -> tuple[str | None, str]:

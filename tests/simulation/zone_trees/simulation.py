@@ -25,12 +25,15 @@ from tests.simulation.zone_trees.network import FATES, Network
 from tests.simulation.zone_trees.processes import POLL_S, SimulatedZone, address_of
 
 SHAPES: Sequence[Mapping[str, str]] = (
+    {"east": "root"},
     {"east": "root", "west": "root"},
     {"east": "root", "edge": "east"},
     {"east": "root", "west": "root", "edge": "east"},
 )
 """Trees of two and three levels: each zone with its parent."""
 ROOT = "root"
+BARE = 0.4
+"""How likely a zone with zones below it has no hosts itself."""
 HOSTS_MAX, PLACES_MAX = 2, 4
 PLENTY = 1_000_000
 REQUESTS, FAULTS_S = 14, 60.0
@@ -132,6 +135,10 @@ class _Tree:
         wishes = self._clients.wishes
         return [*left, *checks.faults(self._zones, self._parents, wishes, self._network)]
 
+    def _hosts_of(self, zone: SimulatedZone) -> int:
+        is_bare = zone.name in self._parents.values() and self._dice.random() < BARE
+        return 0 if is_bare else self._dice.randint(1, HOSTS_MAX)
+
     async def _furnish(self, zone: SimulatedZone) -> None:
         await self._made(zone, "POST", "/flavors", {"flavor": dict(FLAVOR)})
         made = await self._made(
@@ -146,10 +153,11 @@ class _Tree:
                     "DISK_GB": {"total": PLENTY},
                 },
             }
-            for number in range(self._dice.randint(1, HOSTS_MAX))
+            for number in range(self._hosts_of(zone))
         ]
         zone.agent_id = made["agent"]["id"]
-        await self._made(zone, "PUT", f"/os-agents/{zone.agent_id}/hosts", {"hosts": rows})
+        if rows:
+            await self._made(zone, "PUT", f"/os-agents/{zone.agent_id}/hosts", {"hosts": rows})
 
     async def _link(self, parent: str, child: str) -> None:
         name = f"up-{parent}"

@@ -33,14 +33,16 @@ from innkeeper.domain.errors import (
 from innkeeper.domain.ids import ServerId
 from innkeeper.domain.limits import Limits
 from innkeeper.domain.zones import ChildEntry, Opened, PlacedOffer
-from innkeeper.engine.zones import building
+from innkeeper.engine.zones import building, passing
 from innkeeper.engine.zones.building import EntryToBuild, Outcome
 from innkeeper.engine.zones.known_children import KnownChild
+from innkeeper.engine.zones.passing import PassedDown
 from innkeeper.engine.zones.progress import Progress, hostname_of, name_of, of_places
 from innkeeper.engine.zones.tree import ZoneTree
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.entries import EntryExpired, EntryStale
 from innkeeper.systems.compute.grouping import groups, hints, reach
 from innkeeper.systems.compute.moves import deletions
@@ -75,20 +77,52 @@ class TreeBooter:
 
     async def _boot(self, boot: TreeBoot) -> Booted:
         progress = Progress(list(boot.request.server_ids))
-        # A server group changes while servers join it, so it is read again for each step.
-        if not boot.request.hints:
-            boot = replace(boot, definitions=await self._tree.definitions_of(boot))
+        wanted = list(range(boot.request.count_max))
         try:
-            await self._attempt(boot, progress)
+            wanted = await self._pass_down(boot, wanted, progress)
+            if not progress.built.issuperset(wanted):
+                await self._attempt(boot, wanted, progress)
         except Refusal:
             await self._undo_all(progress)
             raise
         return await self._decide(boot, progress)
 
-    async def _attempt(self, boot: TreeBoot, progress: Progress) -> None:
+    async def _pass_down(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> list[int]:
+        """Let the only child that can have hosts build the servers, without a plan.
+
+        Return the places that the quota allows. If other zones can have hosts, nothing is done.
+        """
+        request, parts, now = boot.request, self._parts, self._parts.clock()
+        child = await self._tree.only_child(boot)
+        if child is None:
+            return wanted
+
+        def begin(tx: Tx, context: DecisionContext) -> PassedDown | None:
+            least = request.count_min
+            return passing.begin(tx, context, request, child, batch_min=least, now=now)
+
+        begun = await parts.engine.decide(begin, request.now, len(wanted))
+        self._tree.has_hosts = begun is None
+        if begun is None:
+            return wanted
+        progress.begun_at = now
+        tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
+        placed = await building.place(parts.client, child, boot, begun.definitions, begun.ids, tree)
+        if placed.is_refused:
+            self._tree.children.note_refusal(child.zone)
+        places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
+        await self._note(boot, child, placed.outcomes, places, progress)
+        if progress.gone and not progress.doubtful:
+            # A plan that follows must find their quota.
+            gone, progress.gone = progress.gone, []
+            await parts.engine.write(partial(zone_servers.forget, uuids=gone), len(gone))
+        if not progress.rows:
+            progress.begun_at = None
+        return wanted[: len(begun.ids)]
+
+    async def _attempt(self, boot: TreeBoot, wanted: list[int], progress: Progress) -> None:
         """Plan and build, again for servers that were not built, a bounded number of times."""
         request = boot.request
-        wanted = list(range(request.count_max))
         attempts_max = self._parts.zoning.zone_boot_attempts_max
         for attempt in range(attempts_max):
             built = progress.built
@@ -106,9 +140,12 @@ class TreeBooter:
                     plan = await self._tree.plan(part)
             except (UnknownPlace, QuotaExceeded):
                 # The first plan was not refused, so this is about what is left of the batch.
-                if attempt == 0:
+                if attempt == 0 and progress.begun_at is None:
                     raise
                 break
+            # A server group changes while servers join it, so it is read again for each step.
+            if not request.hints:
+                boot = replace(boot, definitions=await self._tree.planned_definitions_of(boot))
             # The quota may allow fewer servers than the request names.
             left = left[: plan.count_allowed]
             wanted = sorted(progress.built | set(left))
@@ -239,9 +276,21 @@ class TreeBooter:
         tree = self._tree.below(boot.hop, self._parts.zoning.zone_request_timeout_s)
         outcomes = await building.build(self._parts.client, child, boot, made, entries, tree)
         places: dict[str, int] = {progress.ids[place]: place for place in some}
+        await self._note(boot, child, outcomes, places, progress)
+
+    async def _note(
+        self,
+        boot: TreeBoot,
+        child: KnownChild,
+        outcomes: Mapping[str, str],
+        places: Mapping[str, int],
+        progress: Progress,
+    ) -> None:
+        """Note which servers a child built, and undo those of which this is not known."""
+        request = boot.request
         progress.below |= {places[e] for e, out in outcomes.items() if out == Outcome.BUILT}
         built = sum(out == Outcome.BUILT for out in outcomes.values())
-        changed = progress.refusing.add if 2 * built < len(some) else progress.refusing.discard
+        changed = progress.refusing.add if 2 * built < len(places) else progress.refusing.discard
         changed(child.zone.uuid)
         stale = [each for each, out in outcomes.items() if out == Outcome.STALE]
         doubtful = [each for each, out in outcomes.items() if out == Outcome.UNKNOWN]

@@ -45,6 +45,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """The outcome for each server's id, and whether the child refused the whole request."""
+
+    outcomes: dict[str, str]
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EntryToBuild:
     """An entry of a child's plan, and the server to build with it."""
 
@@ -115,6 +123,33 @@ async def _build_some(
     tree: TreeRequest,
 ) -> dict[str, str]:
     body = boot.create_body(definitions, [each.told() for each in entries])
+    ids = [each.server_id for each in entries]
+    return (await _sent(client, child, boot, body, ids, tree)).outcomes
+
+
+async def place(
+    client: ZoneClient,
+    child: KnownChild,
+    boot: TreeBoot,
+    definitions: Definitions,
+    ids: Sequence[str],
+    tree: TreeRequest,
+) -> Sent:
+    """Let a child choose hosts for servers and build them; return the outcome for each id.
+
+    It builds at least as many as the request needs, or none.
+    """
+    return await _sent(client, child, boot, boot.placing_body(definitions, ids), ids, tree)
+
+
+async def _sent(
+    client: ZoneClient,
+    child: KnownChild,
+    boot: TreeBoot,
+    body: Mapping[str, object],
+    ids: Sequence[str],
+    tree: TreeRequest,
+) -> Sent:
     request = ZoneRequest(
         "POST",
         CREATE,
@@ -123,22 +158,20 @@ async def _build_some(
         tree.time_left_ms / 1000,
         msgspec.json.encode(body),
         boot.headers,
-        zones.bytes_of(len(entries), BYTES_OF_ID),
+        zones.bytes_of(len(ids), BYTES_OF_ID),
     )
-    ids = [each.server_id for each in entries]
     try:
         answer = await client.send(child.zone, child.password, request)
-        return _outcomes(answer, ids)
+        if HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return Sent(dict.fromkeys(ids, Outcome.STALE), is_refused=True)
+        return Sent(_outcomes(answer, ids))
     except ZoneSilent as error:
         LOG.warning("zone_build_failed", zone=child.zone.name, reason=str(error))
         outcome = Outcome.UNKNOWN if error.may_have_arrived else Outcome.STALE
-        return dict.fromkeys(ids, outcome)
+        return Sent(dict.fromkeys(ids, outcome))
 
 
 def _outcomes(answer: ZoneAnswer, ids: Sequence[str]) -> dict[str, str]:
-    is_refused = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
-    if is_refused:
-        return dict.fromkeys(ids, Outcome.STALE)
     if answer.status != HTTPStatus.ACCEPTED:
         raise ZoneSilent(f"the child answered {answer.status}", may_have_arrived=True)
     told = decoded(answer)

@@ -30,6 +30,9 @@ from innkeeper.systems.zones import capabilities, children
 from innkeeper.systems.zones.children import Reached
 
 KNOWN_FOR_S = 1.0
+REFUSED_FOR_S = 60.0
+"""How long a child that refused servers without a plan gets plans only: it may be an older program.
+"""
 INFO = "/zones/info"
 SYSTEM = RequestContext(request_id="", user_id="zone")
 """The caller of requests that are no user's, such as polls. It has no roles."""
@@ -73,6 +76,7 @@ class KnownChildren:
         self._known: list[KnownChild] = []
         self._read_s = float("-inf")
         self._late: dict[str, datetime] = {}
+        self._refused_s: dict[str, float] = {}
 
     def beside(self) -> KnownChildren:
         """Return the same child zones for another event loop."""
@@ -95,6 +99,15 @@ class KnownChildren:
         since = self._late.get(child.uuid)
         seen = child.state.last_seen_at
         return since is not None and (seen is None or seen <= since)
+
+    def note_refusal(self, child: ChildZone) -> None:
+        """Remember that this child refused to place servers without a plan."""
+        self._refused_s[child.uuid] = self._timer_s()
+
+    def needs_plans(self, child: ChildZone) -> bool:
+        """Return whether this child has refused to place servers without a plan."""
+        refused_s = self._refused_s.get(child.uuid, float("-inf"))
+        return self._timer_s() - refused_s < REFUSED_FOR_S
 
     async def by_id(self, child_id: int) -> KnownChild | None:
         """Return the child zone with this row id."""

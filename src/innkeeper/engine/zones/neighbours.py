@@ -17,6 +17,7 @@ from innkeeper.engine.zones.booting import TreeBooter
 from innkeeper.engine.zones.forwarding import ServerRequests
 from innkeeper.engine.zones.known_children import KnownChildren
 from innkeeper.engine.zones.listing import ServerLists
+from innkeeper.engine.zones.placing import ServerPlacer
 from innkeeper.engine.zones.serving import ParentRequests
 from innkeeper.engine.zones.tree import ZoneParts, ZoneTree
 from innkeeper.systems.compute.accounts import quotas
@@ -41,7 +42,8 @@ class Neighbours:
     """The zones below and above this one.
 
     ``tree`` plans over the zones below, and ``booter`` boots servers there. ``servers`` forwards
-    requests for them, and ``lists`` lists them. ``parents`` serves the zones above.
+    requests for them, and ``lists`` lists them. ``parents`` serves the zones above, and ``placer``
+    places servers for them.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Neighbours:
         self.servers = ServerRequests(self.tree, limits)
         self.lists = ServerLists(self.tree)
         self.parents = ParentRequests(self.tree, self.booter)
+        self.placer = ServerPlacer(self.tree, self.parents)
 
     def beside(self) -> Neighbours:
         """Return the same zones for another event loop, with connections of its own."""

@@ -69,8 +69,21 @@ class ParentRequests:
         The id of the parent's request is accepted in the transaction of the first write. Raises
         :class:`Unauthenticated` if it was accepted before.
         """
-        outcomes: dict[str, str] = {each.server_id: Outcome.STALE for each in entries}
         own, below = self._opened(boot.request, entries)
+        return await self.build_opened(boot, [each.server_id for each in entries], own, below)
+
+    async def build_opened(
+        self,
+        boot: TreeBoot,
+        ids: Sequence[str],
+        own: Sequence[EntryBoot],
+        below: Mapping[str, Sequence[EntryToBuild]],
+    ) -> dict[str, str]:
+        """Build the servers with these ids, of entries for hosts of this zone and for children.
+
+        Return the outcome for each id. Raises the errors of :meth:`build`.
+        """
+        outcomes = dict.fromkeys(ids, Outcome.STALE)
         admit = partial(_admit, boot, list(outcomes))
         parts = await self._parts_below(boot, below)
         if not parts:
@@ -81,7 +94,7 @@ class ParentRequests:
             closed = admit(tx, False)
             return closed, [self._begin(tx, boot.request, each, closed) for each in parts]
 
-        closed, begun = await self._parts.engine.write(begin, len(entries))
+        closed, begun = await self._parts.engine.write(begin, len(outcomes))
         builds = [self._build_below(boot, *each) for each in zip(parts, begun, strict=True)]
         if own:
             builds.append(self._build_own(boot.request, own, lambda _, __: closed))
@@ -136,7 +149,7 @@ class ParentRequests:
                 inner = replace(each, sealed=opened.place.sealed)
                 below.setdefault(opened.place.child_uuid, []).append(inner)
             else:
-                own.append(_own_entry(each, opened.place, opened.expires_at))
+                own.append(own_entry(each, opened.place, opened.expires_at))
         return own, below
 
     async def _build_own(
@@ -167,15 +180,20 @@ class ParentRequests:
         outcomes = await building.build(
             parts.client, part.child, boot, part.definitions, wanted, tree
         )
-        stale = [each for each in begun if outcomes[each] == Outcome.STALE]
-        built = [each for each in begun if outcomes[each] == Outcome.BUILT]
+        await self.record({each: outcomes[each] for each in begun})
+        return outcomes
+
+    async def record(self, outcomes: Mapping[str, str]) -> None:
+        """Record what became of servers that a child was asked for."""
+        parts = self._parts
+        stale = [each for each, outcome in outcomes.items() if outcome == Outcome.STALE]
+        built = [each for each, outcome in outcomes.items() if outcome == Outcome.BUILT]
         if stale:
             await parts.engine.write(partial(zone_servers.forget, uuids=stale), len(stale))
         if built:
             # Without the record, the repair finds that the child has them.
-            record = remote.BuiltBelow(built, parts.clock())
-            parts.engine.write_later(remote.settle_together, record, len(built))
-        return outcomes
+            known = remote.BuiltBelow(built, parts.clock())
+            parts.engine.write_later(remote.settle_together, known, len(built))
 
     def _begin(
         self, tx: Tx, request: BootRequest, part: PartBelow, without: Collection[str]
@@ -275,7 +293,7 @@ def _admit(boot: TreeBoot, ids: Sequence[str], tx: Tx, is_repeat: bool) -> set[s
     return zone_servers.of_others(tx, ids, request.project_id)
 
 
-def _own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> EntryBoot:
+def own_entry(entry: EntryToBuild, place: Destination, expires_at: datetime) -> EntryBoot:
     """Return an entry for a host of this zone, as it is booted."""
     return EntryBoot(
         server_id=ServerId(entry.server_id),

@@ -16,13 +16,17 @@ from innkeeper.domain.errors import UnknownPlace
 from innkeeper.domain.ids import Clock, IdSource
 from innkeeper.domain.slices import Zoning
 from innkeeper.domain.zone_tree import ChildZone, Hop, TreeRequest
-from innkeeper.domain.zones import PlacedOffer, TreePlan
+from innkeeper.domain.zones import PlacedOffer, TreePlan, ZonePlan
 from innkeeper.engine.engine import Engine
 from innkeeper.engine.zones import known_children, selecting
 from innkeeper.engine.zones.known_children import KnownChild, KnownChildren, tree_of
+from innkeeper.engine.zones.remembered import RememberedDefinitions
 from innkeeper.engine.zones.selecting import SelectQuestion
 from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import definitions, dry_run
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver
 from innkeeper.systems.compute.grouping import reach
 from innkeeper.systems.compute.grouping.reach import Reach
 from innkeeper.systems.zones import merging, sealing
@@ -50,12 +54,26 @@ class ZoneParts:
     clock: Clock
 
 
+@dataclass(frozen=True, slots=True)
+class OwnPlan:
+    """The offers of this zone, how many servers the quota allows, and what is referred to."""
+
+    offers: Sequence[PlacedOffer]
+    count: int
+    definitions: Definitions
+
+
 class ZoneTree:
-    """The child zones of this zone."""
+    """The child zones of this zone.
+
+    ``has_hosts`` says whether this zone had hosts of its own when this was last looked at.
+    """
 
     def __init__(self, parts: ZoneParts) -> None:
         self.parts = parts
         self.children = parts.children
+        self.has_hosts = False
+        self._remembered = RememberedDefinitions()
 
     @property
     def routes(self) -> bool:
@@ -107,6 +125,21 @@ class ZoneTree:
         found = [each for each in await self.children.every() if each.zone.takes_servers]
         return [each for each in found if not self.children.is_late(each.zone)]
 
+    async def only_child(self, boot: TreeBoot) -> KnownChild | None:
+        """Return the child that alone may have hosts for a request; ``None`` if a plan must tell.
+
+        May be false: that this zone has no hosts. The transaction that begins the request tells.
+        """
+        request, hop = boot.request, boot.hop
+        names_place = request.availability_zone is not None or request.forced_host is not None
+        if self.has_hosts or request.hints or names_place:
+            return None
+        visited = (self.parts.zone_id, *(() if hop is None else hop.tree.visited))
+        found = [e for e in await self.asked(hop) if e.zone.state.zone_id not in visited]
+        if len(found) != 1 or self.children.needs_plans(found[0].zone):
+            return None
+        return found[0]
+
     async def missed(self, hop: Hop | None) -> list[KnownChild]:
         """Return the children that plans lack, because they do not answer."""
         if self.hops_left(hop) <= 0:
@@ -125,9 +158,18 @@ class ZoneTree:
 
     async def definitions_of(self, boot: TreeBoot) -> Definitions:
         """Return what a request refers to. Raises :class:`Invalid` for an unknown object."""
+        request = boot.request
         if boot.definitions is not None:
             return boot.definitions
-        return await self.parts.engine.read(lambda tx: definitions.of(tx, boot.request))
+        if request.definitions is not None and not request.hints:
+            return request.definitions
+        return await self.parts.engine.read(lambda tx: definitions.of(tx, request))
+
+    async def planned_definitions_of(self, boot: TreeBoot) -> Definitions:
+        """Return what :meth:`definitions_of` returns, for a request that was planned just now."""
+        if boot.definitions is None and (found := self._remembered.get(boot.request)) is not None:
+            return found
+        return await self.definitions_of(boot)
 
     async def plan(self, boot: TreeBoot, but: Collection[str] = ()) -> TreePlan:
         """Return the best offers of this zone and the zones below it, best first.
@@ -148,9 +190,10 @@ class ZoneTree:
             each.zone.name for each in await self.missed(boot.hop) if within.includes(each.zone.id)
         ]
         if not asked:
-            placed, count = await self._own(boot, tree)
-            return TreePlan(tuple(placed), count, tuple(missed), bool(missed))
-        made = replace(await self.definitions_of(boot), group=within.group)
+            alone = await self._own(boot, tree)
+            return TreePlan(tuple(alone.offers), alone.count, tuple(missed), bool(missed))
+        known = None if boot.definitions is not None else self._remembered.get(boot.request)
+        made = replace(known or await self.definitions_of(boot), group=within.group)
         question = SelectQuestion(
             boot.select_body(made, boot.request.count_max),
             boot.headers,
@@ -165,14 +208,16 @@ class ZoneTree:
         if isinstance(own, UnknownPlace):
             if all(each.is_refusing for each in offered):
                 raise own
-            own = (), await self._count_allowed(boot, tree)
-        placed, count = own
+            own = await self._count_allowed(boot, tree)
+        if known not in (None, own.definitions):
+            # The children offered hosts for what was changed meanwhile.
+            return await self.plan(replace(boot, definitions=own.definitions), but)
         below = [each.offers for each in offered]
         merge = merging.together if within.stay_together else merging.merged
-        merged = merge(placed, below, count)
+        merged = merge(own.offers, below, own.count)
         missing += missed
         is_partial = bool(missing) or any(each.is_partial for each in offered)
-        return TreePlan(tuple(merged), count, tuple(missing), is_partial)
+        return TreePlan(tuple(merged), own.count, tuple(missing), is_partial)
 
     def _note_late(self, tree: TreeRequest) -> Callable[[KnownChild], None]:
         zoning = self.parts.zoning
@@ -185,24 +230,30 @@ class ZoneTree:
 
         return note
 
-    async def _own(self, boot: TreeBoot, tree: TreeRequest) -> tuple[Sequence[PlacedOffer], int]:
-        """Return the offers of this zone, and how many servers the quota allows."""
+    async def _own(self, boot: TreeBoot, tree: TreeRequest) -> OwnPlan:
+        """Plan in this zone only."""
         engine, request = self.parts.engine, boot.request
-        made = await engine.plan(
-            lambda tx, context: dry_run.plan(tx, context, request), request.now
-        )
-        offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)
-        return offers, made.count_allowed
 
-    async def _count_allowed(self, boot: TreeBoot, tree: TreeRequest) -> int:
+        def plan(tx: Tx, context: DecisionContext) -> tuple[ZonePlan, Definitions, bool]:
+            resolved = RequestResolver(tx, context, [request]).resolve(request)
+            found = definitions.of_found(tx, request, resolved.flavor, resolved.image)
+            has_hosts = context.follower.table.host_count > 0
+            return dry_run.plan_resolved(tx, context, resolved), found, has_hosts
+
+        made, found, self.has_hosts = await engine.plan(plan, request.now)
+        if request.definitions is None:
+            # Those of a zone parent come with each request.
+            self._remembered.note(request, found)
+        offers = sealing.planned_offers(made.servers, self.parts.sealer, tree.request_id)
+        return OwnPlan(offers, made.count_allowed, found)
+
+    async def _count_allowed(self, boot: TreeBoot, tree: TreeRequest) -> OwnPlan:
         """Return how many servers the quota allows, for a place that only a child knows."""
         request = replace(boot.request, may_be_elsewhere=True)
-        _, count = await self._own(replace(boot, request=request), tree)
-        return count
+        own = await self._own(replace(boot, request=request), tree)
+        return replace(own, offers=())
 
-    async def _own_or_unknown(
-        self, boot: TreeBoot, tree: TreeRequest
-    ) -> tuple[Sequence[PlacedOffer], int] | UnknownPlace:
+    async def _own_or_unknown(self, boot: TreeBoot, tree: TreeRequest) -> OwnPlan | UnknownPlace:
         try:
             return await self._own(boot, tree)
         except UnknownPlace as error:

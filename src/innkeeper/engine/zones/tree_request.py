@@ -55,6 +55,18 @@ class TreeBoot:
         }
         return self._body_below({}, told)
 
+    def placing_body(self, definitions: Definitions, ids: Sequence[str]) -> dict[str, object]:
+        """Return the body that makes a child choose hosts for these servers, and build them."""
+        request = self.request
+        told = {
+            "definitions": msgspec.to_builtins(definitions),
+            "batch_id": request.batch_id,
+            "servers": ids,
+            "is_numbered": request.numbers_names,
+        }
+        counts = {"min_count": min(request.count_min, len(ids)), "max_count": len(ids)}
+        return self._body_below(counts, told)
+
     def _body_below(
         self, counts: Mapping[str, object], told: Mapping[str, object]
     ) -> dict[str, object]:

@@ -53,8 +53,14 @@ def begin(tx: Tx, servers: Sequence[ZoneServer], default: Limits) -> None:
             f"{limit} instances"
         )
     quotas.demand_room(tx, project_id, default, vcpus, memory_mb)
+    record(tx, servers)
+
+
+def record(tx: Tx, servers: Sequence[ZoneServer]) -> None:
+    """Record servers of one project that the quota allows, and count them."""
+    vcpus, memory_mb = sum(e.vcpus for e in servers), sum(e.memory_mb for e in servers)
     remote.add(tx, servers)
-    quota_usages.add_usage(tx, project_id, len(servers), vcpus, memory_mb)
+    quota_usages.add_usage(tx, servers[0].project_id, len(servers), vcpus, memory_mb)
 
 
 def join(

@@ -286,11 +286,19 @@ def _claim(pending: PendingBoot, class_ids: Mapping[str, ClassId]) -> Claim:
             amounts=_split(entry, whole, class_ids) if entry.loans else {entry.provider_id: whole},
             seen=None,
             consumer_type=CONSUMER_TYPE,
-            is_new_id=request.destination is None and not request.entries,
+            # A zone parent chooses the ids of its servers itself.
+            is_new_id=_makes_ids(request),
         )
         for server_id, entry in zip(request.server_ids, pending.plan.entries, strict=False)
     )
     return Claim(consumers, dict(pending.plan.seen))
+
+
+def _makes_ids(request: BootRequest) -> bool:
+    """Return whether this zone made the ids of the servers for this request."""
+    # A zone parent chooses the ids of its servers.
+    is_of_parent = request.definitions is not None or bool(request.entries)
+    return request.destination is None and not is_of_parent
 
 
 def _split(

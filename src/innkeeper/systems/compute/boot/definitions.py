@@ -15,6 +15,7 @@ from innkeeper.domain.compute import BootRequest, Definitions, Flavor
 from innkeeper.domain.errors import Invalid, NotFound
 from innkeeper.domain.grouping import GroupDefinition
 from innkeeper.domain.ids import is_uuid
+from innkeeper.domain.images import Image
 from innkeeper.domain.placing import GroupPolicy
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute import images
@@ -89,6 +90,19 @@ def of(tx: Tx, request: BootRequest) -> Definitions:
         image = images.get_many(tx, {request.image_id}).get(request.image_id)
         if image is None:
             raise Invalid(f"Image {request.image_id} could not be found.")
+    return of_found(tx, request, flavor, image, group)
+
+
+def of_found(
+    tx: Tx,
+    request: BootRequest,
+    flavor: Flavor,
+    image: Image | None,
+    group: GroupDefinition | None = None,
+) -> Definitions:
+    """Return the definitions of a request whose flavor and image were found already."""
+    if request.definitions is not None:
+        return replace(request.definitions, group=group)
     keypair = None
     if request.key_name is not None:
         try:

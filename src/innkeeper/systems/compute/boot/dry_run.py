@@ -22,7 +22,11 @@ from innkeeper.store.queries.compute import hosts
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot.context import DecisionContext
 from innkeeper.systems.compute.boot.recordings import DecisionRequest
-from innkeeper.systems.compute.boot.request_resolver import RequestResolver, check_place
+from innkeeper.systems.compute.boot.request_resolver import (
+    RequestResolver,
+    ResolvedRequest,
+    check_place,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,12 @@ def plan(tx: Tx, context: DecisionContext, request: BootRequest) -> ZonePlan:
     A planned server gets its id when its entry of the plan is booted. If too few hosts are found,
     there are fewer planned servers than ids.
     """
-    resolved = RequestResolver(tx, context, [request]).resolve(request)
+    return plan_resolved(tx, context, RequestResolver(tx, context, [request]).resolve(request))
+
+
+def plan_resolved(tx: Tx, context: DecisionContext, resolved: ResolvedRequest) -> ZonePlan:
+    """Do what :func:`plan` does, for a request that was looked up already."""
+    request = resolved.request
     made = context.decide(context.schedulers.of(resolved.filters), resolved.spec)
     depletion.undo(context.follower.table, resolved.spec, made)
     uuids = hosts.provider_uuids(tx, [entry.provider_id for entry in made.entries])

@@ -99,9 +99,17 @@ class BootExecutor:
         return self._ahead.used, self._ahead.undone
 
     def boot_entries(self, tx: Tx, request: BootRequest) -> Outcomes:
-        """Boot the servers of a zone parent's entries. Each of them gets an outcome of its own."""
+        """Boot the servers of a zone parent's entries. Each of them gets an outcome of its own.
+
+        Without entries, this zone places the servers itself. Those that it does not place have no
+        outcome.
+        """
         self._ahead.undo()
         self._catch_up(tx, request.now)
+        if not request.entries:
+            (made,) = boot_together(tx, self._context, [request], self._ahead)
+            placed = made.server_ids if isinstance(made, Booted) else ()
+            return {each: Booted(request.batch_id, (each,)) for each in placed}
         outcomes = entry_batches.boot_entries(tx, self._context, request)
         left = [each for each in request.entries if each.server_id not in outcomes]
         if left:

@@ -1,4 +1,4 @@
-"""The entries of a build plan in a request of a zone parent."""
+"""The entries of a build plan, or the ids of servers, in a request of a zone parent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import ServerId
 from innkeeper.engine.zones.building import EntryToBuild
 from innkeeper.entrypoints.api.compute.servers.schemas import COUNT_MAX, ENTRY_CHARS_MAX
 from innkeeper.entrypoints.api.patterns import ENTRY_PATTERN, NAME_PATTERN, PLAIN_UUID_PATTERN
@@ -42,3 +43,14 @@ def entries_of(rows: Any) -> list[EntryToBuild]:
         )
         for each in told
     ]
+
+
+_Ids = list[Annotated[str, Meta(pattern=PLAIN_UUID_PATTERN)]]
+
+
+def ids_of(rows: Any) -> tuple[ServerId, ...]:
+    """Return the ids of servers in a body. Raises :class:`Invalid`."""
+    try:
+        return tuple(map(ServerId, msgspec.convert(rows, _Ids)))
+    except msgspec.ValidationError as error:
+        raise Invalid(f"The servers are invalid: {error}.") from error

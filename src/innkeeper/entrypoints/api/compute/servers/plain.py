@@ -74,6 +74,8 @@ class _Zone(msgspec.Struct, forbid_unknown_fields=True):
     definitions: Annotated[dict[str, Any], msgspec.Meta(max_length=8)]
     batch_id: Batch | msgspec.UnsetType = msgspec.UNSET
     entries: Entries | msgspec.UnsetType = msgspec.UNSET
+    servers: Entries | msgspec.UnsetType = msgspec.UNSET
+    is_numbered: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Body(msgspec.Struct, forbid_unknown_fields=True):

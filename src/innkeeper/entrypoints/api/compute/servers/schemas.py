@@ -204,6 +204,8 @@ ZONE: Schema = closed(
         # The items are checked by ``entry_bodies``: with a schema, a thousand of them would take
         # as long as to place half of their servers.
         "entries": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
+        "servers": {"type": "array", "minItems": 1, "maxItems": ENTRIES_MAX},
+        "is_numbered": {"type": "boolean"},
     },
     ("definitions",),
 )

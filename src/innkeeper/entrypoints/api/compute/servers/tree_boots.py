@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Invalid
+from innkeeper.domain.ids import ServerId
 from innkeeper.domain.zones import ChildEntry
 from innkeeper.engine.zones.tree_request import TreeBoot
 from innkeeper.entrypoints.api.compute.servers.bodies import ServerCreateRequest
-from innkeeper.entrypoints.api.compute.servers.entry_bodies import entries_of
+from innkeeper.entrypoints.api.compute.servers.entry_bodies import entries_of, ids_of
 from innkeeper.entrypoints.api.routing import Answer, Call
 from innkeeper.systems.compute.boot import entries
 from innkeeper.systems.zones.sealing import NotOurs
@@ -42,11 +44,29 @@ async def booted(call: Call, body: ServerCreateRequest, request: BootRequest) ->
 async def build_entries(call: Call, zone: Mapping[str, Any], request: BootRequest) -> Answer:
     """Build the servers of a zone parent's entries, and answer with the outcome of each."""
     neighbours = call.site.neighbours
-    rows = zone.get("entries")
-    if neighbours is None or not rows:
-        raise Invalid("A zone parent must send the entries of a plan.")
+    rows, servers = zone.get("entries"), zone.get("servers")
+    if neighbours is None or bool(rows) == bool(servers):
+        raise Invalid("A zone parent must send the entries of a plan, or the servers to place.")
+    if servers:
+        placed = _placed(request, zone, ids_of(servers))
+        outcomes = await neighbours.placer.place(tree_boot(call, placed))
+        return Answer(202, {"zone": {"outcomes": outcomes}})
     wanted = entries_of(rows)
     if len({each.server_id for each in wanted}) < len(wanted):
         raise Invalid("Two entries have the same id.")
     outcomes = await neighbours.parents.build(tree_boot(call, request), wanted)
     return Answer(202, {"zone": {"outcomes": outcomes}})
+
+
+def _placed(request: BootRequest, zone: Mapping[str, Any], ids: Sequence[ServerId]) -> BootRequest:
+    """Return the request for servers with these ids. Raises :class:`Invalid`."""
+    if len(set(ids)) < len(ids) or len(ids) != request.count_max:
+        raise Invalid("There must be max_count servers with different ids.")
+    if request.hints or request.availability_zone is not None or request.forced_host is not None:
+        raise Invalid("A request with hints or a place needs the entries of a plan.")
+    return replace(
+        request,
+        server_ids=tuple(ids),
+        is_numbered=bool(zone.get("is_numbered")),
+        is_refused_without_hosts=True,
+    )

@@ -1,0 +1,54 @@
+"""Pass a request for servers to the only child zone that can serve it, without asking for offers.
+
+Always true: the request was checked here as for a plan, and its rows and quota usage are written
+before the child is asked. A zone with hosts of its own passes nothing down: it compares offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from innkeeper.domain.compute import BootRequest, Definitions
+from innkeeper.domain.ids import ServerId
+from innkeeper.engine.zones import building
+from innkeeper.engine.zones.known_children import KnownChild
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot import definitions
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.boot.request_resolver import RequestResolver
+
+
+@dataclass(frozen=True, slots=True)
+class PassedDown:
+    """The servers that a child is about to be asked for: as many as the quota allows."""
+
+    ids: Sequence[ServerId]
+    definitions: Definitions
+
+
+def begin(
+    tx: Tx,
+    context: DecisionContext,
+    request: BootRequest,
+    child: KnownChild,
+    *,
+    batch_min: int,
+    now: datetime,
+) -> PassedDown | None:
+    """Record the servers of a request; return ``None`` if this zone has hosts of its own.
+
+    Raises the refusals of a boot in this zone, and then writes nothing.
+    """
+    if context.follower.table.host_count:
+        return None
+    resolved = RequestResolver(tx, context, [request]).resolve(request)
+    made = definitions.of_found(tx, request, resolved.flavor, resolved.image)
+    ids = request.server_ids[: resolved.request.count_max]
+    rows = [
+        building.begun(each, child, request, made, batch_min=batch_min, now=now) for each in ids
+    ]
+    zone_servers.record(tx, rows)
+    return PassedDown(ids, made)

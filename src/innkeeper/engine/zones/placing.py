@@ -1,0 +1,149 @@
+"""Place servers of a zone parent that asks without a plan, because no other zone can have them.
+
+Always true: at least as many servers are built as the request needs, or none, as far as this zone
+knows. The id of the request is accepted once, also if nothing is built. A server whose id is known
+here is not built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from innkeeper.domain.errors import Refusal
+from innkeeper.domain.ids import ServerId
+from innkeeper.domain.zones import ChildEntry, EntryBoot, PlacedOffer
+from innkeeper.engine.zones import building, passing
+from innkeeper.engine.zones.building import EntryToBuild, Outcome
+from innkeeper.engine.zones.known_children import KnownChild
+from innkeeper.engine.zones.passing import PassedDown
+from innkeeper.engine.zones.progress import hostname_of, name_of
+from innkeeper.engine.zones.serving import ParentRequests, own_entry
+from innkeeper.engine.zones.tree import ZoneTree
+from innkeeper.engine.zones.tree_request import TreeBoot
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.compute import zone_servers
+from innkeeper.systems.compute.boot.context import DecisionContext
+from innkeeper.systems.compute.servers import servers
+from innkeeper.systems.zones import parents, remote
+
+Begun = PassedDown | Refusal | Collection[str] | None
+"""What was recorded; or why not: a refusal, the ids that are known here, or hosts of this zone."""
+
+
+class ServerPlacer:
+    """Places servers for zone parents."""
+
+    def __init__(self, tree: ZoneTree, parent_requests: ParentRequests) -> None:
+        self._tree = tree
+        self._parts = tree.parts
+        self._parent_requests = parent_requests
+
+    async def place(self, boot: TreeBoot) -> dict[str, str]:
+        """Build the servers of a request. Return the outcome for each server's id.
+
+        Raises :class:`Unauthenticated` if the parent's request was accepted before.
+        """
+        if not await self._tree.asked(boot.hop):
+            return await self._place_here(boot)
+        child = await self._tree.only_child(boot)
+        passed = None if child is None else await self._pass_down(boot, child)
+        return await self._place_by_plan(boot) if passed is None else passed
+
+    async def _place_here(self, boot: TreeBoot) -> dict[str, str]:
+        request, ids = boot.request, boot.request.server_ids
+        known: set[str] = set()
+
+        def admit(tx: Tx, is_repeat: bool) -> Collection[str]:
+            known.clear()
+            known.update(_admitted(boot, tx, is_repeat=is_repeat))
+            return known
+
+        answers = await self._parts.engine.boot_entries(request, admit)
+        if known:
+            return await self._outcomes_of_known(boot)
+        return {each: Outcome.BUILT if each in answers else Outcome.STALE for each in ids}
+
+    async def _outcomes_of_known(self, boot: TreeBoot) -> dict[str, str]:
+        """Return the outcomes of a request that is repeated, or names servers of others."""
+        ids, project_id = boot.request.server_ids, boot.request.project_id
+        alive = await self._parts.engine.read(lambda tx: servers.alive(tx, list(ids)))
+        built = {each.uuid for each in alive if each.project_id == project_id}
+        # The parent undoes what it does not know to exist.
+        return {each: Outcome.BUILT if each in built else Outcome.UNKNOWN for each in ids}
+
+    async def _pass_down(self, boot: TreeBoot, child: KnownChild) -> dict[str, str] | None:
+        """Let the only child build the servers; ``None`` if this zone has hosts itself."""
+        request, parts = boot.request, self._parts
+        ids, now = request.server_ids, parts.clock()
+
+        def begin(tx: Tx, context: DecisionContext) -> Begun:
+            if context.follower.table.host_count:
+                return None
+            if known := _admitted(boot, tx, is_repeat=False):
+                return known
+            try:
+                # The zone where the request came in decides on the batch.
+                return passing.begin(tx, context, request, child, batch_min=0, now=now)
+            except Refusal as refusal:
+                # The request is accepted all the same: a late copy of it must not build anything.
+                return refusal
+
+        begun = await parts.engine.decide(begin, request.now, len(ids))
+        self._tree.has_hosts = begun is None
+        if begun is None:
+            return None
+        if isinstance(begun, Refusal):
+            return dict.fromkeys(ids, Outcome.STALE)
+        if not isinstance(begun, PassedDown):
+            return await self._outcomes_of_known(boot)
+        tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
+        placed = await building.place(parts.client, child, boot, begun.definitions, begun.ids, tree)
+        if placed.is_refused:
+            self._tree.children.note_refusal(child.zone)
+        await self._parent_requests.record(placed.outcomes)
+        return dict.fromkeys(ids, Outcome.STALE) | placed.outcomes
+
+    async def _place_by_plan(self, boot: TreeBoot) -> dict[str, str]:
+        """Choose among the hosts of this zone and the zones below it."""
+        request, parts = boot.request, self._parts
+        fresh = tuple(ServerId(parts.ids.uuid()) for _ in request.server_ids)
+        try:
+            plan = await self._tree.plan(
+                replace(boot, request=replace(request, server_ids=fresh, count_min=1))
+            )
+            offers: Sequence[PlacedOffer] = plan.offers
+        except Refusal:
+            offers = ()
+        if len(offers) < request.count_min:
+            # Accepted all the same: a late copy of the request must not build anything.
+            await parts.engine.write(partial(_admitted, boot, is_repeat=False))
+            return dict.fromkeys(request.server_ids, Outcome.STALE)
+        own: list[EntryBoot] = []
+        below: dict[str, list[EntryToBuild]] = {}
+        until = request.now + timedelta(seconds=parts.zoning.build_plan_lifetime_s)
+        for index, offer in enumerate(offers[: len(fresh)]):
+            wanted = _entry(boot, index, offer)
+            if isinstance(offer.place, ChildEntry):
+                below.setdefault(offer.place.child_uuid, []).append(wanted)
+            else:
+                own.append(own_entry(wanted, offer.place, until))
+        return await self._parent_requests.build_opened(boot, request.server_ids, own, below)
+
+
+def _entry(boot: TreeBoot, index: int, offer: PlacedOffer) -> EntryToBuild:
+    request = boot.request
+    sealed = offer.place.sealed if isinstance(offer.place, ChildEntry) else ""
+    name, hostname = name_of(request, index), hostname_of(request, index)
+    return EntryToBuild(request.server_ids[index], sealed, name, hostname, index)
+
+
+def _admitted(boot: TreeBoot, tx: Tx, *, is_repeat: bool) -> set[str]:
+    """Accept the id of a parent's request, and return those of its servers that are known here."""
+    hop, ids = boot.hop, boot.request.server_ids
+    assert hop is not None, "only zone parents have servers placed"
+    parents.spend(tx, hop, is_repeat=is_repeat)
+    below = {str(each.uuid) for each in remote.by_uuids(tx, ids)}
+    return {*zone_servers.ever_here(tx, ids), *below, *remote.forbidden(tx, ids)}

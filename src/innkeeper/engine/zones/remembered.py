@@ -1,0 +1,36 @@
+"""What the last requests referred to, so that children can be asked before this zone has read it.
+
+May be false: that a flavor, image or key pair is still as it is remembered. A plan in this zone
+reads all of them in its own transaction, and a plan over the tree counts only if both are equal.
+"""
+
+from __future__ import annotations
+
+from innkeeper.domain.compute import BootRequest, Definitions
+
+REMEMBERED_MAX = 256
+"""More than the pairs of flavor and image that are booted often."""
+Named = tuple[str, str | None, str | None, str | None]
+"""The ids of flavor and image, and a key pair by its user and name."""
+
+
+class RememberedDefinitions:
+    """The definitions of the last requests, without server groups."""
+
+    def __init__(self) -> None:
+        self._known: dict[Named, Definitions] = {}
+
+    def get(self, request: BootRequest) -> Definitions | None:
+        """Return the definitions of a request as they were, if they are remembered."""
+        return self._known.get(_named(request))
+
+    def note(self, request: BootRequest, found: Definitions) -> None:
+        """Remember the definitions of a request."""
+        self._known[_named(request)] = found
+        if len(self._known) > REMEMBERED_MAX:
+            del self._known[next(iter(self._known))]
+
+
+def _named(request: BootRequest) -> Named:
+    key = request.key_name
+    return request.flavor_id, request.image_id, key, None if key is None else request.user_id
