@@ -24,14 +24,19 @@ from tests.support.clouds import NOW
 
 CHILD = ChildZone(1, "c", "kid", "http://kid/v2.1", "up", 0.0, 1.0, True, False, NOW, NOW)
 FINE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-Some: thing\r\n\r\n{}"
+UNASKED_AFTER_S = 0.05
 CLOSED = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
 
 
 @dataclass(slots=True)
 class Answering:
-    """A server that sends the next answer for each request, and closes after the last one."""
+    """A server that sends the next answer for each request, and closes after the last one.
+
+    What is ``unasked`` follows a while after the first answer.
+    """
 
     answers: Sequence[bytes]
+    unasked: bytes = b""
     port: int = 0
     connections: int = 0
     requests: list[bytes] = field(default_factory=list)
@@ -46,6 +51,11 @@ class Answering:
                 self.requests.append(head + await reader.readexactly(length))
                 writer.write(self.answers[len(self.requests) - 1])
                 await writer.drain()
+                if self.unasked:
+                    await asyncio.sleep(UNASKED_AFTER_S)
+                    unasked, self.unasked = self.unasked, b""
+                    writer.write(unasked)
+                    await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             return
         finally:
@@ -96,6 +106,18 @@ def test_a_connection_is_used_again() -> None:
     assert here.connections == 2
     sent = b"host: kid\r\nx-auth-token: t\r\ncontent-length: 2\r\n\r\n{}"
     assert here.requests[0] == b"POST /v2.1/servers?a=b HTTP/1.1\r\n" + sent
+
+
+def test_what_nobody_asked_for_is_not_the_next_answer() -> None:
+    async def ask() -> int:
+        async with answering(FINE, FINE, FINE) as (here, wire):
+            here.unasked = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nwrong"
+            await wire.exchange(CHILD, request(here))
+            await asyncio.sleep(3 * UNASKED_AFTER_S)
+            assert (await wire.exchange(CHILD, request(here))).body == b"{}"
+            return here.connections
+
+    assert asyncio.run(ask()) == 2
 
 
 def test_a_connection_that_the_child_closed_is_not_used_again() -> None:
