@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+import pytest
 from structlog.testing import capture_logs
 
 from innkeeper.domain.errors import Unavailable

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+import uvloop
 
 from innkeeper.clients.kept_connections import HEAD_BYTES_MAX
 from innkeeper.clients.zone_wire import (
@@ -94,7 +95,8 @@ def told(*answers: bytes, method: str = "POST") -> ZoneAnswer:
     return asyncio.run(ask())
 
 
-def test_a_connection_is_used_again() -> None:
+@pytest.mark.parametrize("loop_of", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_connection_is_used_again(loop_of: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def ask() -> Answering:
         async with answering(FINE, FINE, CLOSED, FINE) as (here, wire):
             for _ in here.answers:
@@ -102,7 +104,8 @@ def test_a_connection_is_used_again() -> None:
                 assert (answer.status, answer.body) == (200, b"{}")
             return here
 
-    here = asyncio.run(ask())
+    with asyncio.Runner(loop_factory=loop_of) as runner:
+        here = runner.run(ask())
     assert here.connections == 2
     sent = b"host: kid\r\nx-auth-token: t\r\ncontent-length: 2\r\n\r\n{}"
     assert here.requests[0] == b"POST /v2.1/servers?a=b HTTP/1.1\r\n" + sent
