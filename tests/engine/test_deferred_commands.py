@@ -6,8 +6,10 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+import pytest
 from structlog.testing import capture_logs
 
+from innkeeper.domain.errors import Unavailable
 from innkeeper.engine import writer
 from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.commands import Decide, Write, WriteTogether
@@ -86,6 +88,42 @@ def test_a_deferred_command_is_executed_alone_after_a_while(cloud: Cloud) -> Non
     assert asyncio.run(waits()) >= writer.DEFERRED_S
     thread.stop(WITHIN_S)
     assert record.done == [[1]]
+
+
+def test_whoever_needs_a_deferred_command_hastens_it_and_gets_its_answer(cloud: Cloud) -> None:
+    record, thread = Record(), Writer(cloud.store, cloud.executor)
+    thread.start()
+
+    def counts(tx: Tx, items: Sequence[int]) -> list[int]:
+        return [each * 10 for each in items]
+
+    async def waits() -> float:
+        thread.hasten()
+        answer = thread.submit_with_next(WriteTogether(counts, 1))
+        thread.defer(WriteTogether(record.together, 2))
+        begun_s = time.perf_counter()
+        thread.hasten()
+        assert await asyncio.wait_for(answer, WITHIN_S) == 10
+        return time.perf_counter() - begun_s
+
+    took_s = min(asyncio.run(waits()) for _ in range(5))
+    thread.stop(WITHIN_S)
+    assert record.done == [[2]] * 5
+    assert took_s < writer.DEFERRED_S
+
+
+def test_a_deferred_command_is_refused_once_the_thread_has_ended(cloud: Cloud) -> None:
+    thread = Writer(cloud.store, cloud.executor)
+    thread.start()
+    thread.stop(WITHIN_S)
+
+    async def defers() -> None:
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(
+                thread.submit_with_next(WriteTogether(Record().together, 1)), WITHIN_S
+            )
+
+    asyncio.run(defers())
 
 
 def test_the_wait_of_one_command_does_not_end_that_of_the_next(cloud: Cloud) -> None:

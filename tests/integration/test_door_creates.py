@@ -117,6 +117,20 @@ def test_a_create_that_never_arrived_is_forgotten_after_a_while(pair: tuple[Door
     assert at.pods["p1"].server_ids() == at.pods["p2"].server_ids() == []
 
 
+def test_a_create_that_cannot_be_sent_counts_no_more(pair: tuple[Door, Relay]) -> None:
+    at, relay = pair
+    for name, key in (("k" * 250, SSH_KEY), ("mine", SSH_KEY)):
+        wanted = {"name": name, "public_key": key, "type": "ssh"}
+        at.ask("POST", f"{COMPUTE}/os-keypairs", {"keypair": wanted}, status=201)
+    assert boot(at, key_name="k" * 250).status_code == httpx.codes.BAD_REQUEST
+    relay.hold(f"{COMPUTE}/os-keypairs", passes=False)
+    assert boot(at, key_name="mine").status_code == httpx.codes.SERVICE_UNAVAILABLE
+    relay.release()
+    assert creates(relay) == 0
+    assert routings(at) == []
+    assert at.history(PROJECT) == []
+
+
 def test_a_create_that_arrives_late_is_adopted(pair: tuple[Door, Relay]) -> None:
     at, relay = pair
     at.pods.freeze("p1")

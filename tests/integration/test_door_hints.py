@@ -71,6 +71,13 @@ def test_a_volume_for_a_server_is_made_beside_it_after_the_project_moved(two: Do
     assert two.history("beside") == ["p1", "p2"]
 
 
+def test_hints_that_name_too_much_are_refused_before_anything_is_looked_up(two: Door) -> None:
+    user = DoorUser(two, "many")
+    for answer in (boot(user, different_host=[UNKNOWN] * 101), store(user, same_host=["x"] * 101)):
+        assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
+        assert "more than 100" in answer.text
+
+
 def test_servers_are_beside_and_apart_from_others_of_any_pod(two: Door) -> None:
     user = DoorUser(two, "apart")
     first = user.booted()

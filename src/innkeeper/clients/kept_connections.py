@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 import httptools
@@ -25,9 +25,10 @@ from innkeeper.clients.certificates import trust_of
 ANSWER_BYTES_MAX = 16 * 2**20
 """The largest answer: a page of a thousand servers has a few megabytes."""
 HEAD_BYTES_MAX = 64 * 2**10
+READ_BYTES = 128 * 2**10
+"""The buffer of each connection."""
 KEPT_OPEN_S = 4.0
 """How long an idle connection is kept: less than servers keep theirs, often five seconds."""
-READ_BYTES = 256 * 2**10
 LENGTHS = frozenset({"content-length", "transfer-encoding"})
 """The headers that say where the answer ends. Without them, it ends with the connection."""
 
@@ -124,13 +125,15 @@ class KeptConnections:
         parts = urlsplit(origin)
         is_secure = parts.scheme == "https"
         port = parts.port or (443 if is_secure else 80)
+        trusted = self._trust() if is_secure else None
+        made = _Connection(origin)
         try:
-            reader, writer = await asyncio.open_connection(
-                parts.hostname, port, limit=READ_BYTES, ssl=self._trust() if is_secure else None
+            await asyncio.get_running_loop().create_connection(
+                lambda: made, parts.hostname or "", port, ssl=trusted
             )
         except (OSError, UnicodeError) as error:
             raise NotSent(_words(error)) from error
-        return _Connection(origin, reader, writer)
+        return made
 
     def _trust(self) -> ssl.SSLContext:
         if self._trusted is None:
@@ -150,38 +153,54 @@ class KeptConnections:
         self._idle.clear()
 
 
-@dataclass(slots=True)
-class _Connection:
-    origin: str
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    kept_until_s: float = 0.0
+class _Connection(asyncio.BufferedProtocol):
+    """A connection that carries one request at a time. What comes in is parsed at once."""
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the service closed it."""
-        return self.reader.at_eof() or self.writer.is_closing()
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+        self.kept_until_s = 0.0
+        self.has_ended = False
+        self._transport: asyncio.Transport | None = None
+        self._coming: _Coming | None = None
+        self._buffer = memoryview(bytearray(READ_BYTES))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Transports of other event loops need not be of asyncio's class.
+        self._transport = cast("asyncio.Transport", transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._coming is None:
+            # Nobody asked for it, so the next answer could not be told from it.
+            self.close()
+        else:
+            self._coming.feed(self._buffer[:nbytes])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.has_ended = True
+        if self._coming is not None:
+            self._coming.end(exc)
 
     def close(self) -> None:
-        self.writer.close()
+        self.has_ended = True
+        if self._transport is not None:
+            self._transport.close()
 
     async def ask(self, wanted: WireRequest, head: bytes) -> tuple[WireAnswer, bool]:
         """Send a request; returns the answer, and whether the connection may be used again."""
-        self.writer.write(head + wanted.body)
-        await self.writer.drain()
-        coming = _Coming(has_body=wanted.method != "HEAD")
-        parser = httptools.HttpResponseParser(coming)
-        coming.parser = parser
-        most = wanted.answer_bytes_max
-        while not coming.is_whole:
-            piece = await self.reader.read(READ_BYTES)
-            if not piece:
-                coming.end()
-                return coming.answer(), False
-            parser.feed_data(piece)
-            if len(coming.body) > most:
-                raise AnswerTooLarge(f"the answer has more than {most} bytes")
-        return coming.answer(), coming.is_kept
+        if self.has_ended or self._transport is None:
+            raise EOFError("the connection was closed")
+        whole = asyncio.get_running_loop().create_future()
+        coming = _Coming(wanted.method != "HEAD", wanted.answer_bytes_max, whole)
+        self._coming = coming
+        self._transport.write(head + wanted.body)
+        try:
+            await whole
+        finally:
+            self._coming = None
+        return coming.answer(), coming.is_kept and not self.has_ended
 
 
 @dataclass(slots=True)
@@ -189,14 +208,46 @@ class _Coming:
     """An answer while it comes in."""
 
     has_body: bool
-    parser: Any = None
+    bytes_max: int
+    whole: asyncio.Future[None]
+    """Ends when the answer is whole, or when there will be none."""
+    parser: Any = field(init=False)
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
-    body: bytearray = field(default_factory=bytearray)
+    pieces: list[bytes] = field(default_factory=list)
+    body_bytes: int = 0
     head_bytes: int = 0
     has_head: bool = False
     is_whole: bool = False
     is_kept: bool = False
+
+    def __post_init__(self) -> None:
+        self.parser = httptools.HttpResponseParser(self)
+
+    def feed(self, piece: memoryview) -> None:
+        """Take what came in, which is copied."""
+        try:
+            self.parser.feed_data(piece)
+            if self.body_bytes > self.bytes_max:
+                raise AnswerTooLarge(f"the answer has more than {self.bytes_max} bytes")
+        except (httptools.HttpParserError, AnswerTooLarge) as error:
+            self._fail(error)
+        else:
+            if self.is_whole and not self.whole.done():
+                self.whole.set_result(None)
+
+    def end(self, error: Exception | None) -> None:
+        """Note that the connection ended, which an answer without a length does, too."""
+        is_cut = not self.has_head or not LENGTHS.isdisjoint(self.headers)
+        if error is not None or is_cut:
+            self._fail(error or EOFError("the answer is incomplete"))
+        elif not self.whole.done():
+            self.is_whole = True
+            self.whole.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        if not self.whole.done():
+            self.whole.set_exception(error)
 
     def on_message_begin(self) -> None:
         if self.is_whole:
@@ -216,7 +267,8 @@ class _Coming:
 
     def on_body(self, piece: bytes) -> None:
         if not self.is_whole:
-            self.body += piece
+            self.pieces.append(piece)
+            self.body_bytes += len(piece)
 
     def on_message_complete(self) -> None:
         if self.status < HTTPStatus.OK:
@@ -226,14 +278,11 @@ class _Coming:
         self.is_whole = True
         self.is_kept = self.has_body and self.parser.should_keep_alive()
 
-    def end(self) -> None:
-        """Note that the connection ended. Raises :class:`EOFError` in the middle of an answer."""
-        if not self.has_head or not LENGTHS.isdisjoint(self.headers):
-            raise EOFError("the answer is incomplete")
-        self.is_whole = True
-
     def answer(self) -> WireAnswer:
-        return WireAnswer(self.status, self.headers, bytes(self.body))
+        # The parser and this object refer to each other, and must not keep a large body alive.
+        self.parser, pieces = None, self.pieces
+        self.pieces = []
+        return WireAnswer(self.status, self.headers, b"".join(pieces))
 
 
 def _head(wanted: WireRequest, target: str) -> bytes:

@@ -141,7 +141,8 @@ def session_of(token: str, body: bytes) -> PodSession:
         raise ValueError("it has no usable token")
     try:
         told = msgspec.json.decode(body, type=_Answer).token
-    except (msgspec.DecodeError, RecursionError) as error:
+        expires_at = told.expires_at.astimezone(UTC).replace(tzinfo=None)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, OverflowError) as error:
         raise ValueError("it is no token document") from error
     services = tuple(
         (service.type, each.region_id or each.region or "", address)
@@ -149,7 +150,6 @@ def session_of(token: str, body: bytes) -> PodSession:
         for each in service.endpoints
         if each.interface == PUBLIC and (address := _usable(each.url)) is not None
     )
-    expires_at = told.expires_at.astimezone(UTC).replace(tzinfo=None)
     project = told.project
     return PodSession(token, expires_at, services, project.id, project.domain.id, told.user.id)
 

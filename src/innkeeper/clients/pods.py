@@ -229,7 +229,7 @@ class PodClient:
     def _kept(self, login: PodLogin) -> PodSession | None:
         """Return the session of an earlier login, if it is usable for a while."""
         used, session = self.sessions.get(login.key, (None, None))
-        if session is None or used != login or session.expires_at - EARLY <= self._clock():
+        if session is None or used != login or session.expires_at <= self._clock() + EARLY:
             return None
         return session
 

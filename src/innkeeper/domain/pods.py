@@ -157,12 +157,23 @@ class PodBinding:
 
 @dataclass(frozen=True, slots=True)
 class PodMeasurement:
-    """The usage of a pod at one moment, as JSON; see :mod:`innkeeper.domain.pod_usage`."""
+    """The usage of a pod at one moment, as JSON; see :mod:`innkeeper.domain.pod_usage`.
+
+    ``placed`` are the amounts that this service placed there from then until ``placed_until``, by
+    kind, as far as they were counted.
+    """
 
     id: int
     pod_id: int
     measured_at: datetime
     usage: Mapping[str, Any]
+    placed: Mapping[str, float] | None = None
+    placed_until: datetime | None = None
+
+    @property
+    def counted_until(self) -> datetime:
+        """The time from which on placed amounts are not counted yet."""
+        return self.placed_until or self.measured_at
 
 
 @dataclass(frozen=True, slots=True)

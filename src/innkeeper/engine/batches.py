@@ -69,7 +69,7 @@ class PendingCommand:
 
     ``outcome`` is the answer or the exception. A boot whose ``look_ups`` is above 0 may already
     be committed, so it is looked up first. The command has waited since ``entered_s``, on the clock
-    ``time.perf_counter``.
+    ``time.perf_counter``. One that ``is_deferred`` does not make its client wait.
     """
 
     command: Command[object]
@@ -78,6 +78,7 @@ class PendingCommand:
     outcome: object = None
     caller: Caller = NOBODY
     entered_s: float = 0.0
+    is_deferred: bool = False
 
     @property
     def is_unwanted(self) -> bool:

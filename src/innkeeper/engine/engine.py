@@ -6,6 +6,7 @@ engine does not know its callers or their APIs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeVar
@@ -134,6 +135,17 @@ class Engine:
         work is not done, so a repair must come to the same result.
         """
         self.writer.defer(WriteTogether(work, item, lines))
+
+    def write_with_next(self, work: Together[T, R], item: T, lines: int = 1) -> asyncio.Future[R]:
+        """Run ``work`` as :meth:`write_later` does. The future has the answer after the commit.
+
+        If the service is stopping, the answer may be :class:`Unavailable`.
+        """
+        return self.writer.submit_with_next(WriteTogether(work, item, lines))
+
+    def hasten(self) -> None:
+        """Run now what waits for the commit of the next write."""
+        self.writer.hasten()
 
     async def boot(self, request: BootRequest) -> Booted:
         """Choose hosts for a boot request and claim them, in one batch with other boots."""

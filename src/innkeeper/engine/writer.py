@@ -147,7 +147,29 @@ class Writer:
         It is executed before those that are submitted after it. It has no answer, and a process
         that dies first never executes it.
         """
-        pending = PendingCommand(command)
+        self._defer(PendingCommand(command, is_deferred=True))
+
+    def submit_with_next(self, command: Command[T]) -> asyncio.Future[T]:
+        """Execute a command as :meth:`defer` does. The future has its answer after the commit.
+
+        If the service is stopping, the answer may be :class:`Unavailable`.
+        """
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._defer(PendingCommand(command, future, is_deferred=True))
+        if not self.is_alive:
+            # The thread may have ended without this command.
+            self._refuse(_all_of(self._deferred))
+        return cast("asyncio.Future[T]", future)
+
+    def hasten(self) -> None:
+        """Execute the deferred commands now, because somebody waits for them."""
+        # If the queue is full, a command that waits takes them along.
+        with suppress(Unavailable):
+            if self._deferred:
+                self._waiting.put(PendingCommand(Write(_nothing), is_deferred=True))
+                self._wake()
+
+    def _defer(self, pending: PendingCommand) -> None:
         self._deferred.append(pending)
         # Without the caller's context: whether its client leaves does not matter any more.
         loop = asyncio.get_running_loop()
@@ -155,12 +177,10 @@ class Writer:
 
     def _end_wait(self, pending: PendingCommand) -> None:
         """Execute the deferred commands now, if this one, the oldest, is among them."""
-        # The writer thread may take them meanwhile. If the queue is full, a command that waits
-        # takes them along.
-        with suppress(IndexError, Unavailable):
+        # The writer thread may take them meanwhile.
+        with suppress(IndexError):
             if self._deferred[0] is pending:
-                self._waiting.put(PendingCommand(Write(_nothing)))
-                self._wake()
+                self.hasten()
 
     def _enter(self, command: Command[object]) -> asyncio.Future[object]:
         if self._is_stopping or not self.is_alive:
@@ -185,8 +205,8 @@ class Writer:
                 self._is_at_work = True
                 outcomes = carry_out(self._store, self._executor, batch, self._late, self._planner)
                 self._failures = self._failures + 1 if all(map(_fails, outcomes)) else 0
-                # Nobody waits for deferred commands.
-                self._answered = sum(each.future is not None for each in batch)
+                # No client sends its next command because of a deferred one.
+                self._answered = sum(not each.is_deferred for each in batch)
                 self._answer(batch, outcomes)
                 self._planner.end()
                 self._is_at_work = False
@@ -195,7 +215,7 @@ class Writer:
             # Whatever ended the thread, nothing else would ever answer these commands.
             self._has_ended = True
             self._planner.stop()
-            self._refuse([*batch, *self._waiting.drain()])
+            self._refuse([*batch, *self._waiting.drain(), *_all_of(self._deferred)])
 
     def _refuse(self, commands: Sequence[PendingCommand]) -> None:
         self._answer(commands, [Unavailable("The writer thread has ended.")] * len(commands))

@@ -142,6 +142,8 @@ class Answering:
     READS: Reads = ("bound",)
 
     def mask(self, pods: PodTable, request: PodRequest, rows: Rows) -> Mask | None:
+        if not pods.is_down.any():
+            return None
         found: Mask = (~pods.is_down | np.isin(pods.ids, request.bound))[rows]
         return found
 

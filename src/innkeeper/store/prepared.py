@@ -52,7 +52,9 @@ class Prepared:
     Every execution must pass parameters with the same names.
     """
 
-    def __init__(self, statement: sa.Insert | sa.Update | sa.Select[*tuple[Any, ...]]) -> None:
+    def __init__(
+        self, statement: sa.Insert | sa.Update | sa.Delete | sa.Select[*tuple[Any, ...]]
+    ) -> None:
         self._statement = statement
         self._texts: dict[str, _Text] = {}
         self._reading = _Reading(statement)

@@ -6,12 +6,14 @@ Nothing here calls the pods room: its rules are written a second time, as plain 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import sqlalchemy as sa
 
+from innkeeper.domain.door import MAY_TAKE
 from innkeeper.engine.maintenance import invariants
 from tests.simulation.pod_doors.clients import (
     ACCEPTED,
@@ -36,13 +38,15 @@ VOLUMES = sa.text(
     "SELECT uuid, name, project_id, status, status AS task, 0 AS vcpus, 0 AS memory_mb, size_gb "
     "FROM volumes"
 )
-RESTING = (None, "available", "in-use", "error")
+RESTING = (None, "available", "in-use", "error", "awaiting-transfer")
 RESIZED = "VERIFY_RESIZE"
 ROUTINGS = sa.text(
     "SELECT r.top_id, r.bottom_id, r.resource_type AS kind, r.project_id, r.changing_at, "
     "p.pod_name AS pod, r.server_group_uuid AS in_group FROM pod_routings r "
-    "LEFT JOIN pods p ON p.id = r.pod_id WHERE r.resource_type IN ('server', 'volume')"
-)
+    "LEFT JOIN pods p ON p.id = r.pod_id WHERE r.resource_type IN ('server', 'volume') "
+    "AND r.top_id NOT LIKE :notes"
+).bindparams(notes=f"{MAY_TAKE}%")
+"""All routings but the notes of projects that asked for a volume."""
 MEMBERS = sa.text(
     "SELECT g.name AS in_group, s.uuid FROM servers s "
     "JOIN server_group_members m ON m.server_uuid = s.uuid "
@@ -105,11 +109,13 @@ def faults(
     yield from _routed(found)
     yield from _bound(found.bindings)
     yield from _grouped(found.routings, pods)
-    of_wish: dict[str, set[str]] = defaultdict(set)
+    of_wish: dict[str, dict[str, str]] = defaultdict(dict)
     for row in found.alive:
-        of_wish[row["name"].partition("-")[0]].add(row["uuid"])
+        of_wish[row["name"].partition("-")[0]][row["uuid"]] = row["project_id"]
     for wish in wishes:
-        yield from _wish(wish, of_wish[wish.name])
+        yield from _wish(wish, of_wish[wish.name].keys())
+        if not wish.owners.issuperset(of_wish[wish.name].values()):
+            yield f"{wish.name} of {sorted(wish.owners)} is {of_wish[wish.name]}"
 
 
 def _routed(found: Seen) -> Iterator[str]:
@@ -170,7 +176,7 @@ def _bound(bindings: Sequence[Row]) -> Iterator[str]:
             last[row["az_name"]] = row
 
 
-def _wish(wish: Wish, alive: set[str]) -> Iterator[str]:
+def _wish(wish: Wish, alive: Set[str]) -> Iterator[str]:
     """Check one request: what was acknowledged exists once, and what was refused does not."""
     if lost := wish.told - alive - wish.deleted:
         yield f"{wish.name}: {sorted(lost)} was acknowledged, and is lost"
@@ -202,13 +208,13 @@ async def shown_faults(
             wrong.append(f"{project}: the quota counts {used}, but there are {real}")
         if any(0 <= most < number for number, most in zip(real, limits, strict=True)):
             wrong.append(f"{project}: {real} are more than the quota {limits}")
-    alive = {row["uuid"] for row in found.alive}
+    owners = {row["uuid"]: row["project_id"] for row in found.alive}
     for wish in wishes:
         place = f"{COMPUTE}/servers" if wish.kind == SERVER else f"{VOLUME}/volumes"
-        for uuid in sorted(wish.told):
-            status, _ = await door.ask("GET", f"{place}/{uuid}", None, f"user:{wish.project}")
-            if status != (OK if uuid in alive else MISSING):
-                wrong.append(f"{wish.name}: {uuid} is shown with the status {status}")
+        for uuid, project in product(sorted(wish.told), sorted(wish.owners)):
+            status, _ = await door.ask("GET", f"{place}/{uuid}", None, f"user:{project}")
+            if status != (OK if owners.get(uuid) == project else MISSING):
+                wrong.append(f"{wish.name}: {project} sees {uuid} with the status {status}")
     return wrong
 
 

@@ -11,6 +11,7 @@ from tests.simulation.pod_doors.processes import SimulatedDoor, SimulatedPod
 from tests.simulation.stepping.services import Dice
 
 COMPUTE, VOLUME, PODS = "/compute/v2.1", "/volume/v3", "/pods/v1.0"
+TRANSFERS = f"{VOLUME}/os-volume-transfer"
 FLAVORS: Mapping[str, Mapping[str, Any]] = {
     "g": {"id": "g", "name": "g", "vcpus": 2, "ram": 512, "disk": 1},
     "h": {"id": "h", "name": "h", "vcpus": 3, "ram": 768, "disk": 1},
@@ -24,6 +25,8 @@ PROJECTS = ("acme", "bolt")
 COUNT_MAX, SIZE_MAX = 3, 3
 SERVER, VOLUME_KIND = "server", "volume"
 PATIENCE_S = 200.0
+OFFERED_S = 20.0
+"""How long a volume waits at most for the project that takes it over."""
 VOLUMES_SHARE, GROUPS_SHARE = 0.25, 0.3
 """How many boots ask for a new volume, and for a place in a group."""
 NEAR_SHARE, ENDS_SHARE = 0.8, 0.3
@@ -37,6 +40,7 @@ KINDS = {
     "resize": 3,
     "end_resize": 3,
     "extend": 2,
+    "transfer": 3,
     "list": 2,
     "bind": 2,
     "end": 1,
@@ -68,6 +72,13 @@ class Wish:
     """What a pod accepted to delete."""
     grown: bool = False
     """Whether somebody asked to extend the volume. Nobody deletes it then."""
+    takers: set[str] = field(default_factory=set)
+    """The projects that asked to take over the volume. It may be theirs."""
+
+    @property
+    def owners(self) -> set[str]:
+        """The projects that may have what was made."""
+        return {self.project, *self.takers}
 
 
 @dataclass(slots=True)
@@ -107,6 +118,7 @@ class Clients:
             "resize": self._resize,
             "end_resize": self._end_resize,
             "extend": self._extend,
+            "transfer": self._transfer,
             "list": self._list,
             "bind": self._bind,
             "end": self._end,
@@ -212,7 +224,7 @@ class Clients:
         told = await self._ask("POST", path, body, at.project)
         if told is None:
             return None
-        can_meet = at.project == of.project and (None in places or places[0] == places[1])
+        can_meet = at.project in of.owners and (None in places or places[0] == places[1])
         if told[0] == OK and not can_meet:
             self.faults.append(f"the volume {volume} in {places[1]} was attached in {places[0]}")
         if told[0] not in (OK, BAD, MISSING, CONFLICT, AWAY):
@@ -257,8 +269,28 @@ class Clients:
         body = {"os-extend": {"new_size": self.dice.randint(SIZE_MAX, 3 * SIZE_MAX)}}
         path = f"{VOLUME}/volumes/{uuid}/action"
         told = await self._ask("POST", path, body, wish.project)
-        allowed = (ACCEPTED, BAD, CONFLICT, OVER_LIMIT, AWAY)
+        allowed = (ACCEPTED, BAD, MISSING, CONFLICT, OVER_LIMIT, AWAY)
         return self._judged(told, allowed, f"the extension of {uuid}")
+
+    async def _transfer(self) -> int | None:
+        """Offer a volume to another project, which takes it over after a while."""
+        if not (known := self._known(VOLUME_KIND)):
+            return None
+        wish, uuid = self.dice.choice(known)
+        giver = self.dice.choice(sorted(wish.owners))
+        offer = {"transfer": {"volume_id": uuid, "name": "some"}}
+        told = await self._ask("POST", TRANSFERS, offer, giver)
+        refused = (BAD, MISSING, CONFLICT, OVER_LIMIT, AWAY)
+        status = self._judged(told, (ACCEPTED, *refused), f"the offer of {uuid}")
+        if told is None or status != ACCEPTED:
+            return status
+        await asyncio.sleep(self.dice.uniform(0, OFFERED_S))
+        (taker,) = set(PROJECTS) - {giver}
+        wish.takers.add(taker)
+        made = told[1]["transfer"]
+        path = f"{TRANSFERS}/{made['id']}/accept"
+        told = await self._ask("POST", path, {"accept": {"auth_key": made["auth_key"]}}, taker)
+        return self._judged(told, (ACCEPTED, *refused), f"the acceptance of {uuid}")
 
     def _judged(
         self, told: tuple[int, Any] | None, allowed: Collection[int], what: str

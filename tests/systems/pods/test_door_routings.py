@@ -13,9 +13,11 @@ from innkeeper.domain.errors import Conflict, NotFound, QuotaExceeded, VolumeQuo
 from innkeeper.domain.grouping import ServerGroup
 from innkeeper.domain.pods import VCPUS, VOLUME_GB, PodRequest, PodRouting
 from innkeeper.domain.volumes import VolumeUsage
+from innkeeper.store.queries.pods import measurements
+from innkeeper.store.queries.pods import routings as routing_rows
 from innkeeper.store.transactions import Store
 from innkeeper.systems.compute.grouping import groups
-from innkeeper.systems.pods import audit, bindings, pod_groups, routings
+from innkeeper.systems.pods import audit, bindings, pod_groups, routings, usage
 from tests.support.clouds import Numbers
 from tests.support.pod_rows import POLICY, add_pod, measure
 from tests.support.stores import NOW
@@ -149,6 +151,28 @@ def test_what_was_placed_since_the_measurement_counts_as_used(store: Store) -> N
         assert bindings.choose(tx, POLICY, replace(asked, amounts={VCPUS: 11})).pod == other
         measure(tx, first, NOW + second, vcpus=60.0)
         assert bindings.table_of(tx).used[VCPUS].tolist() == [60.0, 60.0]
+
+
+def test_what_was_placed_long_ago_is_summed_up_once(store: Store) -> None:
+    limits, later = DoorLimits(-1), NOW + timedelta(hours=1)
+    with store.write() as tx:
+        first, other = add_pod(tx, 1), add_pod(tx, 2)
+        measure(tx, first, vcpus=1.0)
+        for mark, at in ((ONE, NOW + timedelta(seconds=1)), (TWO, later)):
+            routings.begin(tx, replace(begun(first.id, mark, vcpus=5), created_at=at), limits)
+        routings.begin(tx, replace(begun(other.id, MARK, vcpus=7), created_at=later), limits)
+        assert bindings.table_of(tx).used[VCPUS].tolist() == [11.0, 0.0]
+        usage.count_placed(tx, later)
+        (last,) = measurements.newest(tx).values()
+        assert (last.placed or {})[VCPUS] == 5.0
+        assert last.counted_until == later - usage.NOT_COUNTED
+        assert routing_rows.placed(tx)[first.id][VCPUS] == 5.0
+        for _ in range(2):
+            assert bindings.table_of(tx).used[VCPUS].tolist() == [11.0, 0.0]
+            usage.count_placed(tx, later + usage.NOT_COUNTED)
+        assert routing_rows.placed(tx) == {}
+        measure(tx, first, later, vcpus=2.0)
+        assert bindings.table_of(tx).used[VCPUS].tolist() == [2.0, 0.0]
 
 
 def test_a_binding_follows_the_pod_that_accepted(store: Store) -> None:

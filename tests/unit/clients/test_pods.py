@@ -149,6 +149,15 @@ def test_a_token_is_renewed_before_it_expires(pod: HostilePod) -> None:
     assert pod.logins == 2
 
 
+def test_a_token_that_expires_at_an_odd_time_is_used_once_or_not_at_all(pod: HostilePod) -> None:
+    pod.answers["/auth/tokens"] = lambda _: pod.token(expires_at="0001-01-01T00:00:00Z")
+    sent(pod, FLAVORS, FLAVORS)
+    assert pod.logins == 2
+    pod.answers["/auth/tokens"] = lambda _: pod.token(expires_at="9999-12-31T23:59:59-12:00")
+    with pytest.raises(PodSilent, match="no token document"):
+        sent(pod, FLAVORS)
+
+
 def test_a_region_and_own_addresses_choose_the_service(pod: HostilePod) -> None:
     assert sent(pod, FLAVORS, region_name="one")[0].status == 200
     with pytest.raises(NoService):
@@ -248,7 +257,11 @@ def test_a_pool_without_a_bound_makes_a_pod_without_a_bound(pod: HostilePod, wor
     assert measured(pod)["kinds"]["volume_gb"] == {"total": None, "used": 55.0}
 
 
-VOLUMES = [http({}, 500), http({"pools": 7}), http(b"no json"), http([]), http(DEEP), b"no http"]
+NO_UTF_8 = http(b'{"flavors": "\xff"}')
+VOLUMES = [
+    *(http({}, 500), http({"pools": 7}), http(b"no json"), http([]), http(DEEP), b"no http"),
+    NO_UTF_8,
+]
 
 
 @pytest.mark.parametrize("told", VOLUMES)
@@ -261,7 +274,8 @@ def test_servers_are_measured_even_if_volumes_are_not(pod: HostilePod, told: byt
 
 
 @pytest.mark.parametrize(
-    "told", [http({}, 403), http({}), http({"hypervisor_statistics": []}), http(b"7"), b""]
+    "told",
+    [http({}, 403), http({}), http({"hypervisor_statistics": []}), http(b"7"), b"", NO_UTF_8],
 )
 def test_a_pod_whose_servers_cannot_be_measured_is_not_measured(
     pod: HostilePod, told: bytes

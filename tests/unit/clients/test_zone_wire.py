@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+import uvloop
 
 from innkeeper.clients.kept_connections import HEAD_BYTES_MAX
 from innkeeper.clients.zone_wire import (
@@ -24,14 +25,19 @@ from tests.support.clouds import NOW
 
 CHILD = ChildZone(1, "c", "kid", "http://kid/v2.1", "up", 0.0, 1.0, True, False, NOW, NOW)
 FINE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nX-Some: thing\r\n\r\n{}"
+UNASKED_AFTER_S = 0.05
 CLOSED = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
 
 
 @dataclass(slots=True)
 class Answering:
-    """A server that sends the next answer for each request, and closes after the last one."""
+    """A server that sends the next answer for each request, and closes after the last one.
+
+    What is ``unasked`` follows a while after the first answer.
+    """
 
     answers: Sequence[bytes]
+    unasked: bytes = b""
     port: int = 0
     connections: int = 0
     requests: list[bytes] = field(default_factory=list)
@@ -46,6 +52,11 @@ class Answering:
                 self.requests.append(head + await reader.readexactly(length))
                 writer.write(self.answers[len(self.requests) - 1])
                 await writer.drain()
+                if self.unasked:
+                    await asyncio.sleep(UNASKED_AFTER_S)
+                    unasked, self.unasked = self.unasked, b""
+                    writer.write(unasked)
+                    await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             return
         finally:
@@ -84,7 +95,8 @@ def told(*answers: bytes, method: str = "POST") -> ZoneAnswer:
     return asyncio.run(ask())
 
 
-def test_a_connection_is_used_again() -> None:
+@pytest.mark.parametrize("loop_of", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_connection_is_used_again(loop_of: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def ask() -> Answering:
         async with answering(FINE, FINE, CLOSED, FINE) as (here, wire):
             for _ in here.answers:
@@ -92,10 +104,23 @@ def test_a_connection_is_used_again() -> None:
                 assert (answer.status, answer.body) == (200, b"{}")
             return here
 
-    here = asyncio.run(ask())
+    with asyncio.Runner(loop_factory=loop_of) as runner:
+        here = runner.run(ask())
     assert here.connections == 2
     sent = b"host: kid\r\nx-auth-token: t\r\ncontent-length: 2\r\n\r\n{}"
     assert here.requests[0] == b"POST /v2.1/servers?a=b HTTP/1.1\r\n" + sent
+
+
+def test_what_nobody_asked_for_is_not_the_next_answer() -> None:
+    async def ask() -> int:
+        async with answering(FINE, FINE, FINE) as (here, wire):
+            here.unasked = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nwrong"
+            await wire.exchange(CHILD, request(here))
+            await asyncio.sleep(3 * UNASKED_AFTER_S)
+            assert (await wire.exchange(CHILD, request(here))).body == b"{}"
+            return here.connections
+
+    assert asyncio.run(ask()) == 2
 
 
 def test_a_connection_that_the_child_closed_is_not_used_again() -> None:

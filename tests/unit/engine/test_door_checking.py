@@ -25,6 +25,7 @@ FLAVOR = {"vcpus": 2, "ram": 512, "disk": 10, "ephemeral": 5, "swap": 1025}
         ({"flavor": {"id": "1"}}, None),
         ({"flavor": {**FLAVOR, "vcpus": -1}}, None),
         ({"flavor": {**FLAVOR, "ram": 1e300}}, None),
+        ({"status": ["ACTIVE"], "flavor": {"id": "1"}}, None),
         ({}, None),
     ],
 )

@@ -37,6 +37,15 @@ def value_of(name: str, row: dict[str, Json]) -> str:
     return row[name] or ""
 
 
+def test_numbers_of_any_size_have_an_order() -> None:
+    order = ListOrder.of(VOLUME, [("size", False), ("id", False)])
+    sizes: list[Json] = [10**400, 2.5, -(10**400), True]
+    rows = [{"id": str(place), "size": size} for place, size in enumerate(sizes)]
+    ranks = [(order.rank(row), row["id"]) for row in rows]
+    order.sort(ranks)
+    assert [uuid for _, uuid in ranks] == ["2", "3", "1", "0"]
+
+
 @pytest.mark.parametrize("ways", list(product([True, False], repeat=4)))
 def test_rows_are_sorted_by_each_key_in_its_own_direction(ways: tuple[bool, ...]) -> None:
     keys = ("display_name", "updated_at", "created_at", "uuid")

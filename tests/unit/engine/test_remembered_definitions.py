@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Definitions, Flavor
 from innkeeper.domain.ids import ServerId
@@ -18,7 +19,8 @@ def test_only_the_same_objects_are_remembered() -> None:
     known = RememberedDefinitions()
     known.note(REQUEST, FOUND)
     assert known.get(replace(REQUEST, user_id="other", name="more")) is FOUND
-    for other in ({"flavor_id": "v2"}, {"image_id": "i"}, {"key_name": "k"}):
+    others: list[dict[str, Any]] = [{"flavor_id": "v2"}, {"image_id": "i"}, {"key_name": "k"}]
+    for other in others:
         assert known.get(replace(REQUEST, **other)) is None
     known.note(replace(REQUEST, key_name="k"), FOUND)
     assert known.get(replace(REQUEST, key_name="k")) is FOUND

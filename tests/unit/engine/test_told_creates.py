@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from structlog.testing import capture_logs
 
 from innkeeper.clients.pods import PodSilent
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.pods import Pod, PodRouting
-from innkeeper.engine.pods.told_creates import Left, ToldCreates
+from innkeeper.engine.pods.told_creates import Left, Reads, ToldCreates
 from tests.support.pod_rows import pod_of
 
 POD = pod_of(1)
@@ -34,10 +35,19 @@ class Records:
     left: Sequence[Left] = ()
     marked: Sequence[str] | None = (ID,)
     reads: int = 0
+    hastened: int = 0
 
     def creates(self, wait_max_s: float = 5.0) -> ToldCreates:
         """Return what is tested."""
-        return ToldCreates(self._settle, self._find, self._read, wait_max_s)
+        return ToldCreates(self._settle, self._find, self._read, self._hasten, wait_max_s)
+
+    def begin(self, creates: ToldCreates, found: Sequence[str]) -> None:
+        """Begin to record what a pod has made for a project."""
+        routing = begun("acme")
+        creates.begin(routing, POD, self._settle(routing, found, POD))
+
+    def _hasten(self) -> None:
+        self.hastened += 1
 
     async def _settle(self, routing: PodRouting, found: Sequence[str], _: Pod) -> list[str]:
         await self.may_go_on.wait()
@@ -73,15 +83,78 @@ def run(story: Callable[[Records], Awaitable[None]]) -> Records:
 def test_only_requests_of_the_project_and_of_administrators_wait() -> None:
     async def story(records: Records) -> None:
         creates = records.creates()
-        creates.begin(begun("acme"), [ID], POD)
+        records.begin(creates, [ID])
         await creates.wait("other")
         assert records.settled == []
+        assert records.hastened == 0
         waiting = [asyncio.create_task(creates.wait(each)) for each in ("acme", None)]
         await asyncio.sleep(0.01)
         assert not any(each.done() for each in waiting)
+        assert records.hastened == 2
         records.may_go_on.set()
         await asyncio.gather(*waiting)
         assert records.settled == [("acme", [ID])]
+
+    run(story)
+
+
+def test_a_create_waits_for_pods_but_not_for_what_is_recorded_with_it() -> None:
+    async def story(records: Records) -> None:
+        creates = records.creates()
+        await creates.wait("acme")
+        records.begin(creates, [ID])
+        await creates.wait("acme", Reads.CREATE)
+        assert (records.settled, records.hastened) == ([], 0)
+        records.may_go_on.set()
+        await creates.wait("acme")
+        records.left = [(begun("acme"), POD)]
+        creates = records.creates()
+        await creates.wait("acme", Reads.CREATE)
+        assert records.settled == [("acme", [ID]), ("acme", (ID,))]
+
+    run(story)
+
+
+def test_what_follows_a_delete_delays_all_but_requests_for_one_resource() -> None:
+    async def story(records: Records) -> None:
+        creates = records.creates()
+        looked = asyncio.Event()
+
+        async def written() -> None:
+            await records.may_go_on.wait()
+
+        async def ends() -> None:
+            await looked.wait()
+            await creates.recorded(written())
+
+        creates.follow("acme", ends())
+        await creates.wait("acme", Reads.ONE)
+        assert records.hastened == 0
+        waiting = asyncio.create_task(creates.wait("acme", Reads.CREATE))
+        await asyncio.sleep(0.01)
+        assert records.hastened == 1
+        looked.set()
+        await asyncio.sleep(0.01)
+        # The write came after the request that waits for it.
+        assert records.hastened == 2
+        assert not waiting.done()
+        records.may_go_on.set()
+        await waiting
+
+    run(story)
+
+
+def test_a_delete_that_is_not_settled_stops_nothing() -> None:
+    async def story(records: Records) -> None:
+        creates = records.creates()
+
+        async def fails() -> None:
+            raise Unavailable("the database is away")
+
+        with capture_logs() as logs:
+            creates.follow("acme", fails())
+            await creates.wait("acme")
+        assert [each["event"] for each in logs] == ["pod_delete_not_settled"]
 
     run(story)
 
@@ -93,7 +166,7 @@ def test_what_could_not_be_settled_is_looked_for_by_the_next_request() -> None:
         await creates.wait("acme")
         for fault in (Unavailable("the database is away"), RuntimeError("a fault")):
             records.fault, records.settled = fault, []
-            creates.begin(begun("acme"), ["told"], POD)
+            records.begin(creates, ["told"])
             await creates.wait("acme")
             assert records.settled == []
             await creates.wait("acme")
@@ -141,7 +214,7 @@ def test_a_pod_that_does_not_answer_is_asked_again_only_before_a_404() -> None:
 def test_nothing_is_served_while_what_was_told_is_not_recorded() -> None:
     async def story(records: Records) -> None:
         creates = records.creates(wait_max_s=0.01)
-        creates.begin(begun("acme"), [ID], POD)
+        records.begin(creates, [ID])
         with pytest.raises(Unavailable):
             await creates.wait("acme")
         records.may_go_on.set()

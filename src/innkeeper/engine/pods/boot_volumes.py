@@ -16,12 +16,11 @@ import msgspec
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, VOLUME, Json
-from innkeeper.domain.ids import canonical_uuid
+from innkeeper.domain.door import SERVER, VOLUME, Json
 from innkeeper.domain.pods import Pod, PodRouting
 from innkeeper.engine.pods.checking import AMOUNT
 from innkeeper.engine.pods.clouds import PodClouds
-from innkeeper.engine.pods.marks import OWNER
+from innkeeper.engine.pods.marks import OWNER, ids_of, mark_of
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, decoded, is_gone
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import boot_volumes, routings
@@ -88,14 +87,7 @@ class BootVolumes:
         """Return the volumes of a server of which the door does not know yet."""
         told = server.get(ATTACHED)
         rows = told if isinstance(told, list) else []
-        uuids = [
-            each["id"]
-            for each in rows
-            if isinstance(each, Mapping)
-            and isinstance(each.get("id"), str)
-            and canonical_uuid(each["id"]) is not None
-        ]
-        return await self._unknown(expected, pod, uuids[:VOLUMES_MAX])
+        return await self._unknown(expected, pod, ids_of(rows)[:VOLUMES_MAX])
 
     async def _unknown(
         self, expected: PodRouting, pod: Pod, uuids: Sequence[str]
@@ -127,16 +119,15 @@ class BootVolumes:
         told = decoded(answer).get("volumes")
         if answer.status != HTTPStatus.OK or not isinstance(told, list):
             raise PodSilent(f"it answers with the status {answer.status}")
-        uuids = [
-            each["id"]
+        free = [
+            each
             for each in told
             if isinstance(each, Mapping)
-            and isinstance(each.get("id"), str)
             and str(each.get("created_at")) >= after
             and _is_free(each, server_uuid)
-            and MARK not in (each.get("metadata") or {})
+            and mark_of(each) is None
         ]
-        return (await self._unknown(expected, pod, uuids))[:number]
+        return (await self._unknown(expected, pod, ids_of(free)))[:number]
 
     async def _volume(self, expected: PodRouting, pod: Pod, uuid: str) -> ShownVolume | None:
         """Return a volume of the project; ``None`` if it is gone, or another project's."""

@@ -107,7 +107,7 @@ def amounts_in(kind: str, told: Mapping[str, Json]) -> DoorAmounts | None:
         if kind != SERVER:
             volume = msgspec.convert(told, _Volume)
             return None if volume.status in GROWING else DoorAmounts(size_gb=volume.size)
-        if told.get("status") in MOVING or told.get("OS-EXT-STS:task_state"):
+        if str(told.get("status")) in MOVING or told.get("OS-EXT-STS:task_state"):
             return None
         flavor = msgspec.convert(told.get("flavor"), _Flavor)
     except msgspec.ValidationError:

@@ -111,8 +111,13 @@ class PodClouds:
         return await self._each_in_turn(POLLS, period_s, pods.every, self.poll_one)
 
     async def measure(self) -> int:
-        """Measure the due pods, if it is this process's turn. Return how many were measured."""
+        """Measure the due pods, if it is this process's turn. Return how many were measured.
+
+        For the others, what was placed since their measurement is counted.
+        """
         now = self.clock()
+        if self.podding.role == "gateway":
+            await self.engine.write(lambda tx: usage.count_placed(tx, now))
 
         def due(tx: Tx) -> list[Pod]:
             return usage.due(tx, self.podding, now)

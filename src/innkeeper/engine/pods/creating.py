@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 
 import msgspec
@@ -18,11 +18,18 @@ import structlog
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import PodAnswer, PodCall, PodSilent
-from innkeeper.domain.door import MARK, SERVER, VOLUME, DoorRequest, Json
-from innkeeper.domain.errors import Conflict, QuotaExceeded, Unavailable, VolumeQuotaExceeded
+from innkeeper.domain.door import MARK, SERVER, DoorRequest, Json
+from innkeeper.domain.errors import Conflict, Refusal, Unavailable
 from innkeeper.domain.pods import Pod, PodRequest, PodRouting
 from innkeeper.domain.slices import Settings
-from innkeeper.engine.pods import devices, hints, plans, shown
+from innkeeper.engine.pods import devices, hints, shown
+from innkeeper.engine.pods.beginning import (
+    Beginning,
+    BegunCreate,
+    MadeInPod,
+    record,
+    record_together,
+)
 from innkeeper.engine.pods.clouds import PodClouds
 from innkeeper.engine.pods.group_pushing import GroupPushing
 from innkeeper.engine.pods.marks import Marks, ids_of
@@ -73,12 +80,22 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A create on its way to a pod, and the routing that was written before."""
+    """A create on its way to a pod, with the login that the pod is asked with."""
 
-    plan: Plan
-    pod: Pod
-    begun: PodRouting
+    create: BegunCreate
     login: PodLogin
+
+    @property
+    def plan(self) -> Plan:
+        return self.create.plan
+
+    @property
+    def pod(self) -> Pod:
+        return self.create.pod
+
+    @property
+    def begun(self) -> PodRouting:
+        return self.create.routing
 
 
 class Creating:
@@ -93,7 +110,10 @@ class Creating:
         self._pushing = pushing
         self._groups = GroupPushing(clouds, tenants)
         self._marks = Marks(clouds)
-        self.told = ToldCreates(self.settle, self._marked_for, left_before(clouds))
+        self._beginning = Beginning(clouds, settings)
+        self.told = ToldCreates(
+            self.settle, self._marked_for, left_before(clouds), clouds.engine.hasten
+        )
 
     async def create(self, request: DoorRequest) -> DoorAnswer:
         """Make what a request asks for.
@@ -118,58 +138,34 @@ class Creating:
         plan: Plan | None = None
         for _ in range(PODS_MAX):
             try:
-                plan, pod, moves = await self._choose(request, plan, [pod for pod, _ in refusals])
+                begun = await self._beginning.begin(request, plan, [pod for pod, _ in refusals])
             except NoPod as error:
-                raise_or_return = _outcome(refusals, error, is_admin=request.caller.is_admin)
-                if isinstance(raise_or_return, DoorAnswer):
-                    return raise_or_return
-                raise raise_or_return from error
+                outcome = _outcome(refusals, error, is_admin=request.caller.is_admin)
+                if isinstance(outcome, DoorAnswer):
+                    return outcome
+                raise outcome from error
+            plan = begun.plan
             try:
-                return await self._in_pod(plan, pod, moves=moves)
+                return await self._in_pod(begun)
             except _Refused as error:
-                LOG.warning("pod_refused_create", pod=pod.pod_name, reason=str(error))
-                self._pushing.forget(pod)
-                refusals.append((pod, error))
+                LOG.warning("pod_refused_create", pod=begun.pod.pod_name, reason=str(error))
+                self._pushing.forget(begun.pod)
+                refusals.append((begun.pod, error))
         raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S)
 
-    async def _choose(
-        self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
-    ) -> tuple[Plan, Pod, bool]:
-        """Return the plan, which is only read once, a pod, and whether the project moves there.
-
-        It does not move if its binding is kept, or does not matter because of a volume.
-        """
-        gone = frozenset(each.id for each in refused)
-
-        def look(tx: Tx) -> tuple[Plan, Pod, bool]:
-            plan = known or plans.plan(tx, self._settings, request)
-            away = gone if plan.must is None else gone | plans.others(tx, plan.must)
-            asked = replace(plan.asked, refused=away)
-            try:
-                choice = bindings.choose(tx, self._clouds.policy, asked)
-            except NoPod as error:
-                if plan.follows_group and plan.must in gone and plans.may_leave(tx, plan):
-                    # The pod may refuse the other servers of the group, too.
-                    raise GroupElsewhere from error
-                raise
-            return plan, choice.pod, choice.binding is None and plan.must is None
-
-        return await self._clouds.engine.read(look)
-
-    async def _in_pod(self, plan: Plan, pod: Pod, *, moves: bool) -> DoorAnswer:
-        kind = plan.request.kind
+    async def _in_pod(self, begun: BegunCreate) -> DoorAnswer:
         try:
-            login = await self._tenants.of_project(pod, plan.request.caller.project_id)
-            await self._tenants.lift_quota(pod, login, SERVICES[kind])
-            if plan.boot_volumes:
-                await self._tenants.lift_quota(pod, login, BLOCK_STORAGE)
-            body = await self._body(plan, pod, login)
-        except Conflict as error:
-            raise _Refused(error.message, None, error) from error
-        except PodSilent as error:
-            LOG.warning("pod_create_failed", pod=pod.pod_name, reason=str(error))
-            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
-        sent = _Sent(plan, pod, await self._begin(plan, pod, moves=moves), login)
+            login, body = await self._prepared(begun.plan, begun.pod)
+        except (Refusal, PodSilent) as error:
+            # The pod was not asked for it yet.
+            await self._forget(begun)
+            if isinstance(error, Conflict):
+                raise _Refused(error.message, None, error) from error
+            if isinstance(error, PodSilent):
+                LOG.warning("pod_create_failed", pod=begun.pod.pod_name, reason=str(error))
+                raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+            raise
+        sent = _Sent(begun, login)
         try:
             answer = await self._send(sent, body)
             if answer.status in LACKING:
@@ -179,6 +175,17 @@ class Creating:
         except PodSilent as error:
             return await self._after_silence(sent, error)
         return await self._after_answer(sent, answer)
+
+    async def _prepared(self, plan: Plan, pod: Pod) -> tuple[PodLogin, dict[str, Json]]:
+        """Return the login for a create, and the body, in which all that it names exists there.
+
+        Raises :class:`Conflict` if the pod refuses a part of it, and :class:`PodSilent`.
+        """
+        login = await self._tenants.of_project(pod, plan.request.caller.project_id)
+        await self._tenants.lift_quota(pod, login, SERVICES[plan.request.kind])
+        if plan.boot_volumes:
+            await self._tenants.lift_quota(pod, login, BLOCK_STORAGE)
+        return login, await self._body(plan, pod, login)
 
     async def _send(self, sent: _Sent, body: dict[str, Json]) -> PodAnswer:
         plan = sent.plan
@@ -245,44 +252,6 @@ class Creating:
             whole[key] = {**whole[key], "group": group_id}
         return whole
 
-    async def _begin(self, plan: Plan, pod: Pod, *, moves: bool) -> PodRouting:
-        now, caller, kind = self._clouds.clock(), plan.request.caller, plan.request.kind
-        wanted = PodRouting(
-            0,
-            self._clouds.ids.uuid(),
-            None,
-            pod.id,
-            caller.project_id,
-            kind,
-            now,
-            now,
-            user_id=caller.user_id,
-            image_id=plan.image_id,
-            number=plan.number,
-            vcpus=plan.one.vcpus,
-            memory_mb=plan.one.memory_mb,
-            size_gb=plan.one.size_gb,
-            disk_gb=plan.one.disk_gb,
-            # What must be beside a volume does not move the project.
-            group_name=plan.asked.group if moves else None,
-            az_name=plan.asked.az_name,
-            server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
-            type_uuid=None if plan.kind is None else plan.kind.uuid,
-        )
-
-        def work(tx: Tx) -> PodRouting:
-            begun = routings.begin(tx, wanted, plan.limits)
-            boot_volumes.begin(tx, begun, plan.boot_volumes)
-            return begun
-
-        try:
-            return await self._clouds.engine.write(work)
-        except VolumeQuotaExceeded as error:
-            if kind == VOLUME:
-                raise
-            # The Compute API has another status for it.
-            raise QuotaExceeded(error.message) from error
-
     async def _after_answer(self, sent: _Sent, answer: PodAnswer) -> DoorAnswer:
         plan, begun = sent.plan, sent.begun
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -297,7 +266,7 @@ class Creating:
         except PodSilent as error:
             return await self._after_silence(sent, error)
         if status >= HTTPStatus.BAD_REQUEST:
-            await self._forget(sent)
+            await self._forget(sent.create)
             refusal = DoorAnswer(status, body, headers)
             if status in FULL:
                 raise _Refused(f"it answers with the status {status}", refusal)
@@ -317,7 +286,9 @@ class Creating:
             await self._settled(sent, found)
         else:
             # What is on the disk suffices to find the resource again.
-            self.told.begin(begun, found, sent.pod)
+            made = MadeInPod(begun, found, self._clouds.clock(), bool(plan.boot_volumes))
+            recorded = self._clouds.engine.write_with_next(record_together, made)
+            self.told.begin(begun, sent.pod, recorded)
         return DoorAnswer(status, body, headers)
 
     async def _settled(self, sent: _Sent, found: Sequence[str]) -> None:
@@ -331,7 +302,7 @@ class Creating:
         plan, begun = sent.plan, sent.begun
         LOG.warning("pod_create_failed", pod=sent.pod.pod_name, reason=str(error))
         if not error.may_have_arrived:
-            await self._forget(sent)
+            await self._forget(sent.create)
             raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
         try:
             found = await self._marks.found(sent.login, begun)
@@ -347,13 +318,13 @@ class Creating:
         headers = {"location": href, "content-type": "application/json"}
         return DoorAnswer(HTTPStatus.ACCEPTED, msgspec.json.encode(body), headers)
 
-    async def _forget(self, sent: _Sent) -> None:
+    async def _forget(self, create: BegunCreate) -> None:
         """Forget a create that surely made nothing."""
-        begun, now = sent.begun, self._clouds.clock()
+        begun, now = create.routing, self._clouds.clock()
 
         def work(tx: Tx) -> None:
             routings.forget(tx, begun.id)
-            if sent.plan.boot_volumes:
+            if create.plan.boot_volumes:
                 boot_volumes.settle(tx, begun, (), now)
 
         await self._clouds.engine.write(work)
@@ -366,11 +337,10 @@ class Creating:
         It ``has_volumes`` if the pod may make volumes for what was created.
         """
         now = self._clouds.clock()
+        made = MadeInPod(begun, found, now, has_volumes)
 
         def work(tx: Tx) -> list[str]:
-            settled = routings.settle(tx, begun, found, now)
-            if has_volumes:
-                boot_volumes.settle(tx, begun, settled, now)
+            settled = record(tx, made)
             if settled and begun.group_name is not None:
                 asked = PodRequest(begun.project_id, begun.group_name, begun.az_name)
                 ids = self._clouds.ids

@@ -51,7 +51,7 @@ def door_of(settings: Settings, clouds: PodClouds | None) -> Door | None:
         clouds,
         settings,
         creating,
-        Forwarding(clouds, settings, tenants, pushing),
+        Forwarding(clouds, settings, tenants, pushing, creating.told),
         Lists(clouds, tenants, pushing),
         Completing(clouds, tenants, creating),
         VolumeParts(clouds, settings, tenants, creating),

@@ -6,7 +6,7 @@ A server and a volume meet only in one pod. A resource that its pod does not kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -27,9 +27,11 @@ from innkeeper.engine.pods.creating import AWAY, RETRY_AFTER_S, DoorAnswer
 from innkeeper.engine.pods.pushing import Pushing
 from innkeeper.engine.pods.shown import DoorView
 from innkeeper.engine.pods.tenants import SERVICES, Tenants, is_gone
+from innkeeper.engine.pods.told_creates import ToldCreates
 from innkeeper.engine.pods.translating import Translating
 from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import boot_volumes, pods, routings
+from innkeeper.systems.pods.routings import LostResource
 
 LOG = structlog.get_logger("innkeeper.pods")
 APART = "The server and the volume are not in the same pod."
@@ -42,9 +44,16 @@ class Forwarding:
     """Forwards requests for resources that pods have."""
 
     def __init__(
-        self, clouds: PodClouds, settings: Settings, tenants: Tenants, pushing: Pushing
+        self,
+        clouds: PodClouds,
+        settings: Settings,
+        tenants: Tenants,
+        pushing: Pushing,
+        told: ToldCreates,
     ) -> None:
         self._clouds = clouds
+        self._told = told
+        self._is_one_of_several = settings.is_one_of_several
         self._tenants = tenants
         self._translating = Translating(clouds, settings, tenants, pushing)
         self._checking = Checking(clouds, tenants)
@@ -57,15 +66,18 @@ class Forwarding:
         :class:`Invalid`, :class:`QuotaExceeded` and :class:`Unavailable`.
         """
 
-        def look(tx: Tx) -> tuple[PodRouting, Pod]:
+        def look(tx: Tx) -> tuple[PodRouting, Pod, Sequence[PodRouting]]:
             found = routings.place_of(tx, uuid, request.kind)
             check(found)
             pod = pods.by_id(tx, found.pod_id)
             assert pod is not None, "a pod with routings is not deleted"
-            return found, pod
+            is_last = request.method == "DELETE" and _is_whole(request, found)
+            volumes = boot_volumes.open_of(tx, uuid) if is_last else ()
+            return found, pod, volumes
 
-        routing, pod = await self._clouds.engine.read(look)
-        await self._learn_volumes(request, routing, pod)
+        routing, pod, volumes = await self._clouds.engine.read(look)
+        if volumes:
+            await self._learn_volumes(volumes[0], pod)
         await self._check_volumes(request, routing)
         try:
             login = await self._login(request, routing, pod)
@@ -85,17 +97,16 @@ class Forwarding:
             await self._uncount(translated.changing, pod)
         return DoorAnswer(status, raw, headers)
 
-    async def _learn_volumes(self, request: DoorRequest, routing: PodRouting, pod: Pod) -> None:
-        """Learn which volumes the pod made for a server, before nobody can tell any more."""
-        if request.method != "DELETE" or request.kind != SERVER or not _is_whole(request, routing):
-            return
-        uuid = routing.top_id
-        for each in (await self._clouds.engine.read(lambda tx: boot_volumes.open_of(tx, uuid)))[:1]:
-            try:
-                await self._boot_volumes.learn(each, pod)
-            except PodSilent as error:
-                LOG.warning("pod_volumes_not_learned", pod=pod.pod_name, reason=str(error))
-                raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
+    async def _learn_volumes(self, volume: PodRouting, pod: Pod) -> None:
+        """Learn which volumes the pod made for a server, before nobody can tell any more.
+
+        ``volume`` is the open routing of one of them.
+        """
+        try:
+            await self._boot_volumes.learn(volume, pod)
+        except PodSilent as error:
+            LOG.warning("pod_volumes_not_learned", pod=pod.pod_name, reason=str(error))
+            raise Unavailable(AWAY, retry_after_s=RETRY_AFTER_S) from error
 
     async def _unavailable(
         self, request: DoorRequest, routing: PodRouting, error: PodSilent
@@ -152,7 +163,6 @@ class Forwarding:
         self, request: DoorRequest, routing: PodRouting, login: PodLogin, answer: PodAnswer
     ) -> None:
         """Record what an answer says about whether the resource exists."""
-        path = request.target.partition("?")[0]
         is_whole = _is_whole(request, routing)
         now = self._clouds.clock()
         wanted = _counterpart(request)
@@ -165,13 +175,25 @@ class Forwarding:
             await self._clouds.engine.write(lambda tx: routings.lose(tx, routing, now))
         elif is_whole and request.method == "DELETE" and answer.status < HTTPStatus.BAD_REQUEST:
             await self._clouds.engine.write(lambda tx: routings.begin_delete(tx, routing.id, now))
-            look = replace(request, method="GET", target=path, body=None, headers={})
-            try:
-                is_over = is_gone(await self._send(look, login, None))
-            except PodSilent:
-                return
-            if is_over:
-                await self._clouds.engine.write(lambda tx: routings.lose(tx, routing, now))
+            ending = self._end(request, routing, login)
+            if self._is_one_of_several:
+                await ending
+            else:
+                self._told.follow(routing.project_id, ending)
+
+    async def _end(self, request: DoorRequest, routing: PodRouting, login: PodLogin) -> None:
+        """Forget a resource whose pod has deleted it already. Otherwise, the periodic task will."""
+        target = request.target.partition("?")[0]
+        look = replace(request, method="GET", target=target, body=None, headers={})
+        try:
+            is_over = is_gone(await self._send(look, login, None))
+        except PodSilent as error:
+            LOG.warning("pod_delete_not_seen", pod=login.name, reason=str(error))
+            return
+        if is_over:
+            lost = LostResource(routing, self._clouds.clock())
+            engine = self._clouds.engine
+            await self._told.recorded(engine.write_with_next(routings.lose_together, lost))
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:

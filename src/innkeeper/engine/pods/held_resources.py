@@ -16,8 +16,9 @@ from urllib.parse import quote
 
 from innkeeper.clients.pod_logins import PodLogin
 from innkeeper.clients.pods import IDENTITY, NoService, PodAnswer, PodCall, PodClient, PodSilent
-from innkeeper.domain.door import MARK, SERVER, Json, PodResource
+from innkeeper.domain.door import SERVER, Json, PodResource
 from innkeeper.engine.pods.checking import WITH_FLAVORS, amounts_in
+from innkeeper.engine.pods.marks import mark_of
 from innkeeper.engine.pods.shown import PROJECTS
 from innkeeper.engine.pods.tenants import COMPUTE, SERVICES, decoded, is_gone
 from innkeeper.systems.identity.names import could_be_stored
@@ -72,8 +73,6 @@ class HeldResources:
         project = _text(next(fields, None))
         if project is None:
             raise PodSilent(f"it does not tell the project of a {kind}")
-        metadata = row.get("metadata")
-        mark = metadata.get(MARK) if isinstance(metadata, Mapping) else None
         attached = row.get("attachments")
         servers = (
             _text(each.get("server_id"))
@@ -84,7 +83,7 @@ class HeldResources:
             kind,
             _id(row),
             await self._name(project),
-            _text(mark),
+            _text(mark_of(row)),
             amounts_in(kind, row),
             tuple(each for each in servers if each is not None),
         )

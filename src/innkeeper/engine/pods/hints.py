@@ -19,6 +19,8 @@ VOLUME_KEY, INNER_KEY = "OS-SCH-HNT:scheduler_hints", "scheduler_hints"
 BESIDE, APART = "same_host", "different_host"
 BESIDE_SERVER = "local_to_instance"
 """The hint of Block Storage that names the server near which a volume should be."""
+NAMED_MAX = 100
+"""So many resources the hints of a create may name, because each of them is looked up."""
 NOWHERE = 0
 """The row id of no pod."""
 
@@ -55,6 +57,8 @@ def read(tx: Tx, request: DoorRequest) -> Hinted:
     places: dict[str, int] = {}
     names_server = False
     for told in _told(request):
+        if sum(len(_ids(told.get(each))) for each in (BESIDE, APART, BESIDE_SERVER)) > NAMED_MAX:
+            raise Invalid(f"The scheduler hints name more than {NAMED_MAX} servers or volumes.")
         for uuid in _ids(told.get(BESIDE)):
             homes.add(_place(tx, request.caller, request.kind, uuid))
         for uuid in _ids(told.get(BESIDE_SERVER)) if request.kind == VOLUME else ():

@@ -77,12 +77,17 @@ class ListOrder:
         end = len(self.fields)
         for is_descending, keys in groupby(reversed(self.fields), key=itemgetter(1)):
             start = end - len(list(keys))
-            rows.sort(key=_part_of_rank(start, end), reverse=is_descending)
+            is_whole = end - start == len(self.fields)
+            key = _WHOLE_RANK if is_whole else _part_of_rank(start, end)
+            rows.sort(key=key, reverse=is_descending)
             end = start
 
 
 def _part_of_rank(start: int, end: int) -> Callable[[tuple[Rank, Json]], Rank]:
     return lambda each: each[0][start:end]
+
+
+_WHOLE_RANK: Callable[[tuple[Rank, Json]], Rank] = itemgetter(0)
 
 
 def sort_query(kind: str, sort: Sort) -> list[tuple[str, str]]:
@@ -99,4 +104,4 @@ def _comparable(value: Json) -> Comparable:
         return 2, value
     if value is None:
         return 0, ""
-    return (1, float(value)) if isinstance(value, int | float) else (2, str(value))
+    return (1, value) if isinstance(value, int | float) else (2, str(value))

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import structlog
@@ -34,6 +35,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
+T = TypeVar("T")
 PAGES_MAX = 200
 """So many pages of a pod are read for one page of the door."""
 Found = tuple[Rank, tuple[str, Json]]
@@ -186,11 +188,12 @@ class Lists:
                 if after is not None:
                     places = [each for each in places if order.is_after(ranks[each], after[1])]
             shown = await self._show(pod, asked, page, places, filters)
-            brief = page.layout.brief if question.is_brief else None
-            for place in shown:
-                row = page.rows[place]
-                row = row if brief is None else brief(row)
-                found.append((ranks[place], (page.ids[place], row)))
+            rows: Sequence[Json] = _at(page.rows, shown)
+            if question.is_brief:
+                rows = list(map(page.layout.brief, rows))
+            found += zip(
+                _at(ranks, shown), zip(_at(page.ids, shown), rows, strict=True), strict=True
+            )
             if len(found) >= question.limit or not page.has_more:
                 return found[: question.limit], page.has_more or len(found) > question.limit
             marker = page.ids[-1]
@@ -211,26 +214,25 @@ class Lists:
         page: PodPage,
         places: Sequence[int],
         filters: PodFilters,
-    ) -> list[int]:
+    ) -> Sequence[int]:
         """Change rows into rows of the door. Return the places of those that the list has.
 
         They are known to be in the pod, and pass the filters that are applied here.
         """
-        request = question.request
-        ids = [page.ids[place] for place in places]
+        request, ids = question.request, _at(page.ids, places)
         homes = await self._clouds.engine.read(lambda tx: routings.homes(tx, request.kind, ids))
-        of_homes: dict[PodHome, list[int]] = {}
-        for place, uuid in zip(places, ids, strict=True):
-            home = homes.get(uuid)
+        of_homes = _by_home(list(map(homes.get, ids)), places)
+        shown: list[Sequence[int]] = []
+        for home, found in of_homes.items():
             if home is None or not _is_in(home, pod, question):
                 continue
-            if filters.accept(partial(_value, page, place), home):
-                of_homes.setdefault(home, []).append(place)
-        for home, own in of_homes.items():
+            own = found
+            if filters.here:
+                own = [each for each in found if filters.accept(partial(_value, page, each), home)]
             view = DoorView.of(pod, home, request.address, is_admin=request.caller.is_admin)
-            rows, uuids = ([each[place] for place in own] for each in (page.rows, page.ids))
-            RowView(view, page.layout).change(rows, uuids)
-        return sorted(place for own in of_homes.values() for place in own)
+            RowView(view, page.layout).change(_at(page.rows, own), _at(page.ids, own))
+            shown.append(own)
+        return shown[0] if len(shown) == 1 else sorted(place for own in shown for place in own)
 
     async def _as_admin(self, pod: Pod, asked: PodListQuestion) -> tuple[PodListQuestion, PodLogin]:
         """Return the question about one project for the administrator's login, and this login."""
@@ -254,6 +256,24 @@ class Lists:
         if answer.status != HTTPStatus.OK and not is_gone(answer):
             raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
         return answer
+
+
+def _at(column: Sequence[T], places: Sequence[int]) -> Sequence[T]:
+    """Return the values at these places, which are mostly all of them."""
+    return column if len(places) == len(column) else [column[place] for place in places]
+
+
+def _by_home(
+    homes: Sequence[PodHome | None], places: Sequence[int]
+) -> Mapping[PodHome | None, Sequence[int]]:
+    """Return the places of the rows of each home; ``None`` is that of unknown rows."""
+    if len(set(homes)) == 1:
+        # The usual case, in which no row is looked at by itself.
+        return {homes[0]: places}
+    found: dict[PodHome | None, list[int]] = {}
+    for home, place in zip(homes, places, strict=True):
+        found.setdefault(home, []).append(place)
+    return found
 
 
 def _value(page: PodPage, place: int, name: str) -> Json:

@@ -73,7 +73,12 @@ def ids_of(rows: Sequence[Json], mark: str | None = None) -> list[str]:
         uuid = each.get("id") if isinstance(each, Mapping) else None
         if not isinstance(uuid, str) or canonical_uuid(uuid) is None:
             continue
-        metadata = each.get("metadata")
-        if mark is None or (isinstance(metadata, Mapping) and metadata.get(MARK) == mark):
+        if mark is None or mark_of(each) == mark:
             found.append(uuid)
     return found
+
+
+def mark_of(resource: Mapping[str, Json]) -> Json:
+    """Return the mark of a resource as its pod shows it; ``None`` if it has none."""
+    metadata = resource.get("metadata")
+    return metadata.get(MARK) if isinstance(metadata, Mapping) else None

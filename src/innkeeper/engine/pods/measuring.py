@@ -61,7 +61,7 @@ def decoded(answer: PodAnswer) -> dict[str, object]:
         raise PodSilent(f"it answers with the status {answer.status}", may_have_arrived=True)
     try:
         body = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise PodSilent("its answer is not JSON", may_have_arrived=True) from error
     if not isinstance(body, dict):
         raise PodSilent("its answer is not an object", may_have_arrived=True)

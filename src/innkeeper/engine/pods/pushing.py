@@ -92,7 +92,9 @@ class Pushing:
         timeout_s = self._clouds.podding.pod_request_timeout_s
         session = await self._clouds.client.session(login, timeout_s)
         body = {"addTenantAccess": {"tenant": session.project_id}}
-        await self._ask(own, COMPUTE, "POST", f"{path}/action", body)
+        given = await self._ask(own, COMPUTE, "POST", f"{path}/action", body)
+        if given.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):
+            raise PodSilent(f"the flavor cannot be shared: {given.status}")
 
     async def keypair(
         self, pod: Pod, login: PodLogin, keypair: Keypair, *, is_sure: bool = True

@@ -1,8 +1,11 @@
 """Settle creates whose clients have their answer already, or whose process died meanwhile.
 
+What follows the answer to a delete is awaited here, too.
+
 Always true: the routing of a create is on the disk before its pod is asked, with the mark by which
 the resource is found again. No later request of a project is served before what its clients were
-told is settled, or was looked for. So a client never misses what it was told of.
+told is settled, or was looked for. So a client never misses what it was told of. The next create is
+settled together with it, because one transaction does both.
 
 May be false: that a create is settled when its client has the answer. It is only if other
 processes serve the same door: they would not know what is being settled here.
@@ -12,6 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from enum import Enum, auto
+from typing import TypeVar
 
 import structlog
 
@@ -24,6 +29,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.pods import pods, routings
 
 LOG = structlog.get_logger("innkeeper.pods")
+T = TypeVar("T")
 LEFT_MAX = 1_000
 """So many creates of an earlier process are looked for when their projects ask for something. The
 periodic task settles the others."""
@@ -34,6 +40,8 @@ LATE = "What was made before is not recorded yet. Try again later."
 
 Settle = Callable[[PodRouting, Sequence[str], Pod], Awaitable[list[str]]]
 """Records what a pod has made. Returns the ids that are recorded."""
+Hasten = Callable[[], None]
+"""Lets the creates be recorded now that wait for the commit of the next write."""
 Find = Callable[[PodRouting, Pod], Awaitable[Sequence[str]]]
 """Looks in a pod for what has the mark of a create. Raises :class:`PodSilent`."""
 Left = tuple[PodRouting, Pod]
@@ -41,25 +49,49 @@ Left = tuple[PodRouting, Pod]
 ReadLeft = Callable[[], Awaitable[Sequence[Left]]]
 
 
+class Reads(Enum):
+    """What a request reads, which decides what it waits for.
+
+    A ``CREATE`` reads in a transaction that also writes. It sees what is recorded with it, so it
+    waits only for pods that are asked. A request about ``ONE`` resource asks its pod, which knows
+    whether the resource was deleted.
+    """
+
+    ALL = auto()
+    CREATE = auto()
+    ONE = auto()
+
+
 class ToldCreates:
     """What is being settled, by project, and what an earlier process left to settle."""
 
     def __init__(
-        self, settle: Settle, find: Find, read_left: ReadLeft, wait_max_s: float = WAIT_MAX_S
+        self,
+        settle: Settle,
+        find: Find,
+        read_left: ReadLeft,
+        hasten: Hasten,
+        wait_max_s: float = WAIT_MAX_S,
     ) -> None:
         self._settle = settle
         self._find = find
+        self._hasten = hasten
         self._read_left = read_left
         self._wait_max_s = wait_max_s
         self._busy: dict[str, set[asyncio.Task[None]]] = {}
         self._recording: set[asyncio.Task[None]] = set()
+        self._following: set[asyncio.Task[None]] = set()
+        self._waiting = 0
         self._left: dict[str, list[Left]] = {}
         self._silent: dict[str, list[Left]] = {}
         self._reading: asyncio.Task[None] | None = None
 
-    def begin(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> None:
-        """Begin to record what a pod has made. The next request of the project waits for it."""
-        task = self._start(begun.project_id, self._record(begun, found, pod))
+    def begin(self, begun: PodRouting, pod: Pod, recorded: Awaitable[list[str]]) -> None:
+        """Note that what a pod has made is being recorded. Reads of the project wait for it.
+
+        ``recorded`` returns the ids that are recorded.
+        """
+        task = self._start(begun.project_id, self._record(pod, recorded))
         self._recording.add(task)
 
         def end(ended: asyncio.Task[None]) -> None:
@@ -72,7 +104,26 @@ class ToldCreates:
 
         task.add_done_callback(end)
 
-    async def wait(self, project_id: str | None) -> None:
+    def follow(self, project_id: str, work: Coroutine[None, None, None]) -> None:
+        """Do what follows the answer to a delete. If it fails, a periodic task does it."""
+        task = self._start(project_id, work)
+        self._following.add(task)
+
+        def end(ended: asyncio.Task[None]) -> None:
+            self._following.discard(ended)
+            error = None if ended.cancelled() else ended.exception()
+            if error is not None:
+                LOG.error("pod_delete_not_settled", exc_info=error)
+
+        task.add_done_callback(end)
+
+    async def recorded(self, answer: Awaitable[T]) -> T:
+        """Return the answer of a write that shares the next commit, or hastens it for others."""
+        if self._waiting:
+            self._hasten()
+        return await answer
+
+    async def wait(self, project_id: str | None, reads: Reads = Reads.ALL) -> None:
         """Wait for what a project was told; with ``None``, for what all projects were told.
 
         Raises :class:`Unavailable` if it takes too long.
@@ -84,16 +135,29 @@ class ToldCreates:
         for each in list(self._left) if project_id is None else [project_id]:
             for begun, pod in self._left.pop(each, ()):
                 self._start(each, self._look(begun, pod))
-        if not self._busy:
-            return
-        if project_id is None:
-            busy = [task for tasks in self._busy.values() for task in tasks]
-        else:
-            busy = list(self._busy.get(project_id, ()))
+        busy = self._busy_of(project_id)
+        if reads is Reads.CREATE:
+            busy -= self._recording
+        elif reads is Reads.ONE:
+            busy -= self._following
         if busy:
+            await self._end_of(busy)
+
+    async def _end_of(self, busy: set[asyncio.Task[None]]) -> None:
+        self._waiting += 1
+        try:
+            if not busy.isdisjoint(self._recording | self._following):
+                self._hasten()
             _, late = await asyncio.wait(busy, timeout=self._wait_max_s)
-            if late & self._recording:
-                raise Unavailable(LATE, retry_after_s=RETRY_AFTER_S)
+        finally:
+            self._waiting -= 1
+        if late & self._recording:
+            raise Unavailable(LATE, retry_after_s=RETRY_AFTER_S)
+
+    def _busy_of(self, project_id: str | None) -> set[asyncio.Task[None]]:
+        if project_id is None:
+            return {task for tasks in self._busy.values() for task in tasks}
+        return set(self._busy.get(project_id, ()))
 
     async def has_looked_again(self, project_id: str | None) -> bool:
         """Look once more in pods that did not answer, and return whether there was one.
@@ -124,9 +188,9 @@ class ToldCreates:
         task.add_done_callback(end)
         return task
 
-    async def _record(self, begun: PodRouting, found: Sequence[str], pod: Pod) -> None:
-        if not await self._settle(begun, found, pod):
-            LOG.error("pod_ids_not_unique", pod=pod.pod_name, ids=list(found))
+    async def _record(self, pod: Pod, recorded: Awaitable[list[str]]) -> None:
+        if not await recorded:
+            LOG.error("pod_ids_not_unique", pod=pod.pod_name)
 
     async def _look(self, begun: PodRouting, pod: Pod) -> None:
         """Look for what a pod made for an earlier process. The periodic task looks again."""

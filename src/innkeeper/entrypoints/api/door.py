@@ -20,10 +20,11 @@ from innkeeper.domain.pods import PodRouting
 from innkeeper.engine.pods.creating import DoorAnswer
 from innkeeper.engine.pods.doors import Door
 from innkeeper.engine.pods.lists import DoorPage, PodListQuestion
+from innkeeper.engine.pods.told_creates import Reads
 from innkeeper.entrypoints.api import door_places, door_volumes
 from innkeeper.entrypoints.api.compute.servers import list_schemas
 from innkeeper.entrypoints.api.paging import limit_of, next_query
-from innkeeper.entrypoints.api.routing import Answer, Call
+from innkeeper.entrypoints.api.routing import Answer, Call, Route
 from innkeeper.entrypoints.api.validation import decode_json
 
 SERVERS, VOLUMES = "/v2.1/servers", "/v3/volumes"
@@ -54,10 +55,18 @@ def kind_of(path: str) -> str | None:
     return None
 
 
-async def settled(context: RequestContext, at: Door) -> None:
+async def settled(call: Call, at: Door) -> None:
     """Wait for what clients were told, if a request may see it."""
+    context = call.context
     if context.is_admin or context.project_id is not None:
-        await at.creating.told.wait(_whose(context))
+        await at.creating.told.wait(_whose(context), _reads(call.route))
+
+
+def _reads(route: Route) -> Reads:
+    if route.path in (f"{SERVERS}/{{server_id}}", f"{VOLUMES}/{{volume_id}}"):
+        return Reads.ONE
+    is_create = route.method == "POST" and route.path in (SERVERS, VOLUMES)
+    return Reads.CREATE if is_create else Reads.ALL
 
 
 def _whose(context: RequestContext) -> str | None:

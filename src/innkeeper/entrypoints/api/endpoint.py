@@ -198,8 +198,8 @@ class RouteEndpoint:
         """Return the answer of pods; ``None`` if this service answers itself."""
         if self.site.door is None:
             return None
-        await door.settled(call.context, self.site.door)
         kind = door.kind_of(call.route.path)
+        await door.settled(call, self.site.door)
         return None if kind is None else await door.answered(call, kind)
 
     async def _authenticate(self, request: AsgiRequest, request_id: str) -> RequestContext:

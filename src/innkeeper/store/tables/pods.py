@@ -72,6 +72,9 @@ pod_measurements = numbered_table(
     sa.Column("pod_id", BigId, sa.ForeignKey("pods.id"), nullable=False),
     sa.Column("measured_at", Moment, nullable=False),
     sa.Column("usage", sa.JSON(none_as_null=True), nullable=False),
+    # What the door placed in the pod from the measurement until a time. Both are null at first.
+    sa.Column("placed", sa.JSON(none_as_null=True)),
+    sa.Column("placed_until", Moment),
     sa.Index(None, "pod_id", "id"),
     sa.Index(None, "measured_at"),
 )
@@ -106,4 +109,9 @@ pod_routings = numbered_table(
     sa.Column("server_uuid", Uuid, index=True),
     sa.UniqueConstraint("top_id", "pod_id", "resource_type"),
     sa.Index(None, "pod_id", "created_at"),
+    # Each create sums up what its project has, so all that is summed up is in the index.
+    sa.Index(
+        "ix_pod_routings_quotas",
+        *("project_id", "resource_type", "number", "vcpus", "memory_mb", "size_gb"),
+    ),
 )

@@ -23,8 +23,9 @@ from innkeeper.domain.pods import EndReason, Pod, PodBinding, PodRequest, group_
 from innkeeper.scheduling import pod_choosing
 from innkeeper.scheduling.pod_choosing import PodPolicy, PodVerdict
 from innkeeper.snapshot.pods import PodTable
-from innkeeper.store.queries.pods import bindings, measurements, pods, routings
+from innkeeper.store.queries.pods import bindings, measurements, pods
 from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods.usage import placed
 
 BY_POLICY, BY_ADMINISTRATOR = "chosen by the policy", "bound by an administrator"
 
@@ -84,7 +85,7 @@ def table_of(
     newest = measurements.newest(tx)
     usages: dict[int, Usage] = {each: usage_of(row.usage) for each, row in newest.items()}
     usages |= {pod.id: usage for pod, usage in added if usage}
-    return PodTable([*known, *(pod for pod, _ in added)], usages, routings.placed(tx))
+    return PodTable([*known, *(pod for pod, _ in added)], usages, placed(tx, newest))
 
 
 def group_of_specs(tx: Tx, specs: Mapping[str, str], keys: Sequence[str]) -> str:

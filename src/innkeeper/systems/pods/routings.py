@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 
@@ -65,12 +65,15 @@ def place_of(tx: Tx, top_id: str, resource_type: str) -> PodRouting:
 def begin(tx: Tx, wanted: PodRouting, limits: DoorLimits) -> PodRouting:
     """Record a create before a pod is asked. ``top_id`` is its mark.
 
-    Raises :class:`QuotaExceeded`.
+    Raises :class:`QuotaExceeded`, and :class:`AlreadyExists` for a volume that is being taken over.
     """
     number = wanted.number or 0
     demand_room(tx, wanted, number, amounts_of(wanted), limits)
     pod_groups.demand_room(tx, wanted, limits.group_members)
-    return create(tx, wanted)
+    if wanted.top_id.startswith(TAKES):
+        # Another project may be taking the volume.
+        return create(tx, wanted)
+    return replace(wanted, id=routings.add(tx, wanted))
 
 
 def demand_room(
@@ -158,6 +161,21 @@ def lose(tx: Tx, routing: PodRouting, now: datetime) -> None:
     routings.remove(tx, routing.id)
     if routing.resource_type == SERVER:
         routings.change_with_server(tx, routing.top_id, {"changing_at": now, "updated_at": now})
+
+
+@dataclass(frozen=True, slots=True)
+class LostResource:
+    """A resource that its pod did not have any more at a time."""
+
+    routing: PodRouting
+    now: datetime
+
+
+def lose_together(tx: Tx, lost: Sequence[LostResource]) -> list[None]:
+    """Do what :func:`lose` does for several resources."""
+    for each in lost:
+        lose(tx, each.routing, each.now)
+    return [None] * len(lost)
 
 
 def lapse(tx: Tx, begun: PodRouting, now: datetime) -> None:

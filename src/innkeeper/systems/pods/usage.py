@@ -13,11 +13,14 @@ from typing import Any
 from innkeeper.domain.pod_settings import Podding
 from innkeeper.domain.pod_usage import KindForecast, forecasts, usage_of
 from innkeeper.domain.pods import Pod, PodMeasurement
-from innkeeper.store.queries.pods import measurements, pods
+from innkeeper.store.queries.pods import measurements, pods, routings
 from innkeeper.store.transactions import Tx
 
 POINTS_MAX = 1000
 """The largest number of measurements in one forecast. A line needs no more."""
+
+NOT_COUNTED = timedelta(minutes=5)
+"""Creates that are younger are summed up anew each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,34 @@ def due(tx: Tx, podding: Podding, now: datetime) -> list[Pod]:
         for each in pods.every(tx)
         if each.id not in newest or abs(now - newest[each.id].measured_at) >= period
     ]
+
+
+def placed(
+    tx: Tx, newest: Mapping[int, PodMeasurement], until: datetime | None = None
+) -> dict[int, dict[str, float]]:
+    """Return the amounts that this service placed in each pod since its measurement, by kind.
+
+    ``newest`` are the measurements, by the pod's row id.
+    """
+    found = {pod_id: dict(each.placed or {}) for pod_id, each in newest.items()}
+    for pod_id, more in routings.placed(tx, until).items():
+        counted = found.setdefault(pod_id, {})
+        for kind, amount in more.items():
+            counted[kind] = counted.get(kind, 0.0) + amount
+    return found
+
+
+def count_placed(tx: Tx, now: datetime) -> None:
+    """Keep with each newest measurement what was placed since then, but for the last minutes.
+
+    So a create sums up only what was begun in these minutes, however old the measurement is. What
+    was just begun may be refused yet, and then counts no more.
+    """
+    until, newest = now - NOT_COUNTED, measurements.newest(tx)
+    sums = placed(tx, newest, until)
+    for pod_id, last in newest.items():
+        if last.counted_until < until and sums[pod_id] != (last.placed or {}):
+            measurements.count_placed(tx, last.id, sums[pod_id], last.placed_until, until)
 
 
 def prune(tx: Tx, podding: Podding, now: datetime) -> int:

@@ -228,7 +228,8 @@ def _write_faults(tx: Tx, faults: Mapping[ServerId, Mapping[str, Any]]) -> None:
 
 def page(tx: Tx, selection: ServerSelection, marker: Server | None) -> list[Server]:
     """Return up to ``selection.limit`` servers after ``marker``, in the requested order."""
-    return [server(row) for row in tx.execute(statement(tx, selection, marker))]
+    # All rows at once: to fetch each of many rows by itself takes twice as long.
+    return [server(row) for row in tx.execute(statement(tx, selection, marker)).all()]
 
 
 def statement(tx: Tx, selection: ServerSelection, marker: Server | None) -> sa.Select[Any]:

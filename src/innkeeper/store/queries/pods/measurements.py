@@ -29,6 +29,19 @@ def add(tx: Tx, measurement: PodMeasurement) -> None:
     tx.execute(pod_measurements.insert(), records.values(measurement, but=("id",)))
 
 
+def count_placed(
+    tx: Tx, row_id: int, placed: Mapping[str, float], since: datetime | None, until: datetime
+) -> None:
+    """Set what was placed since a measurement, unless another writer did it since ``since``."""
+    tx.execute(
+        pod_measurements.update().where(
+            _C.id == row_id,
+            _C.placed_until.is_(None) if since is None else _C.placed_until == since,
+        ),
+        {"placed": dict(placed), "placed_until": until},
+    )
+
+
 def newest(tx: Tx) -> Mapping[int, PodMeasurement]:
     """Return the newest measurement of each pod that has one, by the pod's row id."""
     found = [PodMeasurement(*row) for row in _OF_ALL.rows(tx, {})]

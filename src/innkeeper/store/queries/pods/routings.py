@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,17 +24,19 @@ COMMA = ","
 _C = pod_routings.c
 _KINDS = {VCPUS: _C.vcpus, MEMORY_MB: _C.memory_mb, DISK_GB: _C.disk_gb, VOLUME_GB: _C.size_gb}
 # SELECT pod_routings.pod_id, SUM(number * vcpus), ... FROM (the newest measurement of each pod)
-# JOIN pod_measurements ... JOIN pod_routings ON the same pod_id AND created_at > measured_at
-# GROUP BY pod_routings.pod_id
-_PLACED = Prepared(
+# JOIN pod_measurements ... JOIN pod_routings ON the same pod_id
+# AND created_at > coalesce(placed_until, measured_at) GROUP BY pod_routings.pod_id
+_COUNTED_UNTIL = sa.func.coalesce(pod_measurements.c.placed_until, pod_measurements.c.measured_at)
+_SUMS = (
     sa.select(_C.pod_id, *(sa.func.sum(_C.number * each) for each in _KINDS.values()))
     .select_from(NEWEST)
     .join(pod_measurements, pod_measurements.c.id == NEWEST.c.id)
-    .join(
-        pod_routings,
-        (_C.pod_id == pod_measurements.c.pod_id) & (_C.created_at > pod_measurements.c.measured_at),
-    )
+    .join(pod_routings, (_C.pod_id == pod_measurements.c.pod_id) & (_C.created_at > _COUNTED_UNTIL))
     .group_by(_C.pod_id)
+)
+_PLACED = Prepared(_SUMS)
+_PLACED_UNTIL = Prepared(
+    _SUMS.where(_C.created_at <= sa.bindparam("until", type_=_C.created_at.type))
 )
 _ROWS = sa.select(*records.columns(pod_routings, PodRouting))
 # As a part of the text, since the ids are the only parameters.
@@ -55,12 +58,29 @@ _ADD = Prepared(pod_routings.insert())
 _OF_RESOURCE = Prepared(_ROWS.where(_IS_OF))
 _IN_POD = Prepared(_ROWS.where(_IS_OF, _C.pod_id == sa.bindparam("wanted_pod")))
 _BY_ID = Prepared(_ROWS.where(_C.id == sa.bindparam("row_id")))
+_REMOVE = Prepared(pod_routings.delete().where(_C.id == sa.bindparam("row_id")))
 NAMED = ("top_id", "bottom_id", "number", "updated_at")
-_CONFIRM = Prepared(
-    pod_routings.update()
-    .where(_C.id == sa.bindparam("row_id"), _C.bottom_id.is_(None))
-    .values({name: sa.bindparam(f"new_{name}") for name in NAMED})
-)
+_IS_ROW = _C.id == sa.bindparam("row_id")
+
+
+def _setting(condition: sa.ColumnElement[bool], names: Iterable[str]) -> Prepared:
+    """Return the statement that sets these columns of some routings."""
+    new: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in names}
+    return Prepared(pod_routings.update().where(condition).values(new))
+
+
+@cache
+def _changed_to(names: tuple[str, ...]) -> Prepared:
+    return _setting(_IS_ROW, names)
+
+
+@cache
+def _with_server_to(names: tuple[str, ...]) -> Prepared:
+    is_known = _C.bottom_id.is_not(None)
+    return _setting((_C.server_uuid == sa.bindparam("wanted_server")) & is_known, names)
+
+
+_CONFIRM = _setting(_IS_ROW & _C.bottom_id.is_(None), NAMED)
 # SELECT SUM(number), SUM(vcpus * number), ... over the resources of a project. Sums skip nulls.
 _USED = Prepared(
     sa.select(
@@ -88,7 +108,7 @@ def found(tx: Tx, top_id: str, pod_id: int, resource_type: str) -> PodRouting | 
 
 def remove(tx: Tx, row_id: int) -> None:
     """Delete a routing."""
-    tx.execute(pod_routings.delete().where(_C.id == row_id))
+    _REMOVE.run(tx, [{"row_id": row_id}])
 
 
 def by_id(tx: Tx, row_id: int) -> PodRouting | None:
@@ -210,8 +230,8 @@ def open_with_server(tx: Tx, server_uuid: str) -> Sequence[PodRouting]:
 
 def change_with_server(tx: Tx, server_uuid: str, values: Mapping[str, object]) -> None:
     """Change columns of the routings of a server's volumes that its pod has confirmed."""
-    is_known = _C.bottom_id.is_not(None)
-    tx.execute(pod_routings.update().where(_C.server_uuid == server_uuid, is_known), dict(values))
+    new = {f"new_{name}": each for name, each in values.items()}
+    _with_server_to(tuple(values)).run(tx, [{"wanted_server": server_uuid, **new}])
 
 
 def drop_notes(tx: Tx, pod_id: int, before: datetime | None = None) -> None:
@@ -240,16 +260,19 @@ def confirm(tx: Tx, row_id: int, bottom_id: str, now: datetime) -> bool:
 
 def change(tx: Tx, row_id: int, values: Mapping[str, object]) -> None:
     """Change columns of a routing."""
-    tx.execute(pod_routings.update().where(_C.id == row_id), dict(values))
+    new = {f"new_{name}": each for name, each in values.items()}
+    _changed_to(tuple(values)).run(tx, [{"row_id": row_id, **new}])
 
 
-def placed(tx: Tx) -> Mapping[int, Mapping[str, float]]:
-    """Return the amounts of what was begun in each pod since its newest measurement, by kind.
+def placed(tx: Tx, until: datetime | None = None) -> Mapping[int, Mapping[str, float]]:
+    """Return the amounts of what was begun in each pod, by kind, that are not counted yet.
 
-    It is by the pod's row id. Pods that were never measured, or have nothing new, are left out.
+    They are those since the newest measurement, or since the time up to which it has them. It is by
+    the pod's row id. Pods that were never measured, or have nothing new, are left out.
     """
     found = {}
-    for pod_id, *sums in _PLACED.rows(tx, {}):
+    rows = _PLACED.rows(tx, {}) if until is None else _PLACED_UNTIL.rows(tx, {"until": until})
+    for pod_id, *sums in rows:
         found[pod_id] = {kind: float(each or 0) for kind, each in zip(_KINDS, sums, strict=True)}
     return found
 

@@ -12,16 +12,18 @@ from innkeeper.domain.errors import ConcurrentUpdate
 from innkeeper.domain.volumes import Attachment, AttachOrigin
 from innkeeper.store import by_ids, records
 from innkeeper.store.by_ids import IDS
+from innkeeper.store.prepared import PreparedForIds
 from innkeeper.store.tables.compute import servers
 from innkeeper.store.tables.volumes import volume_attachments, volumes
 from innkeeper.store.transactions import Tx
 
 _ROWS = sa.select(*records.columns(volume_attachments, Attachment))
-_OF_SERVERS = _ROWS.where(volume_attachments.c.server_uuid.in_(IDS)).order_by(
-    volume_attachments.c.id
+# These are a part of each list of servers or volumes with details.
+_OF_SERVERS = PreparedForIds(
+    _ROWS.where(volume_attachments.c.server_uuid.in_(IDS)).order_by(volume_attachments.c.id)
 )
-_OF_VOLUMES = _ROWS.where(volume_attachments.c.volume_uuid.in_(IDS)).order_by(
-    volume_attachments.c.id
+_OF_VOLUMES = PreparedForIds(
+    _ROWS.where(volume_attachments.c.volume_uuid.in_(IDS)).order_by(volume_attachments.c.id)
 )
 
 
@@ -37,12 +39,12 @@ def by_uuid(tx: Tx, uuid: str) -> Attachment | None:
 
 def of_servers(tx: Tx, uuids: Collection[str]) -> list[Attachment]:
     """Return the attachments to these servers, oldest first."""
-    return [Attachment(*row) for row in by_ids.rows(tx, _OF_SERVERS, sorted(set(uuids)))]
+    return [Attachment(*row) for row in _OF_SERVERS.rows(tx, sorted(set(uuids)))]
 
 
 def of_volumes(tx: Tx, uuids: Collection[str]) -> list[Attachment]:
     """Return the attachments of these volumes, oldest first."""
-    return [Attachment(*row) for row in by_ids.rows(tx, _OF_VOLUMES, sorted(set(uuids)))]
+    return [Attachment(*row) for row in _OF_VOLUMES.rows(tx, sorted(set(uuids)))]
 
 
 def change(tx: Tx, attachment: Attachment, values: Mapping[str, Any]) -> None:

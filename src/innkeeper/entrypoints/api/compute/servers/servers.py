@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from innkeeper.domain.compute import Host, Server
@@ -67,8 +68,13 @@ async def index(call: Call) -> Answer:
 async def detail(call: Call) -> Answer:
     """List servers with details."""
     rule = "os_compute_api:servers:detail:get_all_tenants"
+    # Most servers of a list are in the same project.
+    seen = cache(partial(servers_view.SeenFields.of, call))
     return await _listed(
-        call, rule, "servers/detail", lambda server, homes: servers_view.full(call, server, homes)
+        call,
+        rule,
+        "servers/detail",
+        lambda server, homes: servers_view.full(call, server, homes, seen(server.project_id)),
     )
 
 

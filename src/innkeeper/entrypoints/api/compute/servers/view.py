@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from innkeeper.domain.compute import Host, Server, Status
@@ -28,6 +30,8 @@ DISK_CONFIG = "MANUAL"
 ATTRIBUTES = "OS-EXT-SRV-ATTR"
 USAGE = "OS-SRV-USG"
 STATES = "OS-EXT-STS"
+HOST_IDS_MAX = 10_000
+"""So many host ids are kept, because a list has the same ones again and again."""
 
 
 class ShownFlavor(dict[str, Any]):
@@ -46,18 +50,41 @@ def brief(call: Call, server: Server) -> dict[str, Any]:
     return {"id": server.uuid, "name": server.name, "links": link(call, server.uuid)}
 
 
-def full(call: Call, server: Server, homes: Mapping[str, Host]) -> dict[str, Any]:
-    """Return a server as lists with details show it, with all fields that the caller may see."""
+@dataclass(frozen=True, slots=True)
+class SeenFields:
+    """Which fields of a project's servers the caller may see."""
+
+    has_attributes: bool
+    has_host_status: bool
+    has_extra_specs: bool
+
+    @staticmethod
+    def of(call: Call, project_id: str) -> SeenFields:
+        """Ask the policy about the servers of a project."""
+        return SeenFields(
+            call.allows("os_compute_api:os-extended-server-attributes", project_id=project_id),
+            call.allows("os_compute_api:servers:show:host_status", project_id=project_id),
+            call.allows("os_compute_api:servers:show:flavor-extra-specs", project_id=project_id),
+        )
+
+
+def full(
+    call: Call, server: Server, homes: Mapping[str, Host], seen: SeenFields | None = None
+) -> dict[str, Any]:
+    """Return a server as lists with details show it, with all fields that the caller may see.
+
+    ``seen`` says which these are in the server's project, if the caller knows it already.
+    """
+    seen = seen or SeenFields.of(call, server.project_id)
     home = homes.get(server.host or "")
-    project = {"project_id": server.project_id}
-    shown = {**_facts(call, server), **_states(server, home)}
+    shown = {**_facts(call, server, seen), **_states(server, home)}
     if shown["status"] in SHOWS_PROGRESS:
         shown["progress"] = 0
     if shown["status"] in SHOWS_FAULT and server.fault:
         shown["fault"] = _fault(call, server.fault)
-    if call.allows("os_compute_api:os-extended-server-attributes", **project):
+    if seen.has_attributes:
         shown.update(_attributes(server))
-    if call.allows("os_compute_api:servers:show:host_status", **project):
+    if seen.has_host_status:
         shown["host_status"] = _host_status(call, server, home)
     return shown
 
@@ -78,7 +105,7 @@ def of_child(shown: Mapping[str, Any], flavor_id: str) -> dict[str, Any]:
     return {**shown, "flavor": flavor}
 
 
-def _facts(call: Call, server: Server) -> dict[str, Any]:
+def _facts(call: Call, server: Server, seen: SeenFields) -> dict[str, Any]:
     return {
         "id": server.uuid,
         "name": server.name,
@@ -88,7 +115,7 @@ def _facts(call: Call, server: Server) -> dict[str, Any]:
         "tags": list(server.tags),
         "tenant_id": server.project_id,
         "user_id": server.user_id,
-        "flavor": _flavor(call, server),
+        "flavor": _flavor(server, seen),
         "image": _image(call, server),
         "addresses": {},
         "accessIPv4": server.access_ip_v4,
@@ -137,7 +164,7 @@ def _attributes(server: Server) -> dict[str, Any]:
     }
 
 
-def _flavor(call: Call, server: Server) -> dict[str, Any]:
+def _flavor(server: Server, seen: SeenFields) -> dict[str, Any]:
     flavor = server.flavor
     shown = ShownFlavor(
         original_name=flavor["name"],
@@ -148,8 +175,7 @@ def _flavor(call: Call, server: Server) -> dict[str, Any]:
         swap=flavor["swap_mb"],
     )
     shown.flavor_id = server.flavor_id
-    rule = "os_compute_api:servers:show:flavor-extra-specs"
-    if call.allows(rule, project_id=server.project_id):
+    if seen.has_extra_specs:
         shown["extra_specs"] = dict(flavor["extra_specs"])
     return shown
 
@@ -162,6 +188,7 @@ def _image(call: Call, server: Server) -> Any:
     return {"id": server.image_id, "links": [bookmark], "properties": properties}
 
 
+@lru_cache(HOST_IDS_MAX)
 def host_id(project_id: str, provider_uuid: ProviderUuid | None) -> str:
     """Return an opaque host id. It is the same for all servers of one project on one host.
 
@@ -196,4 +223,4 @@ def _fault(call: Call, fault: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.isoformat(timespec='seconds')}Z"

@@ -1,0 +1,131 @@
+"""Begin creates: choose a pod, and record what it is about to be asked for.
+
+Always true: one transaction reads the plan, chooses the pod, counts the quotas and writes the
+routing with the mark. So a create costs one commit before its pod is asked, and decides on all that
+was recorded before. What a pod has made is recorded with the commit of the next write, or by one of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from innkeeper.domain.door import VOLUME, DoorRequest
+from innkeeper.domain.errors import QuotaExceeded, VolumeQuotaExceeded
+from innkeeper.domain.pods import Pod, PodRouting
+from innkeeper.domain.slices import Settings
+from innkeeper.engine.pods import plans
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.engine.pods.plans import Plan
+from innkeeper.store.transactions import Tx
+from innkeeper.systems.pods import bindings, boot_volumes, routings
+from innkeeper.systems.pods.bindings import NoPod
+from innkeeper.systems.pods.pod_groups import GroupElsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class BegunCreate:
+    """A create that no pod was asked for yet, and the routing that is on the disk."""
+
+    plan: Plan
+    pod: Pod
+    routing: PodRouting
+
+
+@dataclass(frozen=True, slots=True)
+class MadeInPod:
+    """What a pod has made for a create. It ``has_volumes`` if the pod may make some for it."""
+
+    begun: PodRouting
+    found: Sequence[str]
+    now: datetime
+    has_volumes: bool = True
+
+
+class Beginning:
+    """Chooses the pods of creates, and records them."""
+
+    def __init__(self, clouds: PodClouds, settings: Settings) -> None:
+        self._clouds = clouds
+        self._settings = settings
+
+    async def begin(
+        self, request: DoorRequest, known: Plan | None, refused: Sequence[Pod]
+    ) -> BegunCreate:
+        """Choose a pod that has not refused a request, and record what it is to make.
+
+        A ``known`` plan is not made again. Raises the errors of :func:`plans.plan`,
+        :class:`NoPod`, :class:`GroupElsewhere` and :class:`QuotaExceeded`.
+        """
+        now, gone = self._clouds.clock(), frozenset(each.id for each in refused)
+
+        def work(tx: Tx) -> BegunCreate:
+            plan = known or plans.plan(tx, self._settings, request)
+            pod, moves = self._choose(tx, plan, gone)
+            wanted = self._wanted(plan, pod, now, moves=moves)
+            begun = routings.begin(tx, wanted, plan.limits)
+            boot_volumes.begin(tx, begun, plan.boot_volumes)
+            return BegunCreate(plan, pod, begun)
+
+        try:
+            return await self._clouds.engine.write(work)
+        except VolumeQuotaExceeded as error:
+            if request.kind == VOLUME:
+                raise
+            # The Compute API has another status for it.
+            raise QuotaExceeded(error.message) from error
+
+    def _choose(self, tx: Tx, plan: Plan, refused: frozenset[int]) -> tuple[Pod, bool]:
+        """Return a pod, and whether the project moves there.
+
+        It does not move if its binding is kept, or does not matter because of a volume.
+        """
+        away = refused if plan.must is None else refused | plans.others(tx, plan.must)
+        try:
+            choice = bindings.choose(tx, self._clouds.policy, replace(plan.asked, refused=away))
+        except NoPod as error:
+            if plan.follows_group and plan.must in refused and plans.may_leave(tx, plan):
+                # The pod may refuse the other servers of the group, too.
+                raise GroupElsewhere from error
+            raise
+        return choice.pod, choice.binding is None and plan.must is None
+
+    def _wanted(self, plan: Plan, pod: Pod, now: datetime, *, moves: bool) -> PodRouting:
+        caller = plan.request.caller
+        return PodRouting(
+            0,
+            self._clouds.ids.uuid(),
+            None,
+            pod.id,
+            caller.project_id,
+            plan.request.kind,
+            now,
+            now,
+            user_id=caller.user_id,
+            image_id=plan.image_id,
+            number=plan.number,
+            vcpus=plan.one.vcpus,
+            memory_mb=plan.one.memory_mb,
+            size_gb=plan.one.size_gb,
+            disk_gb=plan.one.disk_gb,
+            # What must be beside a volume does not move the project.
+            group_name=plan.asked.group if moves else None,
+            az_name=plan.asked.az_name,
+            server_group_uuid=None if plan.server_group is None else plan.server_group.uuid,
+            type_uuid=None if plan.kind is None else plan.kind.uuid,
+        )
+
+
+def record(tx: Tx, made: MadeInPod) -> list[str]:
+    """Record what a pod has made. Return the ids that are recorded now."""
+    settled = routings.settle(tx, made.begun, made.found, made.now)
+    if made.has_volumes:
+        boot_volumes.settle(tx, made.begun, settled, made.now)
+    return settled
+
+
+def record_together(tx: Tx, made: Sequence[MadeInPod]) -> list[list[str]]:
+    """Record what pods have made for several creates that bind no project."""
+    return [record(tx, each) for each in made]

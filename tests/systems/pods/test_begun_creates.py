@@ -1,0 +1,81 @@
+"""Creates through a door begin in one commit, and are settled with the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import pytest
+
+from innkeeper.domain.door import VOLUME, DoorCaller, DoorRequest
+from innkeeper.domain.errors import Invalid, VolumeQuotaExceeded
+from innkeeper.engine.pods.beginning import Beginning, BegunCreate, MadeInPod, record_together
+from innkeeper.engine.pods.clouds import PodClouds
+from innkeeper.settings import load
+from innkeeper.store.transactions import Store, Tx
+from innkeeper.systems.pods import routings
+from tests.support.clouds import Numbers
+from tests.support.pod_rows import POLICY, add_pod
+from tests.support.stores import NOW
+
+T = TypeVar("T")
+SETTINGS = load(None, environ={}, overrides={"data_dir": "/unused", "quota_volumes": 2})
+MADE = "c0000000-0000-4000-8000-000000000001"
+
+
+@dataclass
+class CountingEngine:
+    """An engine that only writes, and counts its commits."""
+
+    store: Store
+    commits: int = 0
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Run ``work`` in a transaction."""
+        with self.store.write() as tx:
+            answer = work(tx)
+        self.commits += 1
+        return answer
+
+
+def volume(**fields: Any) -> DoorRequest:
+    """Return the request for a volume."""
+    body = {"volume": {"size": 1, **fields}}
+    caller = DoorCaller("acme", "alice", is_admin=False)
+    return DoorRequest(VOLUME, "POST", "/volumes", body, {}, "http://door.example", caller)
+
+
+def test_a_create_is_planned_counted_and_recorded_in_one_commit(store: Store) -> None:
+    engine = CountingEngine(store)
+    clouds = PodClouds(
+        cast("Any", engine),
+        cast("Any", None),
+        cast("Any", None),
+        SETTINGS.podding,
+        POLICY,
+        lambda: NOW,
+        Numbers(),
+    )
+    with store.write() as tx:
+        first, second = (add_pod(tx, number) for number in (1, 2))
+
+    def begin(request: DoorRequest) -> BegunCreate:
+        return asyncio.run(Beginning(clouds, SETTINGS).begin(request, None, [first]))
+
+    begun = begin(volume())
+    assert engine.commits == 1
+    assert begun.pod.id == second.id
+    assert begun.routing.group_name == "general"
+    with store.write() as tx:
+        assert routings.get(tx, begun.routing.id) == begun.routing
+        made = MadeInPod(begun.routing, [MADE], NOW)
+        assert record_together(tx, [made, made]) == [[MADE], [MADE]]
+        assert routings.place_of(tx, MADE, VOLUME).pod_id == second.id
+    with pytest.raises(Invalid):
+        begin(volume(source_volid=begun.routing.top_id))
+    assert begin(volume(source_volid=MADE)).routing.group_name is None
+    with pytest.raises(VolumeQuotaExceeded):
+        begin(volume())
+    assert engine.commits == 2
