@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,10 @@ from structlog.testing import capture_logs
 from innkeeper.domain.compute import Booted, BootRequest
 from innkeeper.domain.errors import Busy, Doubtful, Unreachable
 from innkeeper.engine import metrics
+from innkeeper.engine.batches import PendingCommand
+from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.commands import Boot, Write
+from innkeeper.engine.planning_ahead import FLUSH_MIN_S, PlannerThread
 from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
@@ -45,13 +49,17 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 class HeldFlush:
-    """A writer whose first batch is held twice: before its last step, and during its flush.
+    """A writer whose second batch is held twice: before its last step, and during its flush.
 
+    The flush of the batch before takes ``before_s``.
     The commands that are submitted before the first gate opens wait for the next batch.
     """
 
-    def __init__(self, cloud: Cloud, error: Exception | None = None) -> None:
+    def __init__(
+        self, cloud: Cloud, error: Exception | None = None, before_s: float = 2 * FLUSH_MIN_S
+    ) -> None:
         self.cloud = cloud
+        self._before_s = before_s
         self._errors = [error]
         self._is_writing, self._is_flushing = threading.Event(), threading.Event()
         self._flushes, self._ends = threading.Event(), threading.Event()
@@ -64,6 +72,9 @@ class HeldFlush:
         return "written"
 
     def _flush(self) -> None:
+        if not self._is_writing.is_set():
+            time.sleep(self._before_s)
+            return
         if not self._errors:
             return
         error = self._errors.pop()
@@ -74,6 +85,7 @@ class HeldFlush:
 
     async def begin(self, *boots: BootRequest) -> list[asyncio.Future[Any]]:
         """Hold a flush during which these boots wait. Returns all futures, the write's first."""
+        await self.writer.submit(Write(lambda _: None))
         first = asyncio.ensure_future(self.writer.submit(Write(self._write)))
         await until(self._is_writing.is_set)
         waiting = [asyncio.ensure_future(self.writer.submit(Boot(each))) for each in boots]
@@ -186,6 +198,25 @@ def test_without_waiting_boots_nothing_is_handed_over(cloud: Cloud) -> None:
         return names
 
     assert not any("planner" in each for each in run(HeldFlush(cloud), story))
+
+
+@pytest.mark.parametrize(("flush_s", "planned"), [(FLUSH_MIN_S / 2, 0), (FLUSH_MIN_S, 1)])
+def test_only_after_a_slow_flush_something_is_handed_over(
+    cloud: Cloud, flush_s: float, planned: int
+) -> None:
+    queue = CommandQueue()
+    queue.put(PendingCommand(Boot(cloud.request())))
+    moments = itertools.count()
+    planner = PlannerThread(queue, cloud.executor, 10, 10, lambda: next(moments) * flush_s)
+    planner.begin()
+    planner.end()
+    assert cloud.table.used["VCPU"].sum() == 1, "nothing is known about the first flush"
+    planner.begin()
+    if planned:
+        asyncio.run(until(lambda: cloud.table.used["VCPU"].sum() == 2))
+    planner.end()
+    planner.stop()
+    assert cloud.table.used["VCPU"].sum() == 1 + planned
 
 
 def test_a_defect_of_planning_ahead_changes_no_answer(cloud: Cloud, logs: list[Any]) -> None:
