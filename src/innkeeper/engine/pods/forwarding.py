@@ -193,7 +193,11 @@ class Forwarding:
         if is_over:
             lost = LostResource(routing, self._clouds.clock())
             engine = self._clouds.engine
-            await self._told.recorded(engine.write_with_next(routings.lose_together, lost))
+            recorded = engine.write_with_next(routings.lose_together, lost)
+            if self._is_one_of_several:
+                # The client waits for it.
+                engine.hasten()
+            await self._told.recorded(recorded)
 
 
 def _is_whole(request: DoorRequest, routing: PodRouting) -> bool:
