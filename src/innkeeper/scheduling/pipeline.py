@@ -102,7 +102,8 @@ class Weigher(Protocol):
     """A weigher gives each host a number; higher is better.
 
     ``NEEDS_SERVERS`` and ``HINTS`` are optional as for filters. ``stamp`` is required if the
-    numbers depend on other hosts or on the clock.
+    numbers depend on other hosts or on the clock. ``number(hosts, spec, index)`` is optional: it
+    returns the number of one host in ``column``, but faster.
     """
 
     NAME: str
@@ -341,5 +342,10 @@ def parts_by(
         if has_aggregates:
             own = _factor(hosts, weigher, usual, scale, row)
             by = own if isinstance(own, float) else float(own[0])
-        found[weigher.NAME] = float(weigher.column(hosts, spec, row)[0]) * by
+        number = getattr(weigher, "number", None)
+        found[weigher.NAME] = by * (
+            float(weigher.column(hosts, spec, row)[0])
+            if number is None
+            else number(hosts, spec, index)
+        )
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from innkeeper.domain.ids import HostIndex
 from innkeeper.domain.placing import RequestSpec
 from innkeeper.scheduling.pipeline import Weights
 from innkeeper.scheduling.reading import Reads
@@ -29,6 +30,12 @@ class FreeAmountWeigher:
         if self._class_name not in hosts.free:
             return np.zeros(hosts.host_count)[rows]
         return hosts.left(self._class_name, rows)
+
+    def number(self, hosts: HostTable, spec: RequestSpec, index: HostIndex) -> float:
+        """Return the number of one host in :meth:`column`."""
+        if self._class_name in hosts.free and not hosts.pools.row_count:
+            return float(hosts.free[self._class_name][index])
+        return float(self.column(hosts, spec, slice(index, index + 1))[0])
 
     def scale(self, hosts: HostTable, spec: RequestSpec) -> float:
         """Return the largest capacity of the class on one host or pool, or the fixed scale."""

@@ -229,6 +229,7 @@ CHECKS: dict[str, Check] = {
     "few": _few,
     "admits": _admits,
     "column": _column,
+    "number": _scale,
     "scale": _scale,
     "stamp": _stamp,
 }
