@@ -18,8 +18,12 @@ def test_only_the_same_objects_are_remembered() -> None:
     known = RememberedDefinitions()
     known.note(REQUEST, FOUND)
     assert known.get(replace(REQUEST, user_id="other", name="more")) is FOUND
-    for other in ({"flavor_id": "v2"}, {"image_id": "i"}, {"key_name": "k"}):
-        assert known.get(replace(REQUEST, **other)) is None
+    for other in (
+        replace(REQUEST, flavor_id="v2"),
+        replace(REQUEST, image_id="i"),
+        replace(REQUEST, key_name="k"),
+    ):
+        assert known.get(other) is None
     known.note(replace(REQUEST, key_name="k"), FOUND)
     assert known.get(replace(REQUEST, key_name="k")) is FOUND
     assert known.get(replace(REQUEST, key_name="k", user_id="other")) is None

@@ -171,7 +171,7 @@ class RouteEndpoint:
         if answer is not None:
             return answer, version
         answer = await checks.handled(call)
-        if context.hop is not None:
+        if context.hop is not None and auth_zones.has_ids(route):
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
 
