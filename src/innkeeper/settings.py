@@ -27,6 +27,9 @@ ENV_PREFIX = "INNKEEPER_"
 PREFIX = "_prefix"
 """The suffix of the names of those settings that contain an API's path."""
 PREFIX_PATTERN = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+HOST_PATTERN = re.compile(
+    r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?", re.ASCII
+)
 ORIGIN_PATTERN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+", re.ASCII)
 """Scheme, host and optional port, without a trailing slash."""
 TOKEN_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -90,6 +93,7 @@ def load(
     _check_names(settings)
     _check_keystone(settings)
     _check_plans(settings)
+    _check_peering(settings)
     _check_leasing(settings)
     return settings
 
@@ -151,6 +155,23 @@ def _check_serving(settings: Settings) -> None:
     _check_tls(serving)
     _check_prefixes(serving)
     _check_origins(serving)
+
+
+def _check_peering(settings: Settings) -> None:
+    host = settings.peering.peer_host
+    if host is None:
+        return
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        is_usable = HOST_PATTERN.fullmatch(host) is not None
+    else:
+        is_usable = not address.is_unspecified and not address.is_multicast
+    if not is_usable:
+        raise SettingsError(
+            "The setting 'peer_host' must be a name or an address at which other machines reach "
+            f"this one, without a port: {host!r}."
+        )
 
 
 def _check_tls(serving: Serving) -> None:

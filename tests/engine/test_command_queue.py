@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from innkeeper.engine.command_queue import CommandQueue
 from innkeeper.engine.commands import Command, Write
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
-from tests.support.clouds import Cloud, cloud_in, reported
+from tests.support.clouds import Cloud
 
 WITHIN_S = 10.0
 FLOOD, FEW = "flooding", "few"
@@ -138,14 +137,6 @@ def test_drained_commands_are_all_there_once() -> None:
     put(queue, FEW, of())
     assert len(queue.drain()) == 201
     assert len(queue) == 0
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """A cloud of one host."""
-    started = cloud_in(tmp_path, reported("a"))
-    yield started
-    started.close()
 
 
 class Blocked:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-import pytest
 from structlog.testing import capture_logs
 
 from innkeeper.engine import writer
@@ -15,18 +13,10 @@ from innkeeper.engine.batches import PendingCommand
 from innkeeper.engine.commands import Decide, Write, WriteTogether
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
-from tests.support.clouds import Cloud, cloud_in, reported
+from tests.support.clouds import Cloud
 from tests.support.stores import NOW
 
 WITHIN_S = 10.0
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """A cloud of one host."""
-    started = cloud_in(tmp_path, reported("a"))
-    yield started
-    started.close()
 
 
 class Record:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,21 +20,13 @@ from innkeeper.engine import writer
 from innkeeper.engine.commands import Boot, Write, WriteTogether
 from innkeeper.engine.writer import Writer
 from innkeeper.store.transactions import Tx
-from tests.support.clouds import Cloud, cloud_in, reported
+from tests.support.clouds import Cloud
 
 WITHIN_S = 10.0
 ENDS_BY_ACCIDENT = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnhandledThreadExceptionWarning"
 )
 """The thread's end shows on standard error, which pytest reports as a warning."""
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """A cloud of one host."""
-    started = cloud_in(tmp_path, reported("a"))
-    yield started
-    started.close()
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 
 from tests.support.agents import agent, eventually
+from tests.support.leading import forwards, is_forwarding, led
 from tests.support.running import Running, running
+from tests.support.several import Started
 
 SIZE = "24m"
 FLAVORS = "/compute/v2.1/flavors"
 WITHIN_S = 40.0
 UNAVAILABLE = 503
+ELECTION_S = 6.0
+"""By then, a follower has taken over from a leader that is dead."""
 
 
 @pytest.fixture
@@ -53,18 +57,18 @@ def flavor(number: int) -> dict[str, Any]:
     }
 
 
-def make(service: Running, number: int) -> Any:
+def make(service: Running | Started, number: int) -> Any:
     return service.call(
         "POST", FLAVORS, json=flavor(number), headers={"openstack-api-version": "compute 2.55"}
     )
 
 
-def readiness(service: Running) -> tuple[int, str]:
+def readiness(service: Running | Started) -> tuple[int, str]:
     answer = service.call("GET", "/readyz")
     return answer.status_code, answer.text
 
 
-def until_ready_is(service: Running, status: int) -> str:
+def until_ready_is(service: Running | Started, status: int) -> str:
     deadline_s = time.monotonic() + WITHIN_S
     while readiness(service)[0] != status:
         assert time.monotonic() < deadline_s, readiness(service)
@@ -137,3 +141,41 @@ def test_what_a_full_disk_interrupts_is_completed_later(disk: Path, tmp_path: Pa
         found = ask("GET", path).json()["volumeAttachments"]
         ended = status(f"{volumes}/{volume}", "volume")
         assert ended == ("in-use" if found else "available")
+
+
+def names(service: Started) -> set[str]:
+    """The flavors that a process shows."""
+    listed = service.call("GET", f"{FLAVORS}?limit=1000").json()["flavors"]
+    return {each["id"] for each in listed}
+
+
+def test_a_full_disk_under_a_leader_is_told_by_its_followers(disk: Path, tmp_path: Path) -> None:
+    settings = {"database_url": f"sqlite:///{disk / 'innkeeper.sqlite3'}"}
+    with led(tmp_path / "data", "sqlite", settings) as cloud:
+        both = (cloud.follower, cloud.leader)
+        made = {0: make(cloud.follower, 0).status_code}
+        forwarded = forwards(cloud.follower)["answered"]
+        fill(disk)
+        for number in range(1, 7):
+            answer = make(both[number % 2], number)
+            made[number] = answer.status_code
+            assert answer.status_code == 200 or int(answer.headers["retry-after"]) >= 1
+        assert forwards(cloud.follower)["answered"] > forwarded, "the leader was not asked"
+        assert made[0] == 200
+        assert made[5] == made[6] == UNAVAILABLE
+        for each in both:
+            assert "disk" in until_ready_is(each, UNAVAILABLE)
+        # The leader cannot renew its term, so the follower tries to lead, and to write by itself.
+        ends_s = time.monotonic() + ELECTION_S
+        while time.monotonic() < ends_s:
+            assert make(cloud.follower, 7).status_code == UNAVAILABLE
+        granted = {f"flavor-{number}" for number, status in made.items() if status == 200}
+        for each in both:
+            assert {name for name in names(each) if name.startswith("flavor-")} == granted
+        (disk / "ballast").unlink()
+        for each in both:
+            assert until_ready_is(each, 200) == "ready"
+            assert make(each, each.port).status_code == 200
+        eventually(lambda: sum(each.leads() for each in both), 1)
+        follower = next(each for each in both if not each.leads())
+        eventually(lambda: is_forwarding(follower), True)

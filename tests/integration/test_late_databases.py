@@ -115,7 +115,7 @@ def test_a_database_that_does_not_come_is_given_up(
     url = server.fresh()
     server.stop()
     try:
-        with serving(tmp_path, url, wait_s=1.0) as service:
+        with serving(tmp_path, url, wait_s=4.0) as service:
             assert service.process.wait(WITHIN_S) == NOT_THERE
             *before, last = service.log.read_text().splitlines()
     finally:
@@ -123,7 +123,7 @@ def test_a_database_that_does_not_come_is_given_up(
     assert before
     assert {"event=database_awaited" in each for each in before} == {True}
     assert last.startswith("innkeeper: Cannot use the database: ")
-    assert last.endswith(" Gave up after 1 s.")
+    assert last.endswith(" Gave up after 4 s.")
 
 
 def refused(folder: Path, url: str) -> str:

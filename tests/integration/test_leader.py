@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,83 +15,30 @@ import httpx
 import pytest
 
 from tests.support.databases import DATABASES
-from tests.support.several import UNLIMITED, Started, several
+from tests.support.leading import FLAVORS, WITHIN_S, Led, eventually, forwards, led, made
+from tests.support.several import UNLIMITED, end, several, started, wait_until_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
-WITHIN_S = 30.0
 ASKED = 40
-LOOKS_AGAIN_S = 0.05
 OK, CONFLICT, BAD, GONE = (
     httpx.codes.OK,
     httpx.codes.CONFLICT,
     httpx.codes.BAD_REQUEST,
     httpx.codes.SERVICE_UNAVAILABLE,
 )
-FLAVORS = "/compute/v2.1/flavors"
 LONG = "a-data-folder-with-a-name-that-is-too-long-for-the-path-of-a-socket-" * 2
-FORWARDED = re.compile(
-    r'^innkeeper_forwarded_total{outcome="(?P<outcome>\w+)"} (?P<count>\S+)$', re.MULTILINE
-)
-
-
-@dataclass(slots=True)
-class Both:
-    """The leader, and a process that follows it."""
-
-    leader: Started
-    follower: Started
-
-
-def forwards(service: Started) -> dict[str, int]:
-    """How many of its writes a process has forwarded or kept, by outcome."""
-    return {
-        each["outcome"]: int(float(each["count"])) for each in FORWARDED.finditer(service.metrics())
-    }
-
-
-def eventually(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(LOOKS_AGAIN_S)
-
-
-def flavor(name: str) -> dict[str, Any]:
-    return {"flavor": {"name": name, "id": name, "ram": 64, "vcpus": 1, "disk": 1}}
-
-
-def made(service: Started, name: str) -> int:
-    return int(service.call("POST", FLAVORS, json=flavor(name)).status_code)
-
-
-@contextmanager
-def both(folder: Path, kind: str, settings: Mapping[str, str] | None = None) -> Iterator[Both]:
-    """Run two services on one database until the follower forwards to the leader."""
-    folder.mkdir(exist_ok=True)
-    shared = {"auth": "none", "database_is_shared": "true", **UNLIMITED, **(settings or {})}
-    shared["database_url"] = DATABASES[kind](folder)
-    with several(folder, 2, shared) as (first, second):
-        eventually(lambda: first.leads() or second.leads())
-        found = Both(first, second) if first.leads() else Both(second, first)
-
-        def is_connected() -> bool:
-            made(found.follower, f"probe-{time.monotonic_ns()}")
-            return forwards(found.follower)["answered"] > 0
-
-        eventually(is_connected)
-        yield found
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def cloud(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Both]:
+) -> Iterator[Led]:
     """Two services on each kind of database."""
-    with both(tmp_path_factory.mktemp("leader"), request.param) as found:
+    with led(tmp_path_factory.mktemp("leader"), request.param) as found:
         yield found
 
 
-def test_writes_are_forwarded_and_reads_are_not(cloud: Both) -> None:
+def test_writes_are_forwarded_and_reads_are_not(cloud: Led) -> None:
     before = forwards(cloud.follower)
     assert made(cloud.follower, "one") == OK
     shown = [each.call("GET", f"{FLAVORS}/one").json() for each in (cloud.leader, cloud.follower)]
@@ -121,7 +67,7 @@ def test_writes_are_forwarded_and_reads_are_not(cloud: Both) -> None:
         ("DELETE", "/compute/v2.1/servers/00000000-0000-4000-8000-000000000000", None),
     ],
 )
-def test_refusals_are_the_same_at_both(cloud: Both, method: str, path: str, body: Any) -> None:
+def test_refusals_are_the_same_at_both(cloud: Led, method: str, path: str, body: Any) -> None:
     answers = [
         each.call(method, path, **({} if body is None else {"json": body}))
         for each in (cloud.leader, cloud.follower)
@@ -137,7 +83,7 @@ def test_refusals_are_the_same_at_both(cloud: Both, method: str, path: str, body
 REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
 
 
-def test_a_conflict_of_two_processes_is_found(cloud: Both) -> None:
+def test_a_conflict_of_two_processes_is_found(cloud: Led) -> None:
     with ThreadPoolExecutor(2) as pool:
         for number in range(ASKED):
             asked = [
@@ -148,7 +94,7 @@ def test_a_conflict_of_two_processes_is_found(cloud: Both) -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP])
 def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
-    with both(tmp_path, "postgresql") as cloud:
+    with led(tmp_path, "postgresql") as cloud:
         cloud.leader.process.send_signal(end)
         begun_s = time.monotonic()
         acknowledged: list[str] = []
@@ -177,7 +123,7 @@ def test_another_process_leads(end: signal.Signals, tmp_path: Path) -> None:
 def test_processes_forward_with_tls(tmp_path: Path) -> None:
     """Their data folder's name is too long for a socket, as if they were on two machines."""
     folder = tmp_path / LONG
-    with both(folder, "postgresql", {"peer_host": "127.0.0.1", "peer_port": "18790"}) as cloud:
+    with led(folder, "postgresql", {"peer_host": "127.0.0.1", "peer_port": "18790"}) as cloud:
         assert not list(folder.glob("*.sock"))
         assert made(cloud.follower, "one") == OK
         assert forwards(cloud.follower)["answered"] > 1
@@ -192,3 +138,25 @@ def test_a_process_that_must_not_forward_writes_by_itself(tmp_path: Path) -> Non
         assert [made(each, f"own-{each.port}") for each in services] == [OK, OK]
         assert not any(each.leads() for each in services)
         assert [sum(forwards(each).values()) for each in services] == [0, 0]
+
+
+def test_what_the_leader_does_not_serve_is_written_here(tmp_path: Path) -> None:
+    shared = {"auth": "none", "database_is_shared": "true", **UNLIMITED}
+    shared["database_url"] = DATABASES["sqlite"](tmp_path)
+    with ExitStack() as stack:
+        small = started(tmp_path, {**shared, "apis": "identity,placement"})
+        stack.callback(end, small)
+        wait_until_ready(small)
+        eventually(small.leads)
+        whole = started(tmp_path, shared)
+        stack.callback(end, whole)
+        wait_until_ready(whole)
+        provider = {"name": "p"}
+        path = "/placement/resource_providers"
+        eventually(lambda: "innkeeper_forwarding 1.0" in whole.metrics())
+        assert whole.call("POST", path, json=provider).is_success
+        assert forwards(whole)["answered"] >= 1
+        kept = forwards(whole)["kept"]
+        assert made(whole, "one") == OK
+        assert forwards(whole)["kept"] == kept + 1
+        assert "Traceback" not in small.log.read_text()

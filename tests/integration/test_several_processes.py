@@ -328,6 +328,19 @@ def flavors(at: Started, token: str) -> set[str]:
         path = f"/compute/v2.1/flavors?marker={page[-1]['id']}"
 
 
+def test_a_wrong_password_is_challenged_in_the_same_way(cloud: Cloud) -> None:
+    """One of the two processes forwards the request, and the other answers itself."""
+    headers = {"x-subject-token": cloud.admin}
+    token = cloud.first.call("GET", "/identity/v3/auth/tokens", cloud.admin, headers=headers)
+    user_id = token.json()["token"]["user"]["id"]
+    body = {"user": {"password": PASSWORD, "original_password": "wrong"}}
+    for at in (cloud.first, cloud.second):
+        path = f"/identity/v3/users/{user_id}/password"
+        answer = at.call("POST", path, cloud.admin, json=body)
+        assert answer.status_code == httpx.codes.UNAUTHORIZED
+        assert answer.headers["www-authenticate"].startswith('Keystone uri="')
+
+
 def test_periodic_tasks_run_in_one_process_at_a_time(cloud: Cloud) -> None:
     services = (cloud.first, cloud.second)
     eventually(lambda: sum(map(turns, services)) > 0, within_s=3 * SWEEP_PERIOD_S)

@@ -14,6 +14,7 @@ from typing import ParamSpec
 from innkeeper.engine.callers import ClientConnection
 from innkeeper.engine.leader import certificates
 from innkeeper.engine.leader.addresses import PeerAddress, this_machine
+from innkeeper.engine.leader.connection import USUAL, Identity, LinkLimits
 from innkeeper.engine.leader.link import Link
 from innkeeper.engine.leader.listener import Handler, PeerListener
 from innkeeper.store.leadership import Leader
@@ -76,10 +77,11 @@ async def pair(
     secret: bytes = SECRET,
     version: str = VERSION,
     has_tls: bool = False,
+    limits: LinkLimits = USUAL,
 ) -> AsyncIterator[Pair]:
     """Listen on a socket or with TLS; ``secret`` and ``version`` are the follower's."""
     known = {"echo": echo} if handlers is None else handlers
-    listener = PeerListener(VERSION, SECRET, secrets.token_bytes, known)
+    listener = PeerListener(Identity(VERSION, SECRET, secrets.token_bytes), known, limits)
     if has_tls:
         context, digest = certificates.server_context(NOW)
         port = take_port()
@@ -89,11 +91,11 @@ async def pair(
         path = folder / "leader.sock"
         await listener.listen_on_path(path)
         address = PeerAddress(this_machine(), str(path))
-    link = Link(version, secret, secrets.token_bytes)
+    link = Link(Identity(version, secret, secrets.token_bytes), limits)
     made = Pair(listener, link, address)
     try:
         yield made
     finally:
         link.close()
-        await listener.close()
+        await listener.close(WITHIN_S)
         await asyncio.sleep(0)

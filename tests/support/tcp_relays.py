@@ -15,15 +15,28 @@ READ_BYTES = 65536
 class TcpRelay:
     """Passes bytes between clients and a port. ``down`` goes to the port, and ``up`` comes back.
 
-    The bytes of each connection are in one element.
+    The bytes of each connection are in one element, if the relay ``is_recording``.
     """
 
     target: int
     port: int = 0
+    is_recording: bool = True
     down: list[bytearray] = field(default_factory=list)
     up: list[bytearray] = field(default_factory=list)
     _sockets: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _passing: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.pass_on()
+
+    def hold(self) -> None:
+        """Keep all bytes back from now on, as a network that loses packets does."""
+        self._passing.clear()
+
+    def pass_on(self) -> None:
+        """Pass bytes again, and first those that were kept back."""
+        self._passing.set()
 
     @property
     def address(self) -> str:
@@ -61,7 +74,7 @@ class TcpRelay:
 
     def _carry(self, *ways: tuple[socket.socket, socket.socket, bytearray]) -> None:
         """Pass bytes both ways until one side ends."""
-        threads = [threading.Thread(target=_pass, args=each, daemon=True) for each in ways]
+        threads = [threading.Thread(target=self._pass, args=each, daemon=True) for each in ways]
         for each in threads:
             each.start()
         for each in threads:
@@ -72,22 +85,23 @@ class TcpRelay:
         near.close()
         far.close()
 
-
-def _pass(one: socket.socket, other: socket.socket, seen: bytearray) -> None:
-    with suppress(OSError):
-        while piece := one.recv(READ_BYTES):
-            seen += piece
-            other.sendall(piece)
-    for each in (one, other):
+    def _pass(self, one: socket.socket, other: socket.socket, seen: bytearray) -> None:
         with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+            while piece := one.recv(READ_BYTES):
+                if self.is_recording:
+                    seen += piece
+                self._passing.wait()
+                other.sendall(piece)
+        for each in (one, other):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
-def tcp_relay(target: int) -> Iterator[TcpRelay]:
+def tcp_relay(target: int, *, is_recording: bool = True) -> Iterator[TcpRelay]:
     """Relay to a port of this machine until the block ends."""
     listener = socket.create_server(("127.0.0.1", 0))
-    relay = TcpRelay(target, listener.getsockname()[1])
+    relay = TcpRelay(target, listener.getsockname()[1], is_recording)
     thread = threading.Thread(target=relay.serve, args=(listener,), daemon=True)
     thread.start()
     try:
@@ -95,5 +109,6 @@ def tcp_relay(target: int) -> Iterator[TcpRelay]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
+        relay.pass_on()
         relay.cut()
         thread.join()

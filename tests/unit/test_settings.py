@@ -127,6 +127,11 @@ def test_invalid_serving_settings_are_rejected(overrides: dict[str, Any], words:
         ({"apis": ["compute", "a\0"]}, "'apis' contains a NUL character"),
         ({"policy_file": "\0"}, "'policy_file' contains a NUL character"),
         ({"zone_name": ""}, "'zone_name' must be printable"),
+        ({"peer_host": ""}, "'peer_host' must be a name or an address"),
+        ({"peer_host": "0.0.0.0"}, "reach this one"),  # noqa: S104 - what must be refused
+        ({"peer_host": "::"}, "reach this one"),
+        ({"peer_host": "a..b"}, "reach this one"),
+        ({"peer_host": "10.0.0.1:9000"}, "without a port: '10.0.0.1:9000'"),
         ({"zone_name": "a\nb"}, "'zone_name' must be printable"),
         ({"region_name": ""}, "'region_name' is empty"),
         ({"region_name": " "}, "'region_name' is empty"),

@@ -243,11 +243,10 @@ class BootRequest:
     Up to ``count_max`` servers are placed, if the quota and the hosts allow them. If fewer than
     ``count_min`` fit, no server is placed. ``forced_host`` is the only acceptable host; the
     caller has already checked the policy for it. ``seed`` determines the random choices.
-    ``server_ids`` are ``count_max`` new ids.
+    ``server_ids`` are ``count_max`` new ids. With ``is_repeat``, they are looked up first.
 
-    ``destination`` comes from an entry of a build plan. It contains the id of the only server, and
-    the server's only acceptable host. If a request with a ``destination`` fails, it leaves no
-    server in ERROR. From ``expires_at`` on, the request is rejected.
+    ``destination`` comes from an entry of a build plan. It has the id and the only acceptable host
+    of the only server. It leaves no server in ERROR. From ``expires_at`` on, it is refused.
 
     ``launch_indexes`` are the numbers of the servers in their boot batch, if it has servers in
     other zones too. With ``is_numbered`` the names of servers end with these numbers; ``None``
@@ -256,9 +255,9 @@ class BootRequest:
     A request from a zone parent has ``definitions``, which replace what this zone defines.
     ``entry_id`` is the id of its build plan entry; a request with several has ``entries`` instead.
     With ``is_across_zones``, weights count as those of other zones. With
-    ``is_refused_without_hosts``, too few hosts leave no server in ERROR. With ``may_be_elsewhere``,
-    a place that this zone does not know is no error. With ``has_volumes``, volumes are reserved for
-    the servers. If a server ``is_volume_backed``, one of them is its boot disk.
+    ``is_refused_without_hosts``, no server is left in ERROR. With ``may_be_elsewhere``, a place
+    that this zone does not know is no error. With ``has_volumes``, volumes are reserved for the
+    servers. If a server ``is_volume_backed``, one of them is its boot disk.
     """
 
     project_id: str
@@ -298,6 +297,7 @@ class BootRequest:
     may_be_elsewhere: bool = False
     has_volumes: bool = False
     is_volume_backed: bool = False
+    is_repeat: bool = False
 
     def launch_index(self, place: int) -> int:
         """Return the number in the boot batch of the server at this place of the request."""

@@ -183,6 +183,16 @@ class Doubtful(Unavailable):
     """
 
 
+class Unanswered(Unavailable):
+    """The leader may have carried the request out, but it did not answer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The process that writes did not answer. The request may have been carried out. Check "
+            "the result before you retry."
+        )
+
+
 class Busy(Unavailable):
     """Other writers held the database for longer than the timeout."""
 

@@ -17,6 +17,7 @@ What follows a failure (:mod:`innkeeper.engine.retry` has the numbers of retries
   waits until the lost transaction has ended. All other writes are not retried, and their clients
   are told that the outcome is unknown. A retry of a committed write could be refused, and the
   client would conclude that the write had failed.
+- A boot that another process may have committed is looked up in the same way.
 """
 
 from __future__ import annotations
@@ -295,7 +296,8 @@ def _boot(
     for i, each in enumerate(batch):
         if isinstance(each.command, Boot):
             request = each.command.request
-            outcomes[i] = executor.already_booted(tx, request) if each.look_ups else None
+            may_be_there = request.is_repeat or each.look_ups > 0
+            outcomes[i] = executor.already_booted(tx, request) if may_be_there else None
             if outcomes[i] is None:
                 boots.append(i)
                 requests.append(request)

@@ -167,6 +167,11 @@ class DecideTogether(Command[T_co], Generic[T, T_co]):
     item: T
     now: datetime
 
+    @property
+    def kind(self) -> str:
+        """See :class:`Command`."""
+        return "decide"
+
 
 @dataclass(frozen=True, slots=True)
 class Explain(Command[Explained]):

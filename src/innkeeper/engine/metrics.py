@@ -86,6 +86,11 @@ LEADING = Gauge(
     "Whether a process is the leader, to which the others forward writes.",
     multiprocess_mode="livesum",
 )
+FORWARDING = Gauge(
+    "innkeeper_forwarding",
+    "Whether a process is connected to the leader, so that it can forward writes.",
+    multiprocess_mode="livesum",
+)
 FORWARDED = Counter(
     "innkeeper_forwarded_total",
     "Requests that write, in a process that is not the leader, by what followed.",

@@ -27,6 +27,7 @@ from innkeeper.domain.errors import (
     Overtaken,
     ProviderChanged,
     Refusal,
+    Unanswered,
     Unreachable,
 )
 from innkeeper.domain.slices import Settings
@@ -41,6 +42,9 @@ GROUP_ATTEMPTS_MAX, GROUP_PAUSE_S = 40, 0.25
 """Ten seconds: a pod that refuses a server does so at once, unless it is overloaded."""
 LOOK_UPS_MAX = 3
 """How often a boot is looked up after its commit was not acknowledged."""
+FORWARDS_MAX, FORWARD_WITHIN_S = 2, 30.0
+"""A boot is forwarded this often, and then carried out in the process that received it. It is not
+repeated later than this, because its client may have given up."""
 JITTER_OF = 1_000
 REPEAT_WITHIN_S = 3.0
 """A batch is not retried later than this, because other commands wait for the thread."""
@@ -203,6 +207,15 @@ DOUBT = Retry(
     attempts_max=1 + LOOK_UPS_MAX,
     answer="503, which says that the outcome is unknown",
 )
+UNANSWERED = Retry(
+    errors=(Unanswered,),
+    happened="the leader did not answer a request that was forwarded to it",
+    repeated="boots, which are first looked up by the ids of their servers; no other request",
+    where=("entrypoints/api/leader_calls.py",),
+    attempts_max=FORWARDS_MAX + 1,
+    within_s=FORWARD_WITHIN_S,
+    answer="503, which says that the request may have been carried out",
+)
 NEXT_TURN = Retry(
     errors=(Refusal,),
     happened="a periodic task was refused, for any of these reasons",
@@ -283,6 +296,7 @@ TABLE = (
     WAITED,
     ONE_BY_ONE,
     DOUBT,
+    UNANSWERED,
     NEXT_TURN,
     LEASE_EVENT,
     WEBHOOK,

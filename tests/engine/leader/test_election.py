@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.domain.errors import Doubtful
 from innkeeper.domain.slices import Computing, Scheduling
+from innkeeper.engine.commands import Command
 from innkeeper.engine.leader.election import LOOKS_MAX, Election
 from innkeeper.engine.writer import Writer
 from innkeeper.store import leadership
@@ -37,6 +40,11 @@ class Member:
 
 
 Join = Callable[[str], Member]
+Happening = Callable[[], None]
+
+
+def nothing() -> None:
+    """Nothing happens."""
 
 
 @pytest.fixture
@@ -139,11 +147,91 @@ def test_a_process_without_a_writer_loses_the_lead(store: Store, join: Join) -> 
     first.step()
     second.step()
     first.writer.stop(WITHIN_S)
-    for _ in range(LOOKS_MAX):
-        with pytest.raises(Unavailable):
+    with capture_logs() as logs:
+        for _ in range(LOOKS_MAX):
             first.step()
-        second.step()
-    assert second.election.is_leading
+            second.step()
+        assert second.election.is_leading
+        first.step()
+    # It says so once, and follows.
+    assert [each["event"] for each in logs].count("leader_not_known") == 1
+    assert not first.election.is_leading
+    assert first.followed == ["second"]
     # It cannot resign, either; nothing follows from that.
     first.election.resign()
     assert row(store).holder == "second"
+
+
+class Around:
+    """A writer with something that happens before, and something after each command."""
+
+    def __init__(
+        self, writer: Writer, before: Happening = nothing, after: Happening = nothing
+    ) -> None:
+        self._writer = writer
+        self._before = before
+        self._after = after
+
+    def submit_and_wait(self, command: Command[Any], timeout_s: float) -> Any:
+        """See ``Writer``."""
+        self._before()
+        found = self._writer.submit_and_wait(command, timeout_s)
+        self._after()
+        return found
+
+
+def with_writer(store: Store, member: Member, name: str, writer: Any) -> Member:
+    """The process, with another writer."""
+
+    def changed(leader: Leader | None) -> None:
+        member.followed.append(None if leader is None else leader.holder)
+
+    return replace(member, election=Election(store, writer, name, f"address of {name}", changed))
+
+
+def test_a_process_that_comes_too_late_to_take_over_still_follows(store: Store, join: Join) -> None:
+    first, second = join("first"), join("second")
+    first.step()
+    slow = with_writer(store, second, "second", Around(second.writer, before=first.step))
+    slow.step(LOOKS_MAX + 1)
+    assert not slow.election.is_leading
+    assert slow.followed == ["first"]
+    assert row(store).beat == 1
+
+
+def test_a_process_that_nobody_can_reach_does_not_lead(store: Store, join: Join) -> None:
+    deaf, second = join("deaf"), join("second")
+    deaf.election = Election(store, deaf.writer, "deaf", None, lambda _: None)
+    deaf.step(2 * LOOKS_MAX)
+    assert not deaf.election.is_leading
+    second.step()
+    deaf.step()
+    assert deaf.election.is_following
+    second.election.resign()
+    deaf.step(2 * LOOKS_MAX)
+    assert not deaf.election.is_leading
+
+
+def test_a_renewal_that_was_not_acknowledged_is_found(store: Store, join: Join) -> None:
+    def lose() -> None:
+        raise Doubtful("The database did not confirm the commit.")
+
+    member = join("first")
+    first = with_writer(store, member, "first", Around(member.writer, after=lose))
+    with capture_logs():
+        for beat in (0, 0, 1, 2):
+            first.step()
+            assert row(store).beat == beat
+        assert first.election.is_leading
+
+
+def test_a_leader_of_a_lost_row_is_not_mistaken_for_another(store: Store, join: Join) -> None:
+    first, second, third = join("first"), join("second"), join("third")
+    first.step()
+    third.step()
+    with store.write() as tx:
+        tx.exec_driver_sql("DELETE FROM leader")
+    second.step()
+    third.step()
+    assert row(store).term == 1
+    assert third.followed == ["first", "second"]

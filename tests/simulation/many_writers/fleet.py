@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -60,7 +60,9 @@ class Fleet:
         processes: int = PROCESSES,
         settings: Mapping[str, str] | None = None,
         program: str = "innkeeper.main",
+        own_settings: Sequence[Mapping[str, str]] = (),
     ) -> None:
+        """``own_settings`` are those of single services, in their order."""
         self.folder = folder
         self._database_url = database_url
         self.ports = [take_port() for _ in range(processes)]
@@ -76,10 +78,10 @@ class Fleet:
                     *("--database-url", database_url),
                 ],
                 folder / f"service-{port}.log",
-                more,
+                {**more, **(own_settings[number] if own_settings else {})},
                 module=program,
             )
-            for port in self.ports
+            for number, port in enumerate(self.ports)
         ]
         self.agent: Program | None = None
 

@@ -108,6 +108,11 @@ class History:
         with self._lock:
             self._notes.append({"at_s": at_s, "note": text})
 
+    def noted(self, text: str) -> list[float]:
+        """When this was noted."""
+        with self._lock:
+            return [each["at_s"] for each in self._notes if each["note"] == text]
+
     def operations(self) -> list[Operation]:
         """All operations, in the order in which they began."""
         with self._lock:

@@ -19,6 +19,7 @@ from tests.simulation.many_writers.history import History
 SOON_S = (0.5, 2.5)
 LATER_S = (2.0, 5.0)
 """The time without faults between two of them."""
+BEGINS = "begins: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Nemesis:
             self._error = error
 
     def _harm(self, harm: Harm) -> None:
-        self._history.note(time.monotonic(), f"begins: {harm.name}")
+        self._history.note(time.monotonic(), f"{BEGINS}{harm.name}")
         harm.begin()
         try:
             self._is_over.wait(self._dice.uniform(*harm.lasts_s))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 
+from innkeeper.domain.errors import Unanswered
 from innkeeper.engine.callers import ClientConnection
+from innkeeper.engine.leader.connection import NotForwarded
 from innkeeper.engine.leader.leadership import Leadership
-from innkeeper.engine.leader.link import NotForwarded, Unanswered
 from innkeeper.entrypoints.api.leader_calls import KIND, decoded
 from innkeeper.wiring import Seams, Service
 from tests.simulation.many_writers.own_program import serve

@@ -49,6 +49,7 @@ class Run:
     problems: Sequence[str]
     acknowledged: int
     harms: int
+    history: History
 
     def summary(self) -> str:
         """A table of requests and answers, one line each."""
@@ -112,6 +113,7 @@ def simulate(
         check(operations, world),
         sum(each.acknowledged for each in clients),
         sum(each.done for each in nemeses),
+        history,
     )
     _tell(run, seed, seconds, history, fleet)
     fleet.enlarge(places)

@@ -30,7 +30,6 @@ The numbers are those of the list that was made from the faults of other service
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,24 +48,6 @@ from innkeeper.systems.leases.freepool import HostChange
 from innkeeper.systems.leases.updates import LeaseChange
 from tests.support.lease_cases import ELEVEN, NOON, TEN, make, no_room, refused, slots, units, whole
 from tests.support.lease_worlds import SIZES, LeaseWorld, demand_of
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[LeaseWorld]:
-    """Hosts of 8, 4, 4 and 2 processors; a1 and b1 are of kind a."""
-    made = LeaseWorld(tmp_path)
-    yield made
-    made.judge()
-    made.movers.close()
-
-
-@pytest.fixture
-def only_a1(world: LeaseWorld) -> LeaseWorld:
-    """Only the host of eight processors is up."""
-    for name in SIZES.keys() - {"a1"}:
-        world.switch(name)
-    return world
-
 
 # -- room over time ------------------------------------------------------------------------
 

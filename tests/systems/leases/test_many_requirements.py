@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from innkeeper.domain.errors import Invalid
 from innkeeper.scheduling.expressions import PARTS_MAX
@@ -19,15 +15,6 @@ WORDS = "more than 1000 operators, values and properties in total"
 FULL = [json.dumps(["in", "$vcpus", 8, *range(10 * n, 10 * n + PARTS_MAX - 3)]) for n in range(5)]
 SMALL = json.dumps([">", "$vcpus", 1])
 assert len(FULL) * PARTS_MAX == TOTAL_PARTS_MAX
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[LeaseWorld]:
-    """Hosts of 8, 4, 4 and 2 processors."""
-    made = LeaseWorld(tmp_path)
-    yield made
-    made.judge()
-    made.movers.close()
 
 
 def test_a_request(world: LeaseWorld) -> None:

@@ -9,39 +9,38 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from innkeeper.clients.wire import BODY_BYTES_MAX, Broken, Unfit, Wire
+from tests.support.authorities import Authority
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
 CHUNK = b"100000\r\n" + b" " * 2**20 + b"\r\n"
 TIMEOUT_S = 0.6
-SOON_S = 5.0
+SOON_S = 20.0
 """Far more than the time limit, and far less than what a dripping answer would take."""
 
 
 class Server:
     """Answers each request with the next of its answers, piece by piece with a pause each."""
 
-    def __init__(self, answers: list[Any], pause_s: float, certificate: Path | None = None) -> None:
+    def __init__(
+        self, answers: list[Any], pause_s: float, authority: Authority | None = None
+    ) -> None:
         self._answers = answers
         self._pause_s = pause_s
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._tls: ssl.SSLContext | None = None
-        if certificate is not None:
+        if authority is not None:
+            pair = authority.pair("server")
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self._tls.load_cert_chain(certificate)
-        scheme = "http" if certificate is None else "https"
+            self._tls.load_cert_chain(pair.cert, pair.key)
+        scheme = "http" if authority is None else "https"
         self.url = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}/"
         self.asked = b""
         self.connections = 0
@@ -70,11 +69,11 @@ class Server:
         self._socket.close()
 
 
-def wired(timeout_s: float = TIMEOUT_S, certificate: Path | None = None) -> Wire:
+def wired(timeout_s: float = TIMEOUT_S, authority: Authority | None = None) -> Wire:
     return Wire(
         timeout_s=timeout_s,
         connections_max=1,
-        trusted=ssl.create_default_context(cafile=certificate),
+        trusted=ssl.create_default_context(cafile=None if authority is None else authority.file),
         clock=time.monotonic,
     )
 
@@ -84,11 +83,11 @@ def asking(
     *answers: Any,
     pause_s: float = 0.0,
     timeout_s: float = TIMEOUT_S,
-    certificate: Path | None = None,
+    authority: Authority | None = None,
 ) -> Iterator[tuple[Wire, Server]]:
-    server = Server(list(answers), pause_s, certificate)
+    server = Server(list(answers), pause_s, authority)
     threading.Thread(target=server.serve, daemon=True).start()
-    wire = wired(timeout_s, certificate)
+    wire = wired(timeout_s, authority)
     try:
         yield wire, server
     finally:
@@ -148,52 +147,27 @@ def test_dripping_headers_time_out() -> None:
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A key and a certificate that it signed itself, for 127.0.0.1."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "placement")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "certificate.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
+def authority(tmp_path: Path) -> Authority:
+    """An authority that the client trusts, and the server has a certificate of."""
+    return Authority(tmp_path)
 
 
-def test_the_timeout_applies_with_tls(certificate: Path) -> None:
+def test_the_timeout_applies_with_tls(authority: Authority) -> None:
     whole = HEAD + b"content-length: 2\r\n\r\n{}"
-    with asking([whole], timeout_s=SOON_S, certificate=certificate) as (wire, server):
+    with asking([whole], timeout_s=SOON_S, authority=authority) as (wire, server):
         assert bytes(ask(wire, server).body) == b"{}"
     began = time.monotonic()
     drops = chain([CHUNKED], repeat(b"1\r\n \r\n"))
     with (
-        asking(drops, pause_s=0.1, certificate=certificate) as (wire, server),
+        asking(drops, pause_s=0.1, authority=authority) as (wire, server),
         pytest.raises(Unfit, match="not complete"),
     ):
         ask(wire, server)
     assert time.monotonic() - began < SOON_S
 
 
-def test_an_untrusted_certificate_is_rejected(certificate: Path) -> None:
-    with asking([b""], timeout_s=SOON_S, certificate=certificate) as (_, server):
+def test_an_untrusted_certificate_is_rejected(authority: Authority) -> None:
+    with asking([b""], timeout_s=SOON_S, authority=authority) as (_, server):
         wire = wired()
         with pytest.raises(Broken, match="CERTIFICATE_VERIFY_FAILED"):
             ask(wire, server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
 
@@ -12,6 +13,7 @@ SOCKET_PATH_MAX = 107
 """The largest path of a Unix socket in bytes. Source: ``unix(7)``."""
 ID_CHARS = 12
 """The last characters of a random id; its first ones are a time."""
+SUFFIX = ".sock"
 
 
 class PeerAddress(msgspec.Struct, frozen=True):
@@ -40,6 +42,13 @@ def parsed(text: str) -> PeerAddress | None:
         return None
 
 
+def listens(path: str) -> bool:
+    """Return whether a process may listen on a Unix socket. Does not wait for it."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        return probe.connect_ex(path) not in {errno.ECONNREFUSED, errno.ENOENT}
+
+
 def this_machine() -> str:
     """Return an id of the running machine, which changes when it restarts."""
     try:
@@ -51,5 +60,5 @@ def this_machine() -> str:
 
 def socket_path(folder: Path, holder: str) -> Path | None:
     """Return the path of a new process's socket, or ``None`` if it would be too long."""
-    path = (folder / f"{holder[-ID_CHARS:]}.sock").absolute()
+    path = (folder / f"{holder[-ID_CHARS:]}{SUFFIX}").absolute()
     return path if len(bytes(path)) <= SOCKET_PATH_MAX else None

@@ -1,21 +1,23 @@
 """Elects the leader among the processes of one database.
 
 Always true: the leader renews its term through its own writer thread, so a process whose writer is
-stuck or whose database connection is lost stops being the leader. No clocks of different machines
-are compared: a process takes over after it has seen the same beat in ``LOOKS_MAX`` looks.
+stuck or whose database connection is lost is replaced, and follows once it sees that. No clocks of
+different machines are compared: a process takes over after it has seen the same beat in
+``LOOKS_MAX`` looks. It follows the old leader until then, since a slow database looks the same.
 
-May be false: that one process believes to be the leader. After a suspension, there may be two for
+May be false: that only one process believes that it leads. After a suspension, there may be two for
 about a second. Both may write, because safety does not depend on the leader.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
 import structlog
 
-from innkeeper.domain.errors import Refusal
+from innkeeper.domain.errors import Refusal, Unavailable
 from innkeeper.engine import metrics
 from innkeeper.engine.commands import Work, Write
 from innkeeper.engine.writer import Writer
@@ -28,7 +30,10 @@ PERIOD_S = 1.0
 """The leader renews its term once per period, and the others look once per period."""
 LOOKS_MAX = 3
 """After this many further looks at the same beat, the leader counts as dead."""
-WRITE_WITHIN_S = 10.0
+WRITE_WITHIN_S = 5.0
+RESIGN_WITHIN_S = 2.0
+"""The limit at a stop, for a step in progress and for the write. The others notice a process that
+did not resign, too, only later."""
 
 OnChange = Callable[[Leader | None], None]
 """Called with the leader to forward writes to; ``None`` if there is none but this process."""
@@ -38,9 +43,12 @@ class Election:
     """One process's part in the election. Call :meth:`step` once per ``PERIOD_S``."""
 
     def __init__(
-        self, store: Store, writer: Writer, holder: str, address: str, on_change: OnChange
+        self, store: Store, writer: Writer, holder: str, address: str | None, on_change: OnChange
     ) -> None:
-        """``holder`` is this process's random id; ``address`` says how others reach it."""
+        """``holder`` is this process's random id; ``address`` says how others reach it.
+
+        A process without an address only follows.
+        """
         self._store = store
         self._writer = writer
         self._holder = holder
@@ -50,6 +58,7 @@ class Election:
         self._followed: Leader | None = None
         self._seen: Leader | None = None
         self._looks = 0
+        self._trouble: str | None = None
         self._has_ended = False
         # A step may run while the process ends.
         self._lock = threading.Lock()
@@ -65,66 +74,98 @@ class Election:
         return self._followed is not None
 
     def step(self) -> None:
-        """Renew the own term, or look at the leader, and take over if it is dead.
-
-        Raises the refusals of the store and of the writer.
-        """
+        """Renew the own term, or look at the leader, and take over if it is dead."""
         with self._lock:
             if self._has_ended:
                 return
-            if self._mine is None:
-                self._look()
+            try:
+                if self._mine is None:
+                    self._look()
+                else:
+                    self._renew(self._mine)
+            except Refusal as error:
+                self._note_trouble(str(error))
             else:
-                self._renew(self._mine)
+                self._note_trouble(None)
+
+    def _note_trouble(self, trouble: str | None) -> None:
+        """Log once that a step failed. The next step tries again."""
+        if trouble is not None and trouble != self._trouble:
+            LOG.warning("leader_not_known", error=trouble)
+        self._trouble = trouble
 
     def resign(self) -> None:
         """Take no further part. Another process may lead at once; the writer must still run."""
-        with self._lock:
-            self._has_ended = True
-            mine, self._mine = self._mine, None
-            if mine is None:
-                return
-            metrics.LEADING.set(0)
-            try:
-                self._write(lambda tx: leadership.resign(tx, mine))
-            except (Refusal, TimeoutError) as error:
-                # The others take over when they see no more beats.
-                LOG.warning("leader_not_resigned", error=str(error))
+        self._has_ended = True
+        if not self._lock.acquire(timeout=RESIGN_WITHIN_S):
+            LOG.warning("leader_not_resigned", error="The database is too slow.")
+            return
+        try:
+            mine = self._mine
+            self._set_mine(None)
+            if mine is not None:
+                self._write(lambda tx: leadership.resign(tx, mine), RESIGN_WITHIN_S)
+        except Refusal as error:
+            # The others take over when they see no more beats.
+            LOG.warning("leader_not_resigned", error=str(error))
+        finally:
+            self._lock.release()
 
     def _renew(self, mine: Leader) -> None:
-        self._mine = self._write(lambda tx: leadership.renew(tx, mine))
-        if self._mine is None:
-            LOG.warning("leader_replaced", term=mine.term)
-            metrics.LEADING.set(0)
+        try:
+            renewed = self._write(lambda tx: leadership.renew(tx, mine))
+        except Refusal:
+            # Its writer may be stuck, while another process has taken over.
+            self._look(takes_over=False)
+            raise
+        if renewed is None:
             self._look()
+        else:
+            self._set_mine(renewed)
 
-    def _look(self) -> None:
+    def _look(self, *, takes_over: bool = True) -> None:
         with self._store.read() as tx:
             found = leadership.current(tx)
         self._looks = self._looks + 1 if found == self._seen else 0
         self._seen = found
-        if found is None or found.has_resigned or self._looks >= LOOKS_MAX:
-            self._take_over(found)
-        elif found.holder != self._holder:
-            self._follow(found)
-
-    def _take_over(self, found: Leader | None) -> None:
-        self._follow(None)
-        self._mine = self._write(
-            lambda tx: leadership.take_over(tx, found, self._holder, self._address)
-        )
+        if found is not None and found.holder == self._holder:
+            # The commit of its last renewal was only not acknowledged.
+            self._set_mine(found)
+            return
         if self._mine is not None:
-            LOG.info("leader_begun", term=self._mine.term)
-            metrics.LEADING.set(1)
+            LOG.warning("leader_replaced", term=self._mine.term)
+            self._set_mine(None)
+        is_over = found is None or found.has_resigned or self._looks >= LOOKS_MAX
+        if not is_over:
+            self._follow(found)
+        elif takes_over and self._address is not None:
+            self._take_over(found, self._address)
+
+    def _take_over(self, found: Leader | None, address: str) -> None:
+        if self._followed is not None and found is not None and not found.has_resigned:
+            LOG.info("leader_given_up", term=found.term, beat=found.beat)
+        taken = self._write(lambda tx: leadership.take_over(tx, found, self._holder, address))
+        if taken is not None:
+            LOG.info("leader_begun", term=taken.term, pid=os.getpid(), address=address)
+            self._follow(None)
+            self._set_mine(taken)
+
+    def _set_mine(self, mine: Leader | None) -> None:
+        self._mine = mine
+        metrics.LEADING.set(0 if mine is None else 1)
 
     def _follow(self, leader: Leader | None) -> None:
         before, self._followed = self._followed, leader
         if _term_of(before) != _term_of(leader):
             self._on_change(leader)
 
-    def _write(self, work: Work[Leader | None]) -> Leader | None:
-        return self._writer.submit_and_wait(Write(work), WRITE_WITHIN_S)
+    def _write(self, work: Work[Leader | None], within_s: float = WRITE_WITHIN_S) -> Leader | None:
+        try:
+            return self._writer.submit_and_wait(Write(work), within_s)
+        except TimeoutError as error:
+            raise Unavailable(f"The writer thread took more than {within_s:g} s.") from error
 
 
-def _term_of(leader: Leader | None) -> int | None:
-    return None if leader is None else leader.term
+def _term_of(leader: Leader | None) -> tuple[int, str] | None:
+    # After the row was lost, terms begin at 1 again.
+    return None if leader is None else (leader.term, leader.holder)

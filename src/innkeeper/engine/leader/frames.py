@@ -27,22 +27,38 @@ Draw = Callable[[int], bytes]
 """Returns the requested number of unpredictable bytes."""
 
 
-class Ask(msgspec.Struct, array_like=True, frozen=True):
-    """A numbered request. Without a ``kind``, it says that the client of that request has left."""
+class Ask(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """A numbered request."""
 
     number: int
-    kind: str = ""
-    payload: bytes = b""
+    kind: str
+    payload: bytes
 
 
-class Reply(msgspec.Struct, array_like=True, frozen=True):
-    """The answer to one request. Without a ``payload``, the leader could not carry it out."""
+class Cancel(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """The client of a request has left."""
+
+    number: int
+
+
+class Reply(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    """The answer to one request. Without a ``payload``, it may have been carried out in part."""
 
     number: int
     payload: bytes | None
 
 
-class Greeting(msgspec.Struct, array_like=True, frozen=True):
+class Decline(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """The leader has not carried a request out, and will not."""
+
+    number: int
+
+
+class Ping(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """Asks for the same message in return, as a sign of life."""
+
+
+class Greeting(msgspec.Struct, array_like=True, frozen=True, tag=6):
     """The first frame of each side: the program's version and a random number.
 
     The client's has a proof, and so has the server's second one.
@@ -53,13 +69,18 @@ class Greeting(msgspec.Struct, array_like=True, frozen=True):
     proof: bytes = b""
 
 
+Message = Ask | Cancel | Reply | Decline | Ping | Greeting
+
+
 def proof(secret: bytes, side: bytes, nonce: bytes, channel: bytes) -> bytes:
     """Return what shows that ``side`` knows the secret, to the process that drew ``nonce``.
 
     ``channel`` is the digest of the server's certificate, or empty on a Unix socket. A proof for
-    one channel is worthless on another.
+    one channel is worthless on another. Raises :class:`ValueError` for a nonce of another length.
     """
-    text = b"innkeeper leader 1\x00" + side + b"\x00" + nonce + channel
+    if len(nonce) != NONCE_BYTES:
+        raise ValueError("a nonce of the wrong length")
+    text = b"innkeeper leader 2\x00" + side + b"\x00" + nonce + channel
     return hmac.new(secret, text, hashlib.sha256).digest()
 
 
@@ -67,7 +88,8 @@ class Frames(asyncio.Protocol):
     """Reads and writes frames on one connection.
 
     ``on_open``, ``on_frame`` and ``on_close`` are called in the event loop. An error of
-    ``on_frame`` closes the connection.
+    ``on_frame`` closes the connection. No frame is handled once it is closing. ``heard`` grows
+    whenever the other side sends something.
     """
 
     def __init__(
@@ -82,7 +104,9 @@ class Frames(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._leaving: list[bytes] = []
+        self._is_closing = False
         self.bytes_max = GREETING_MAX
+        self.heard = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See :class:`asyncio.Protocol`."""
@@ -93,15 +117,17 @@ class Frames(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See :class:`asyncio.Protocol`."""
         del exc
+        self._is_closing = True
         self._transport = None
         self._on_close(self)
 
     def data_received(self, received: bytes) -> None:
         """See :class:`asyncio.Protocol`."""
+        self.heard += 1
         buffer = self._buffer
         buffer += received
         start = 0
-        while len(buffer) - start >= _LENGTH.size and self._transport is not None:
+        while len(buffer) - start >= _LENGTH.size and not self._is_closing:
             (length,) = _LENGTH.unpack_from(buffer, start)
             end = start + _LENGTH.size + length
             if length > self.bytes_max:
@@ -117,7 +143,7 @@ class Frames(asyncio.Protocol):
             start = end
         del buffer[:start]
 
-    def send(self, message: Ask | Reply | Greeting) -> None:
+    def send(self, message: Message) -> None:
         """Send a message soon. A closed connection drops it."""
         frame = msgspec.msgpack.encode(message)
         if not self._leaving:
@@ -129,6 +155,11 @@ class Frames(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(b"".join(leaving))
 
+    def other_side(self) -> str:
+        """Return the address of the other side; empty on a Unix socket."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else ""
+
     def certificate_digest(self) -> bytes:
         """Return the digest of the other side's certificate; empty without TLS."""
         tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
@@ -137,11 +168,13 @@ class Frames(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection, after what was already sent."""
+        self._is_closing = True
         if self._transport is not None:
             self._flush()
             self._transport.close()
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._is_closing = True
         if self._transport is not None:
             self._transport.abort()

@@ -14,13 +14,22 @@ import structlog
 
 from innkeeper.domain.ids import Clock
 from innkeeper.engine.callers import ClientConnection
+from innkeeper.engine.database import Database
 from innkeeper.engine.leader import certificates, listener
-from innkeeper.engine.leader.addresses import PeerAddress, socket_path, this_machine
+from innkeeper.engine.leader.addresses import (
+    SOCKET_PATH_MAX,
+    PeerAddress,
+    listens,
+    parsed,
+    socket_path,
+    this_machine,
+)
+from innkeeper.engine.leader.connection import Identity
 from innkeeper.engine.leader.election import Election
-from innkeeper.engine.leader.frames import Draw
 from innkeeper.engine.leader.link import Link
 from innkeeper.engine.leader.listener import Handler, PeerListener
 from innkeeper.engine.writer import Writer
+from innkeeper.store import leadership
 from innkeeper.store.leadership import Leader
 from innkeeper.store.transactions import Store
 
@@ -31,19 +40,26 @@ LOG = structlog.get_logger("innkeeper.leader")
 class Peer:
     """One process among those of a database.
 
-    ``holder`` is its random id, and ``secret`` is known to all of them. Sockets are in ``folder``.
-    Without a ``host``, processes on other machines cannot forward to this one. It listens there on
-    the first free one of ``ports``.
+    ``holder`` is its random id. Sockets are in ``folder``. Without a ``host``, processes on other
+    machines cannot forward to this one. It listens there on the first free one of ``ports``. At its
+    stop, it finishes requests for at most ``grace_s``.
     """
 
-    version: str
-    secret: bytes
+    identity: Identity
     holder: str
     folder: Path
     host: str | None
     ports: range
-    draw: Draw
     clock: Clock
+    grace_s: float
+
+
+def another_leads(database: Database) -> bool:
+    """Return whether another process of this machine leads on a database, and is alive."""
+    found = database.read(leadership.current)
+    address = None if found is None else parsed(found.address)
+    is_here = address is not None and address.machine == this_machine() and bool(address.path)
+    return address is not None and is_here and listens(address.path)
 
 
 class Leadership:
@@ -55,8 +71,8 @@ class Leadership:
         self._writer = writer
         self._peer = peer
         self._election: Election | None = None
-        self._listener = PeerListener(peer.version, peer.secret, peer.draw, self.handlers)
-        self._link = Link(peer.version, peer.secret, peer.draw)
+        self._listener = PeerListener(peer.identity, self.handlers)
+        self._link = Link(peer.identity)
 
     @property
     def is_leading(self) -> bool:
@@ -78,25 +94,28 @@ class Leadership:
         return await self._link.ask(kind, payload, client)
 
     async def start(self) -> None:
-        """Listen, and take part in the election. A failure to listen is logged."""
+        """Listen, and take part in the election. A process that cannot listen only follows."""
         loop = asyncio.get_running_loop()
         address = await self._listen()
         if address is None:
-            return
+            LOG.error("peers_not_heard", folder=str(self._peer.folder), peer_host=self._peer.host)
 
         def changed(leader: Leader | None) -> None:
             loop.call_soon_threadsafe(self._link.follow, leader)
 
-        self._election = Election(
-            self._store, self._writer, self._peer.holder, address.text(), changed
-        )
+        text = None if address is None else self.advertised(address).text()
+        self._election = Election(self._store, self._writer, self._peer.holder, text, changed)
+
+    def advertised(self, address: PeerAddress) -> PeerAddress:
+        """Return the address for the leader's row. It is where this process listens."""
+        return address
 
     async def stop(self) -> None:
         """Resign, and finish the forwarded requests in progress."""
         if self._election is not None:
             await asyncio.to_thread(self._election.resign)
+        await self._listener.close(self._peer.grace_s)
         self._link.close()
-        await self._listener.close()
 
     def step(self) -> int:
         """Take part in the election once, from any thread. Returns 0, as nothing is counted."""
@@ -105,26 +124,39 @@ class Leadership:
         return 0
 
     async def _listen(self) -> PeerAddress | None:
-        peer = self._peer
-        path = socket_path(peer.folder, peer.holder)
-        if path is None and peer.host is None:
-            LOG.error("peers_not_heard", error=f"The path {peer.folder} is too long for a socket.")
-            return None
-        port, digest = 0, b""
-        try:
-            if path is not None:
-                await self._listener.listen_on_path(path)
-                listener.remove_old_sockets(peer.folder)
-            if peer.host is not None:
-                context, digest = certificates.server_context(peer.clock())
-                port = await self._listener.listen_on_port(peer.host, peer.ports, context, digest)
-        except OSError as error:
-            LOG.error("peers_not_heard", error=str(error))
+        """Listen in both ways, as far as possible, and return the address if there is any."""
+        path, (port, digest) = await self._on_path(), await self._on_port()
+        if path is None and not port:
             return None
         return PeerAddress(
             machine=this_machine(),
             path="" if path is None else str(path),
-            host=peer.host or "",
+            host=(self._peer.host or "") if port else "",
             port=port,
             certificate=digest.hex(),
         )
+
+    async def _on_path(self) -> Path | None:
+        path = socket_path(self._peer.folder, self._peer.holder)
+        if path is None:
+            what = f"The path of a socket in {self._peer.folder} would be too long"
+            LOG.warning("peer_socket_failed", error=f"{what} (more than {SOCKET_PATH_MAX} bytes).")
+            return None
+        try:
+            await self._listener.listen_on_path(path)
+            await asyncio.to_thread(listener.remove_old_sockets, path)
+        except OSError as error:
+            LOG.warning("peer_socket_failed", path=str(path), error=str(error))
+            return None
+        return path
+
+    async def _on_port(self) -> tuple[int, bytes]:
+        host, ports = self._peer.host, self._peer.ports
+        if host is None:
+            return 0, b""
+        context, digest = certificates.server_context(self._peer.clock())
+        try:
+            return await self._listener.listen_on_port(host, ports, context, digest), digest
+        except (OSError, UnicodeError) as error:
+            LOG.error("peer_port_failed", peer_host=host, peer_port=ports[0], error=str(error))
+            return 0, b""

@@ -1,90 +1,70 @@
-"""A follower's side: its one connection to the leader.
+"""A follower's side: it is connected to the current leader, whichever process that is.
 
-Always true: a request that was not sent raises :class:`NotForwarded`, so this process may carry it
-out itself. A request that was sent and not answered raises :class:`Unanswered`, because the leader
-may have carried it out.
+Always true: a request that was surely not carried out raises :class:`NotForwarded`, so this process
+may carry it out itself. Any other request without an answer raises :class:`Unanswered`.
+
+After a change of leader, no more requests are sent to the old one. Those that were sent still wait
+for its answers, as long as it shows signs of life.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-from functools import partial
-from pathlib import Path
 
-import msgspec
 import structlog
 
-from innkeeper.domain.errors import Unavailable
+from innkeeper.engine import metrics
 from innkeeper.engine.callers import ClientConnection
-from innkeeper.engine.leader import certificates
-from innkeeper.engine.leader.addresses import PeerAddress, parsed, this_machine
-from innkeeper.engine.leader.frames import (
-    FRAME_MAX,
-    NONCE_BYTES,
-    Ask,
-    Draw,
-    Frames,
-    Greeting,
-    Reply,
-    proof,
+from innkeeper.engine.leader.addresses import PeerAddress, parsed
+from innkeeper.engine.leader.connection import (
+    USUAL,
+    Identity,
+    LeaderConnection,
+    LinkLimits,
+    NotForwarded,
 )
 from innkeeper.store.leadership import Leader
 
 LOG = structlog.get_logger("innkeeper.leader")
 CONNECT_S = 2.0
-AGAIN_S = 0.5
-"""The pause between two attempts to connect to the same leader."""
-WAITING_MAX = 10_000
-
-
-class NotForwarded(Exception):
-    """The request was not sent, so it was not carried out."""
-
-
-class Unanswered(Unavailable):
-    """The leader may have carried the request out, but it ended before it answered."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The process that writes ended before it answered. The request may have been carried "
-            "out. Check the result before you retry."
-        )
+AGAIN_S, AGAIN_MAX_S = 0.5, 16.0
+"""The first and the longest pause between two attempts to connect to the same leader."""
 
 
 class Link:
     """The connection to the current leader. Use it in one event loop only."""
 
-    def __init__(self, version: str, secret: bytes, draw: Draw) -> None:
-        self._version = version
-        self._secret = secret
-        self._draw = draw
+    def __init__(self, identity: Identity, limits: LinkLimits = USUAL) -> None:
+        self._identity = identity
+        self._limits = limits
         self._leader: Leader | None = None
         self._connecting: asyncio.Task[None] | None = None
-        self._frames: Frames | None = None
-        self._opening: Frames | None = None
-        self._greeted: asyncio.Future[Greeting] | None = None
-        self._waiting: dict[int, asyncio.Future[bytes]] = {}
-        self._number = 0
+        self._current: LeaderConnection | None = None
+        self._retired: set[LeaderConnection] = set()
 
     @property
     def is_open(self) -> bool:
         """Whether requests can be forwarded now."""
-        return self._frames is not None
+        return self._current is not None
 
     def follow(self, leader: Leader | None) -> None:
-        """Forward to this leader from now on. Requests that wait for another one are given up."""
+        """Forward to this leader from now on."""
         self._leader = leader
         if self._connecting is not None:
             self._connecting.cancel()
             self._connecting = None
-        self._drop()
-        if leader is not None:
-            self._connecting = asyncio.get_running_loop().create_task(self._connect(leader))
+        retired = self._current
+        self._set_current(None)
+        if retired is not None:
+            self._retired.add(retired)
+            retired.retire()
+        self._connect()
 
     def close(self) -> None:
-        """End the connection."""
+        """End all connections. Requests that wait are unanswered."""
         self.follow(None)
+        for each in list(self._retired):
+            each.abort()
 
     async def ask(self, kind: str, payload: bytes, client: ClientConnection | None = None) -> bytes:
         """Have the leader carry out a request, and return its answer.
@@ -92,115 +72,48 @@ class Link:
         If the ``client`` leaves, the leader drops the request, unless it has already begun.
         Raises :class:`NotForwarded`, or :class:`Unanswered`.
         """
-        frames = self._frames
-        if frames is None or len(self._waiting) >= WAITING_MAX:
+        if self._current is None:
             raise NotForwarded
-        self._number += 1
-        number = self._number
-        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        frames.send(Ask(number, kind, payload))
-        if client is not None:
-            client.on_close = partial(frames.send, Ask(number))
-        try:
-            return await future
-        finally:
-            self._waiting.pop(number, None)
-            if client is not None:
-                client.on_close = None
+        return await self._current.ask(kind, payload, client)
 
-    async def _connect(self, leader: Leader) -> None:
+    def _connect(self) -> None:
+        leader = self._leader
+        if leader is None:
+            return
         address = parsed(leader.address)
-        while address is not None:
+        if address is None:
+            LOG.warning("leader_not_reached", term=leader.term, error="Its address is malformed.")
+            return
+        self._connecting = asyncio.get_running_loop().create_task(
+            self._keep_trying(leader, address)
+        )
+
+    async def _keep_trying(self, leader: Leader, address: PeerAddress) -> None:
+        """Connect, and log only what changes. Any failure is tried again."""
+        pause_s, last = AGAIN_S, ""
+        while self._current is None:
+            connection = LeaderConnection(self._identity, self._lost, self._limits)
             try:
                 async with asyncio.timeout(CONNECT_S):
-                    await self._open(address)
+                    await connection.open(address)
             except (OSError, TimeoutError, ValueError) as error:
-                LOG.info("leader_not_reached", term=leader.term, error=str(error))
+                reason = str(error) or type(error).__name__
+                if reason != last:
+                    LOG.info("leader_not_reached", term=leader.term, error=reason)
+                last = reason
             else:
+                LOG.info("leader_reached", term=leader.term)
+                self._set_current(connection)
                 return
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, AGAIN_MAX_S)
 
-    async def _open(self, address: PeerAddress) -> None:
-        loop = asyncio.get_running_loop()
-        self._greeted = loop.create_future()
-        frames = self._opening = Frames(lambda _: None, self._received, self._lost)
-        is_trusted = False
-        try:
-            await self._dial(frames, address)
-            await self._greet(frames, address)
-            is_trusted = True
-        finally:
-            self._opening, self._greeted = None, None
-            if not is_trusted:
-                frames.abort()
-        frames.bytes_max = FRAME_MAX
-        self._frames = frames
+    def _lost(self, connection: LeaderConnection) -> None:
+        if connection is self._current:
+            self._set_current(None)
+            self._connect()
+        self._retired.discard(connection)
 
-    async def _greet(self, frames: Frames, address: PeerAddress) -> None:
-        """Prove to the leader who this process is, and let the leader prove the same."""
-        channel = frames.certificate_digest()
-        if channel.hex() != (address.certificate if channel else ""):
-            raise ValueError("another certificate than the leader's")
-        greeting = await self._next_greeting()
-        if greeting.version != self._version:
-            raise ValueError(f"the leader runs version {greeting.version}")
-        nonce = self._draw(NONCE_BYTES)
-        mine = proof(self._secret, b"client", greeting.nonce, channel)
-        frames.send(Greeting(self._version, nonce, mine))
-        shown = await self._next_greeting()
-        wanted = proof(self._secret, b"server", nonce, channel)
-        if not hmac.compare_digest(shown.proof, wanted):
-            raise ValueError("it does not know the secret")
-
-    async def _next_greeting(self) -> Greeting:
-        assert self._greeted is not None
-        greeting = await self._greeted
-        self._greeted = asyncio.get_running_loop().create_future()
-        return greeting
-
-    async def _dial(self, frames: Frames, address: PeerAddress) -> None:
-        loop = asyncio.get_running_loop()
-        is_here = address.machine == this_machine() and bool(address.path)
-        if is_here and Path(address.path).exists():
-            await loop.create_unix_connection(lambda: frames, address.path)
-        elif address.host:
-            context = certificates.client_context()
-            await loop.create_connection(
-                lambda: frames, address.host, address.port, ssl=context, server_hostname=""
-            )
-        else:
-            raise OSError("The leader has no address that this machine can reach.")
-
-    def _received(self, frames: Frames, frame: bytes) -> None:
-        if frames is not self._frames:
-            if self._greeted is not None and not self._greeted.done():
-                self._greeted.set_result(msgspec.msgpack.decode(frame, type=Greeting))
-            return
-        reply = msgspec.msgpack.decode(frame, type=Reply)
-        future = self._waiting.get(reply.number)
-        if future is None or future.done():
-            return
-        if reply.payload is None:
-            future.set_exception(Unanswered())
-        else:
-            future.set_result(reply.payload)
-
-    def _lost(self, frames: Frames) -> None:
-        if frames is self._opening and self._greeted is not None and not self._greeted.done():
-            self._greeted.set_exception(OSError("The leader closed the connection."))
-        if frames is not self._frames:
-            return
-        self._drop()
-        if self._leader is not None:
-            self._connecting = asyncio.get_running_loop().create_task(self._connect(self._leader))
-
-    def _drop(self) -> None:
-        """Forget the connection, and give up the requests that wait for its answers."""
-        frames, self._frames = self._frames, None
-        if frames is not None:
-            frames.abort()
-        waiting, self._waiting = self._waiting, {}
-        for future in waiting.values():
-            if not future.done():
-                future.set_exception(Unanswered())
+    def _set_current(self, connection: LeaderConnection | None) -> None:
+        self._current = connection
+        metrics.FORWARDING.set(0 if connection is None else 1)

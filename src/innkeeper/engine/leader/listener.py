@@ -10,11 +10,11 @@ Every process listens from its start, since each may become the leader.
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
-import os
-import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,27 +22,34 @@ import msgspec
 import structlog
 
 from innkeeper.engine.callers import ClientConnection
+from innkeeper.engine.leader.addresses import SUFFIX, listens
+from innkeeper.engine.leader.connection import USUAL, Identity, LinkLimits
 from innkeeper.engine.leader.frames import (
     FRAME_MAX,
     NONCE_BYTES,
     Ask,
-    Draw,
+    Cancel,
+    Decline,
     Frames,
     Greeting,
+    Ping,
     Reply,
     proof,
 )
 
 LOG = structlog.get_logger("innkeeper.leader")
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
-DRAIN_S = 30.0
-"""How long a stopping process waits for the forwarded requests in progress."""
-
-GREET_WITHIN_S = 5.0
-"""A process that has not proved itself by then is cut off."""
+OLD_AFTER_S = 60.0
+"""A younger socket may be one that a starting process has bound, and does not listen on yet."""
+_RECEIVED = msgspec.msgpack.Decoder(Ask | Cancel | Ping | Greeting)
 
 Handler = Callable[[bytes, ClientConnection], Awaitable[bytes]]
-"""Carries out one kind of request. It must not raise. The connection is the client's."""
+"""Carries out one kind of request; the connection is the client's. It raises :class:`NotServed` if
+it has not carried the request out."""
+
+
+class NotServed(Exception):
+    """This process does not serve such requests. The process that received it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +75,17 @@ class PeerListener:
     """Listens on a Unix socket, and with TLS on an address if other machines take part."""
 
     def __init__(
-        self, version: str, secret: bytes, draw: Draw, handlers: Mapping[str, Handler]
+        self, identity: Identity, handlers: Mapping[str, Handler], limits: LinkLimits = USUAL
     ) -> None:
         """``handlers`` may be filled until the first request comes."""
-        self._version = version
-        self._secret = secret
-        self._draw = draw
+        self._identity = identity
+        self._limits = limits
         self._handlers = handlers
         self._servers: list[asyncio.Server] = []
         self._path: Path | None = None
         self._peers: dict[Frames, _Peer] = {}
+        self._strangers = 0
+        self._is_closing = False
 
     async def listen_on_path(self, path: Path) -> None:
         """Listen on a Unix socket, which only this user can open."""
@@ -94,77 +102,113 @@ class PeerListener:
         loop = asyncio.get_running_loop()
         for port in ports:
             try:
-                server = await loop.create_server(self._frames(digest), host, port, ssl=context)
-            except OSError:
-                if port == ports[-1]:
+                server = await loop.create_server(
+                    self._frames(digest),
+                    host,
+                    port,
+                    ssl=context,
+                    ssl_handshake_timeout=self._limits.greet_within_s,
+                )
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or port == ports[-1]:
                     raise
                 continue
             self._servers.append(server)
             return int(server.sockets[0].getsockname()[1])
         raise AssertionError("there is at least one port")
 
-    async def close(self) -> None:
-        """Accept no more connections, finish the requests in progress, and end."""
+    async def close(self, grace_s: float) -> None:
+        """Accept no more requests, finish those in progress for at most ``grace_s``, and end."""
+        self._is_closing = True
         for server in self._servers:
             server.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
         running = [each.task for peer in self._peers.values() for each in peer.running.values()]
         if running:
-            await asyncio.wait(running, timeout=DRAIN_S)
+            await asyncio.wait(running, timeout=grace_s)
         for frames in list(self._peers):
             frames.close()
 
     def _frames(self, channel: bytes) -> Callable[[], Frames]:
         def opened(frames: Frames) -> None:
-            peer = self._peers[frames] = _Peer(frames, channel, self._draw(NONCE_BYTES))
-            frames.send(Greeting(self._version, peer.nonce))
-            asyncio.get_running_loop().call_later(GREET_WITHIN_S, _close_stranger, peer)
+            peer = self._peers[frames] = _Peer(frames, channel, self._identity.draw(NONCE_BYTES))
+            self._strangers += 1
+            if self._strangers > self._limits.strangers_max:
+                frames.abort()
+                return
+            frames.send(Greeting(self._identity.version, peer.nonce))
+            asyncio.get_running_loop().call_later(
+                self._limits.greet_within_s, _close_stranger, peer
+            )
 
         return lambda: Frames(opened, self._received, self._closed)
 
     def _closed(self, frames: Frames) -> None:
         peer = self._peers.pop(frames, None)
         if peer is not None:
+            self._strangers -= not peer.is_trusted
             for each in peer.running.values():
                 each.client.close()
 
     def _received(self, frames: Frames, frame: bytes) -> None:
         peer = self._peers[frames]
-        if not peer.is_trusted:
-            self._greeted(peer, msgspec.msgpack.decode(frame, type=Greeting))
-            return
-        ask = msgspec.msgpack.decode(frame, type=Ask)
-        if not ask.kind:
-            abandoned = peer.running.get(ask.number)
-            if abandoned is not None:
-                abandoned.client.close()
-            return
-        client = ClientConnection()
-        task = asyncio.get_running_loop().create_task(self._carry_out(peer, ask, client))
-        peer.running[ask.number] = _Running(client, task)
+        message = _RECEIVED.decode(frame)
+        if isinstance(message, Greeting):
+            self._greeted(peer, message)
+        elif not peer.is_trusted:
+            frames.abort()
+        elif isinstance(message, Ping):
+            frames.send(message)
+        elif isinstance(message, Cancel):
+            if message.number in peer.running:
+                peer.running[message.number].client.close()
+        elif self._is_closing:
+            frames.send(Decline(message.number))
+        else:
+            client = ClientConnection()
+            task = asyncio.get_running_loop().create_task(self._carry_out(peer, message, client))
+            task.add_done_callback(_log_accident)
+            peer.running[message.number] = _Running(client, task)
 
     def _greeted(self, peer: _Peer, greeting: Greeting) -> None:
-        wanted = proof(self._secret, b"client", peer.nonce, peer.channel)
-        if greeting.version != self._version or not hmac.compare_digest(greeting.proof, wanted):
-            LOG.warning("peer_refused", version=greeting.version)
-            peer.frames.close()
+        identity, frames = self._identity, peer.frames
+        wanted = proof(identity.secret, b"client", peer.nonce, peer.channel)
+        is_same = greeting.version == identity.version
+        if peer.is_trusted or not is_same or not hmac.compare_digest(greeting.proof, wanted):
+            reason = "a wrong proof" if is_same else f"version {greeting.version[:40]}"
+            LOG.warning("peer_refused", reason=reason, client=frames.other_side())
+            frames.close()
             return
+        shown = proof(identity.secret, b"server", greeting.nonce, peer.channel)
         peer.is_trusted = True
-        peer.frames.bytes_max = FRAME_MAX
-        shown = proof(self._secret, b"server", greeting.nonce, peer.channel)
-        peer.frames.send(Greeting(self._version, peer.nonce, shown))
+        self._strangers -= 1
+        frames.bytes_max = FRAME_MAX
+        frames.send(Greeting(identity.version, peer.nonce, shown))
 
     async def _carry_out(self, peer: _Peer, ask: Ask, client: ClientConnection) -> None:
-        payload: bytes | None = None
+        outcome: Reply | Decline = Reply(ask.number, None)
         try:
             handler = self._handlers.get(ask.kind)
-            if handler is not None:
-                payload = await handler(ask.payload, client)
+            if handler is None:
+                raise NotServed
+            payload = await handler(ask.payload, client)
+            if len(payload) <= self._limits.payload_max:
+                outcome = Reply(ask.number, payload)
+            else:
+                LOG.error("answer_too_large", bytes=len(payload))
+        except NotServed:
+            outcome = Decline(ask.number)
         finally:
             # Also after an error, or the client would wait for ever.
             peer.running.pop(ask.number, None)
-            peer.frames.send(Reply(ask.number, payload))
+            peer.frames.send(outcome)
+
+
+def _log_accident(task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        LOG.error("accident", exc_info=error)
 
 
 def _close_stranger(peer: _Peer) -> None:
@@ -172,13 +216,10 @@ def _close_stranger(peer: _Peer) -> None:
         peer.frames.abort()
 
 
-def remove_old_sockets(folder: Path) -> None:
-    """Remove the sockets of processes that were killed: nobody answers there any more."""
-    for path in folder.glob("*.sock"):
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(os.fspath(path))
-            except ConnectionRefusedError:
-                path.unlink(missing_ok=True)
-            except OSError:
-                continue
+def remove_old_sockets(own: Path) -> None:
+    """Remove the sockets of processes that were killed, beside a new one of this process."""
+    now_s = own.stat().st_mtime
+    for path in own.parent.glob("*" + SUFFIX):
+        with suppress(OSError):
+            if now_s - path.stat().st_mtime >= OLD_AFTER_S and not listens(str(path)):
+                path.unlink()

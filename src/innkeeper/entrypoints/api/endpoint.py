@@ -169,8 +169,9 @@ class RouteEndpoint:
         if answer is None and self.site.leadership is not None:
             answer = await leader_calls.forwarded(self.site.leadership, call)
         if answer is not None:
+            self._challenge(answer, request)
             return answer, version
-        answer = await checks.handled(call)
+        answer = await leader_calls.carried_out(checks, call)
         if context.hop is not None and auth_zones.has_ids(route):
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
@@ -184,10 +185,10 @@ class RouteEndpoint:
             call = leader_calls.call_of(forwarded, self.site, self.api, route, self.mount)
             callers.enter(self._caller(call.context, client))
             if self._decode_body(call.raw_body or b"", checks, call, is_valid=True):
-                return await checks.handled(call)
+                return await leader_calls.carried_out(checks, call)
             for up in checks.ups:
                 up(call)
-            return await checks.handled(call)
+            return await leader_calls.carried_out(checks, call)
         except Exception as error:
             request_id = forwarded.caller.request_id
             accept = forwarded.headers.get("accept", JSON)
@@ -331,14 +332,19 @@ class RouteEndpoint:
         version = _version_or_none(self.api.versions, request.headers)
         accept = request.headers.get("accept", JSON)
         answer = self._error_answer(error, request_id, version, accept)
-        is_of_zone = hops.is_one(request.headers.get("x-auth-token", ""))
-        if answer.status == HTTPStatus.UNAUTHORIZED and not is_of_zone:
-            settings = self.site.settings
-            url = settings.authenticating.keystone_url
-            if settings.authenticating.auth != "keystone" or url is None:
-                url = self._origin(request) + settings.serving.identity_prefix
-            answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
+        self._challenge(answer, request)
         return answer, self._response(answer, request_id, version)
+
+    def _challenge(self, answer: Answer, request: AsgiRequest) -> None:
+        """Tell a client whose credentials were rejected where to get others."""
+        is_of_zone = hops.is_one(request.headers.get("x-auth-token", ""))
+        if answer.status != HTTPStatus.UNAUTHORIZED or is_of_zone:
+            return
+        settings = self.site.settings
+        url = settings.authenticating.keystone_url
+        if settings.authenticating.auth != "keystone" or url is None:
+            url = self._origin(request) + settings.serving.identity_prefix
+        answer.headers["www-authenticate"] = f'Keystone uri="{url}"'
 
     def _error_answer(
         self, error: Exception, request_id: str, version: Version | None, accept: str

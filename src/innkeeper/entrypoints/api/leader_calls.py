@@ -3,27 +3,35 @@
 Always true: the process that received a request checks it completely. The leader only carries it
 out, with the same handler, and returns the whole answer. So all writes of a database meet in one
 writer thread, and share its commits.
+
+A request that the leader did not answer may have been carried out. A boot is repeated, because the
+ids of its servers are chosen before it is forwarded, and a repetition first looks them up. The
+client of any other request is told.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from innkeeper.domain.errors import Refusal, Unanswered
 from innkeeper.domain.identity import AgentIdentity, RequestContext
 from innkeeper.domain.versions import Version
 from innkeeper.engine import callers, metrics
 from innkeeper.engine.callers import ClientConnection
+from innkeeper.engine.leader.connection import NotForwarded
 from innkeeper.engine.leader.leadership import Leadership
-from innkeeper.engine.leader.link import NotForwarded
-from innkeeper.engine.leader.listener import Handler
+from innkeeper.engine.leader.listener import Handler, NotServed
+from innkeeper.engine.retry import FORWARD_WITHIN_S, FORWARDS_MAX
 from innkeeper.entrypoints.api import faults
 from innkeeper.entrypoints.api.content_types import JSON
 from innkeeper.entrypoints.api.routing import Answer, Api, Call, Route
 from innkeeper.entrypoints.api.site import Site
+from innkeeper.entrypoints.api.versioned_checks import Checks
 
 KIND = "call"
 TOKEN = "x-auth-token"  # noqa: S105 - a header's name
@@ -60,6 +68,8 @@ class ForwardedCall(msgspec.Struct, array_like=True, frozen=True):
     now: datetime
     client: str
     path_project: str | None
+    new_ids: tuple[str, ...]
+    is_repeat: bool
 
 
 class ForwardedAnswer(msgspec.Struct, array_like=True, frozen=True):
@@ -79,13 +89,29 @@ decoded: Callable[[bytes], ForwardedCall] = _CALLS.decode
 async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
     """Return the leader's answer to a call, or ``None`` if this process must carry it out.
 
-    Raises :class:`~innkeeper.engine.leader.link.Unanswered`.
+    A call that the leader did not answer is repeated if it has ids to look up: at most
+    ``FORWARDS_MAX`` times at a leader, and then here. Raises :class:`Unanswered` for all others.
     """
     route = call.route
     stays = route.method in READING or route.is_read or route.takes_stream or route.rule is None
     # A zone parent's identity is bound to its connection with this process.
     if stays or call.context.hop is not None or leadership.is_leading:
         return None
+    if route.new_ids is not None:
+        call.new_ids = route.new_ids(call)
+    begun_s = time.perf_counter()
+    for _ in range(FORWARDS_MAX):
+        try:
+            return await _asked(leadership, call)
+        except Unanswered:
+            is_late = time.perf_counter() - begun_s > FORWARD_WITHIN_S
+            if not call.new_ids or is_late:
+                raise
+            call.is_repeat = True
+    return None
+
+
+async def _asked(leadership: Leadership, call: Call) -> Answer | None:
     outcome = "unanswered"
     try:
         plain = msgspec.msgpack.encode(_plain(call))
@@ -126,7 +152,22 @@ def _plain(call: Call) -> ForwardedCall:
         now=call.now,
         client=call.client,
         path_project=call.path_project,
+        new_ids=call.new_ids,
+        is_repeat=call.is_repeat,
     )
+
+
+async def carried_out(checks: Checks, call: Call) -> Answer:
+    """Run a call's handler. Raises :class:`Unanswered` instead of the refusal of a repeated call.
+
+    The first attempt may still wait in a process that was suspended, and be granted there.
+    """
+    try:
+        return await checks.handled(call)
+    except Refusal as refusal:
+        if call.is_repeat:
+            raise Unanswered from refusal
+        raise
 
 
 def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount: str) -> Call:
@@ -147,6 +188,8 @@ def call_of(forwarded: ForwardedCall, site: Site, api: Api, route: Route, mount:
         client=forwarded.client,
         path_project=forwarded.path_project,
         raw_body=forwarded.body,
+        new_ids=forwarded.new_ids,
+        is_repeat=forwarded.is_repeat,
     )
 
 
@@ -185,10 +228,16 @@ Answerer = Callable[[ForwardedCall, ClientConnection], Awaitable[Answer]]
 
 
 def handler_of(answerers: Mapping[tuple[str, str], Answerer]) -> Handler:
-    """Return the leader's handler; ``answerers`` are those of each API's paths, by template."""
+    """Return the leader's handler; ``answerers`` are those of each API's paths, by template.
+
+    A leader whose settings name fewer APIs lacks some of them.
+    """
 
     async def carry_out(payload: bytes, client: ClientConnection) -> bytes:
         call = decoded(payload)
-        return encoded(await answerers[call.api, call.template](call, client))
+        answerer = answerers.get((call.api, call.template))
+        if answerer is None:
+            raise NotServed
+        return encoded(await answerer(call, client))
 
     return carry_out

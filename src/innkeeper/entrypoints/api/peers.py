@@ -12,7 +12,8 @@ from innkeeper.domain.errors import Conflict
 from innkeeper.domain.ids import Clock
 from innkeeper.domain.slices import Settings, Storing
 from innkeeper.engine.database import Database
-from innkeeper.engine.leader.leadership import Peer
+from innkeeper.engine.leader.connection import Identity
+from innkeeper.engine.leader.leadership import Peer, another_leads
 from innkeeper.engine.transactions import Tx
 from innkeeper.entrypoints.api.identity import key_files
 from innkeeper.systems.identity import secret_boxes
@@ -21,7 +22,7 @@ LOG = structlog.get_logger("innkeeper.leader")
 SECRET = "peers"  # noqa: S105 - the name of one
 """The name of the secret that the processes of a database share."""
 SECRET_BYTES = 32
-PORTS_MAX = 64
+PORTS_MAX = 1_000
 """How many ports are tried, since several processes of a machine may need one."""
 PORTS_END = 65536
 
@@ -39,21 +40,29 @@ def peer_of(
     Processes with another ``version`` are not peers. ``holder`` is the random id of this process.
     """
     peering = settings.peering
-    if not settings.is_one_of_several or not peering.forward_writes:
+    if not settings.is_one_of_several:
+        _warn_of_others(database)
+        return None
+    if not peering.forward_writes:
         return None
     secret = _secret(database, settings.storing, draw, clock())
     if secret is None:
         return None
     return Peer(
-        version=version,
-        secret=secret,
+        identity=Identity(version, secret, draw),
         holder=holder,
         folder=Path(settings.storing.data_dir),
         host=peering.peer_host,
         ports=range(peering.peer_port, min(peering.peer_port + PORTS_MAX, PORTS_END)),
-        draw=draw,
         clock=clock,
+        grace_s=settings.serving.shutdown_grace_s,
     )
+
+
+def _warn_of_others(database: Database) -> None:
+    """Log if another process uses this database too, although the settings deny that."""
+    if another_leads(database):
+        LOG.warning("database_used_by_others", hint="Set database_is_shared = true everywhere.")
 
 
 def _secret(

@@ -52,6 +52,9 @@ class Call:
     this API, for links; ``mount`` is the prefix alone. ``query`` has all values of each parameter,
     in order. ``raw_body`` is the body as it was received, once it was read. ``options`` express
     those parts of an older request that the newest body and query cannot express.
+
+    ``new_ids`` are the ids of what the call makes, if they were chosen before it was forwarded. If
+    it ``is_repeat``, another process may have carried it out already, with the same ids.
     """
 
     site: Site
@@ -70,6 +73,8 @@ class Call:
     path_project: str | None = None
     options: Options = field(default_factory=Options)
     raw_body: bytes | None = None
+    new_ids: tuple[str, ...] = ()
+    is_repeat: bool = False
 
     @property
     def rule(self) -> str:
@@ -193,6 +198,9 @@ class Route:
     - ``rule_of_body`` names the rule for a body, if the handler checks it beside ``rule``.
     - ``is_refused_before`` answers 405 instead of 404 at versions before ``since``.
     - ``is_read`` marks a route that writes nothing, although its method is not ``GET``.
+    - ``new_ids`` chooses the ids of what a call makes, before the call is forwarded to the leader.
+      A call with such ids is repeated if the leader does not answer, so its handler must look them
+      up first. It returns no ids for calls that must not be repeated.
     """
 
     method: str
@@ -216,6 +224,7 @@ class Route:
     rule_of_body: Callable[[Any], str | None] | None = None
     is_refused_before: bool = False
     is_read: bool = False
+    new_ids: Callable[[Call], tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         if not self.summary:

@@ -83,11 +83,28 @@ async def checked_body(call: Call) -> tuple[ServerCreateRequest, BootRequest]:
 
     Raises the same errors as a boot with this body.
     """
-    body = call.body if isinstance(call.body, ServerCreateRequest) else create_request(call.body)
+    body = _decoded(call)
     request = boot_request(call, body)
     if body.metadata:
         labels.check_metadata(body.metadata, await metadata_items_max(call, request.project_id))
     return body, request
+
+
+def _decoded(call: Call) -> ServerCreateRequest:
+    return call.body if isinstance(call.body, ServerCreateRequest) else create_request(call.body)
+
+
+def new_server_ids(call: Call) -> tuple[str, ...]:
+    """Choose the ids of the servers that a call boots.
+
+    Returns none if the boot takes more than one commit, because it reserves volumes or reaches
+    other zones. Its servers alone would not show which of its steps are done. Raises
+    :class:`Invalid`.
+    """
+    body = _decoded(call)
+    _, count_max = _counts(call, body)
+    has_steps = _has_tree(call) or any(devices.is_volume(each) for each in body.devices)
+    return () if has_steps else tuple(call.site.ids.uuid() for _ in range(count_max))
 
 
 async def metadata_items_max(call: Call, project_id: str | None) -> int:
@@ -173,7 +190,8 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
     if names_hosts(body.hints):
         # Check this even if the filter is disabled: only the decision knows the enabled filters.
         call.demand(FORCED_HOST, project_id=project_id)
-    server_ids = tuple(ServerId(ids.uuid()) for _ in range(count_max))
+    new_ids = call.new_ids or tuple(ids.uuid() for _ in range(count_max))
+    server_ids = tuple(map(ServerId, new_ids))
     told = _definitions(call, body)
     return BootRequest(
         project_id=project_id,
@@ -204,6 +222,7 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
         definitions=told,
         is_volume_backed=devices.is_volume_backed(body.devices),
         is_across_zones=told is not None or _has_tree(call),
+        is_repeat=call.is_repeat,
     )
 
 

@@ -6,6 +6,7 @@ from innkeeper.domain.versions import Version
 from innkeeper.entrypoints.api.checks import ADMIN, PROJECT, PROJECT_WRITER
 from innkeeper.entrypoints.api.compute.servers import (
     actions,
+    bodies,
     explain,
     labels,
     list_schemas,
@@ -52,6 +53,7 @@ LIFECYCLE_ROUTES = (
         decode=plain.decode,
         decode_since=plain.SINCE,
         success=(202,),
+        new_ids=bodies.new_server_ids,
     ),
     Route("GET", f"{_ALL}/detail", servers.detail, _LIST_DETAIL, query=list_schemas.LIST),
     Route("GET", _ONE, servers.show, _SHOW, query=list_schemas.NOTHING),
