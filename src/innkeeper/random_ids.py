@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 DRAWN_BYTES = 10
 DRAWN_AT_ONCE = 256
@@ -25,18 +24,21 @@ class RandomIds:
         self._drawn: list[bytes] = []
 
     def uuid(self) -> str:
-        moment = f"{time.time_ns() // 1_000_000:012x}"
-        drawn = int.from_bytes(self._draw(), "big")
-        rest = f"{VERSION_7 | drawn & RANDOM_74:020x}"
-        return f"{moment[:8]}-{moment[8:]}-{rest[:4]}-{rest[4:8]}-{rest[8:]}"
+        drawn = int.from_bytes(self._draw(), "big") & RANDOM_74
+        text = f"{time.time_ns() // 1_000_000 << 80 | VERSION_7 | drawn:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def seed(self) -> int:
         return int.from_bytes(self._draw()[:8], "big") >> 1
 
     def _draw(self) -> bytes:
         """Return random bytes that no other call returns."""
-        with suppress(IndexError):
+        try:
             return self._drawn.pop()
+        except IndexError:
+            return self._draw_many()
+
+    def _draw_many(self) -> bytes:
         # Many are drawn at once, because each system call releases the interpreter, and the
         # writer thread waits to get it back. No bytes are returned twice, even if two threads
         # draw at the same time.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from innkeeper.domain.compute import BootRequest, Definitions, Flavor
 from innkeeper.domain.ids import ServerId
@@ -19,9 +18,12 @@ def test_only_the_same_objects_are_remembered() -> None:
     known = RememberedDefinitions()
     known.note(REQUEST, FOUND)
     assert known.get(replace(REQUEST, user_id="other", name="more")) is FOUND
-    others: list[dict[str, Any]] = [{"flavor_id": "v2"}, {"image_id": "i"}, {"key_name": "k"}]
-    for other in others:
-        assert known.get(replace(REQUEST, **other)) is None
+    for other in (
+        replace(REQUEST, flavor_id="v2"),
+        replace(REQUEST, image_id="i"),
+        replace(REQUEST, key_name="k"),
+    ):
+        assert known.get(other) is None
     known.note(replace(REQUEST, key_name="k"), FOUND)
     assert known.get(replace(REQUEST, key_name="k")) is FOUND
     assert known.get(replace(REQUEST, key_name="k", user_id="other")) is None

@@ -45,6 +45,8 @@ WITHOUT_WRITES = frozenset({SELECT, EXPLAIN, EXISTING})
 """Routes that write nothing, although their method is not one of ``READING``."""
 BUILD = ("POST", SERVERS)
 """The route whose handler accepts the id of the token in the transaction of its boots."""
+WITHOUT_IDS = frozenset({SELECT, BUILD})
+"""The routes whose answers to zone parents have no ids of projects and users, but many rows."""
 
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -152,6 +154,11 @@ def remove_prefix(body: Any, prefix: str) -> None:
                 body[key] = value.removeprefix(prefix)
             else:
                 remove_prefix(value, prefix)
+
+
+def has_ids(route: Route) -> bool:
+    """Return whether answers of a route to zone parents may have ids of projects and users."""
+    return (route.method, route.path) not in WITHOUT_IDS
 
 
 def without_prefix(body: bytes, prefix: str) -> bytes:

@@ -172,7 +172,7 @@ class RouteEndpoint:
             self._challenge(answer, request)
             return answer, version
         answer = await leader_calls.carried_out(checks, call)
-        if context.hop is not None:
+        if context.hop is not None and auth_zones.has_ids(route):
             auth_zones.remove_prefix(answer.body, context.hop.parent.prefix)
         return answer, version
 

@@ -8,7 +8,7 @@ the seed *Distributed Scheduler*; ADR 0037.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar, overload
 
 import msgspec
@@ -66,6 +66,9 @@ class OffersOfChild(Sequence[PlacedOffer]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __iter__(self) -> Iterator[PlacedOffer]:
+        return map(self._placed, self._rows)
 
     @overload
     def __getitem__(self, place: int) -> PlacedOffer: ...
@@ -138,15 +141,20 @@ def merged(own: Sequence[Place], below: Iterable[Sequence[Place]], count: int) -
     after a pick there. Of the first offers that are left of all zones, the best one comes next.
     """
     lists = [own, *below]
-    # A heap of the first offers that are left: weight, list, and place in the list.
-    heads = [(-some[0].weight, number, 0) for number, some in enumerate(lists) if some]
+    # The first offers that are left, each made once, and a heap of them: weight, and list.
+    left = [iter(some) for some in lists]
+    firsts = [next(some, None) for some in left]
+    heads = [(-each.weight, number) for number, each in enumerate(firsts) if each is not None]
     heapq.heapify(heads)
     found: dict[str, Place] = {}
     while heads and len(found) < count:
-        _, number, place = heapq.heappop(heads)
-        offer = lists[number][place]
+        _, number = heads[0]
+        offer, following = firsts[number], next(left[number], None)
+        assert offer is not None, "the list is in the heap"
         found.setdefault(offer.item, offer)
-        if place + 1 < len(lists[number]):
-            following = lists[number][place + 1]
-            heapq.heappush(heads, (-following.weight, number, place + 1))
+        firsts[number] = following
+        if following is None:
+            heapq.heappop(heads)
+        else:
+            heapq.heapreplace(heads, (-following.weight, number))
     return list(found.values())

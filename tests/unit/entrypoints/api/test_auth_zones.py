@@ -21,6 +21,7 @@ from innkeeper.entrypoints.api.auth_zones import (
     SERVERS,
     WITHOUT_WRITES,
     check_target,
+    has_ids,
     normal_target,
     remove_prefix,
     without_prefix,
@@ -190,3 +191,10 @@ def test_the_prefix_is_removed_from_ids_only() -> None:
     assert without_prefix(b"no JSON", "up:") == b"no JSON"
     remove_prefix(body, "up:")
     assert body == expected
+
+
+def test_answers_about_servers_may_have_ids_and_plans_have_none() -> None:
+    by_name = {(each.method, each.path): each for name, each in ROUTES if name == "compute"}
+    assert has_ids(by_name["GET", SERVERS])
+    assert has_ids(by_name["GET", "/v2.1/zones/servers"])
+    assert not has_ids(by_name[SELECT])

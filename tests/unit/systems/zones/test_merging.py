@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -104,9 +103,6 @@ class Counted(OffersOfChild):
     """Counts the offers that are taken."""
 
     taken = 0
-
-    def __iter__(self) -> Iterator[PlacedOffer]:
-        raise AssertionError("all offers are taken")
 
     def _placed(self, row: Any) -> PlacedOffer:
         self.taken += 1
