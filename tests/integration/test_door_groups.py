@@ -17,6 +17,7 @@ from tests.support.zone_relays import CREATE, WITHIN_S, Relay
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE, VOLUME = "/compute/v2.1", "/volume/v3"
+TINY = {"id": "tiny", "name": "tiny", "vcpus": 1, "ram": 64, "disk": 1}
 GROUPS = f"{COMPUTE}/os-server-groups"
 HEADERS = {"openstack-api-version": "compute 2.71"}
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOo6/77apAV0iD/wg+PQlbwUpUdGCEtdwtIPZlZRjpyk a@b"
@@ -131,8 +132,10 @@ def test_groups_that_cannot_be_joined_are_refused(two: Door) -> None:
 def test_first_servers_at_the_same_moment_make_one_group(two: Door) -> None:
     token = "u:crowd"
     uuid = group(two, token, "soft-affinity")
+    # Small ones, since the servers of other tests fill the pods.
+    two.ask("POST", f"{COMPUTE}/flavors", {"flavor": TINY}, token="admin")
     with ThreadPoolExecutor(6) as clients:
-        answers = list(clients.map(lambda _: boot(two, token, uuid), range(6)))
+        answers = list(clients.map(lambda _: boot(two, token, uuid, flavorRef="tiny"), range(6)))
     assert {each.status_code for each in answers} == {httpx.codes.ACCEPTED}
     named = [each for name in ("p1", "p2") for each in groups_in(two, name) if each["name"] == uuid]
     assert len(named) == 1
@@ -155,16 +158,15 @@ def keypair(at: Door, token: str) -> str:
     return "mine"
 
 
-def test_a_first_server_follows_one_that_was_quicker_in_another_pod(
-    relayed: tuple[Door, Relay],
-) -> None:
+def test_a_first_server_follows_one_that_is_not_made_yet(relayed: tuple[Door, Relay]) -> None:
     at, relay = relayed
     token = "u:quick"
     uuid, key = group(at, token), keypair(at, token)
     came = relay.hold(f"{COMPUTE}/os-keypairs", passes=True, answers=True)
     with ThreadPoolExecutor() as clients:
         slow = clients.submit(boot, at, token, uuid, key_name=key)
-        # It has chosen the first pod, and makes its key pair there.
+        # It has chosen the first pod, and makes its key pair there. The next one follows it,
+        # although the project moves meanwhile.
         assert came.wait(WITHIN_S)
         bind(at, "quick", "p2")
         quick = boot(at, token, uuid)
@@ -172,9 +174,8 @@ def test_a_first_server_follows_one_that_was_quicker_in_another_pod(
         answers = [quick, slow.result()]
     assert [each.status_code for each in answers] == [httpx.codes.ACCEPTED] * 2, slow.result().text
     made = sorted(each.json()["server"]["id"] for each in answers)
-    assert sorted(at.pods["p2"].server_ids()) == made
-    assert at.pods["p1"].server_ids() == []
-    assert at.history("quick") == ["p2"]
+    assert sorted(at.pods["p1"].server_ids()) == made
+    assert at.pods["p2"].server_ids() == []
 
 
 def test_first_servers_that_a_pod_refuses_go_on_to_the_next_one_together(

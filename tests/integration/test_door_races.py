@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMPUTE = "/compute/v2.1"
 PROJECT = USER.partition(":")[2]
 PROCESSES, REQUESTS, INSTANCES, MEMBERS = 2, 12, 3, 8
+HOSTS = 6
+"""With room below the pod's threshold for all servers of a crowd: creates in flight count."""
 
 
 @pytest.fixture(params=sorted(DATABASES))
@@ -28,7 +30,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
     with door(tmp_path, {**GATEWAY, **settings, **timeout}, count=PROCESSES) as made:
         made.ask("POST", f"{COMPUTE}/flavors", {"flavor": FLAVOR}, token="admin")
         for name in ("p1", "p2"):
-            made.add(name, made.pods.start(name, 2, {"build_plan_encryption_key": ""}).address)
+            made.add(name, made.pods.start(name, HOSTS, {"build_plan_encryption_key": ""}).address)
         yield made
 
 
