@@ -71,6 +71,8 @@ def test_a_refusal_may_be_planned_ahead(cloud: Cloud) -> None:
     assert cloud.executor.plans_ahead() == (2, 0)
 
 
+TOO_MANY = 12
+"""More servers than the hosts have room for."""
 Use = Callable[[BootExecutor, Tx, BootRequest], object]
 USES: list[Use] = [
     lambda executor, tx, request: executor.explain(tx, Question(request)),
@@ -78,7 +80,9 @@ USES: list[Use] = [
     lambda executor, tx, request: executor.follow(tx),
     lambda executor, tx, request: executor.load(tx),
     lambda executor, tx, request: executor.forget(),
-    lambda executor, tx, request: executor.boot_entries(tx, replace(request, entries=())),
+    lambda executor, tx, request: executor.boot_entries(
+        tx, replace(request, is_refused_without_hosts=True)
+    ),
 ]
 
 
@@ -88,7 +92,7 @@ def test_all_other_uses_undo_the_plans_first(cloud: Cloud, use: Use) -> None:
     planned(cloud, cloud.request(3), cloud.request(3))
     with cloud.store.write() as tx:
         cloud.executor.begin(tx)
-        use(cloud.executor, tx, cloud.request())
+        use(cloud.executor, tx, cloud.request(TOO_MANY))
     np.testing.assert_equal(columns(cloud), before)
     assert cloud.executor.plans_ahead() == (0, 2)
 
