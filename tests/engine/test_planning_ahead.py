@@ -23,7 +23,7 @@ from innkeeper.engine.planning_ahead import FLUSH_MIN_S, PlannerThread
 from innkeeper.engine.writer import Writer
 from innkeeper.store.queries.compute import servers
 from innkeeper.store.transactions import Tx
-from tests.support.clouds import Cloud, cloud_in, faults, reported
+from tests.support.clouds import Cloud, begun_cloud, faults
 from tests.support.flushes import Flushes
 
 WITHIN_S = 10.0
@@ -40,12 +40,8 @@ def logs() -> Iterator[list[Any]]:
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of three hosts with room for four small servers each, which has booted one."""
-    started = cloud_in(tmp_path, reported("a"), reported("b"), reported("c"))
-    assert faults(started.boot(started.request())) == [None]
-    yield started
-    started.reread()
-    started.judge()
-    started.close()
+    with begun_cloud(tmp_path) as started:
+        yield started
 
 
 class HeldFlush:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -278,6 +279,17 @@ def cloud_in(folder: Path, *reports: HostReport, **settings: Any) -> Cloud:
     if reports:
         cloud.report(*reports)
     return cloud
+
+
+@contextmanager
+def begun_cloud(folder: Path) -> Iterator[Cloud]:
+    """Run a cloud of three hosts that has booted a server, and judge it at the end."""
+    started = cloud_in(folder, reported("a"), reported("b"), reported("c"))
+    assert faults(started.boot(started.request())) == [None]
+    yield started
+    started.reread()
+    started.judge()
+    started.close()
 
 
 def inventories(**totals: int) -> Mapping[str, InventoryReport]:

@@ -68,6 +68,7 @@ class Leader:
 
     def __init__(self) -> None:
         self.is_leading = False
+        self.is_forwarding = True
         self.handlers: dict[str, Any] = {}
         self.ways: list[Way] = []
         self.late: list[bytes] = []

@@ -18,7 +18,7 @@ from innkeeper.store.transactions import Tx
 from innkeeper.systems.compute.boot import plans_ahead
 from innkeeper.systems.compute.boot.dry_run import Question
 from innkeeper.systems.compute.boot.executor import BootExecutor
-from tests.support.clouds import NOW, UNLIMITED, Cloud, cloud_in, faults, reported
+from tests.support.clouds import NOW, UNLIMITED, Cloud, begun_cloud, faults
 
 OWN = "tests.support.own_plugins"
 MORE: list[dict[str, Any]] = [
@@ -33,12 +33,8 @@ MORE: list[dict[str, Any]] = [
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of three hosts with room for four small servers each, which has booted one."""
-    started = cloud_in(tmp_path, reported("a"), reported("b"), reported("c"))
-    assert faults(started.boot(started.request())) == [None]
-    yield started
-    started.reread()
-    started.judge()
-    started.close()
+    with begun_cloud(tmp_path) as started:
+        yield started
 
 
 def columns(cloud: Cloud) -> dict[str, Any]:

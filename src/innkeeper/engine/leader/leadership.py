@@ -58,8 +58,9 @@ def another_leads(database: Database) -> bool:
     """Return whether another process of this machine leads on a database, and is alive."""
     found = database.read(leadership.current)
     address = None if found is None else parsed(found.address)
-    is_here = address is not None and address.machine == this_machine() and bool(address.path)
-    return address is not None and is_here and listens(address.path)
+    if address is None or address.machine != this_machine() or not address.path:
+        return False
+    return listens(address.path)
 
 
 class Leadership:

@@ -97,6 +97,9 @@ async def forwarded(leadership: Leadership, call: Call) -> Answer | None:
     # A zone parent's identity is bound to its connection with this process.
     if stays or call.context.hop is not None or leadership.is_leading:
         return None
+    if not leadership.is_forwarding:
+        metrics.FORWARDED.labels("kept").inc()
+        return None
     if route.new_ids is not None:
         call.new_ids = route.new_ids(call)
     begun_s = time.perf_counter()

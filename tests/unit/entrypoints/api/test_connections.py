@@ -67,12 +67,14 @@ def answered(
     async def app(_scope: Any, _receive: Any, send: Send) -> None:
         await tell(send)
 
+    return served(app, request)
+
+
+def served(app: Any, request: bytes, **default_headers: bytes) -> tuple[list[bytes], bool]:
+    """The pieces of an application's answer, and whether the connection was closed."""
+
     async def talk() -> tuple[list[bytes], bool]:
-        config = PatientConfig(app, 5.0, 1_000, access_log=False)
-        config.load()
-        wire = Wire()
-        connection = Connection(config, ServerState(), {})
-        connection.connection_made(wire)
+        connection, wire = connected(app, **default_headers)
         connection.data_received(request)
         while connection.tasks:
             await asyncio.sleep(0)
@@ -82,6 +84,18 @@ def answered(
         return wire.pieces, is_closed
 
     return asyncio.run(talk())
+
+
+def connected(app: Any, **default_headers: bytes) -> tuple[Connection, Wire]:
+    """A new connection of a client to an application, in the running event loop."""
+    config = PatientConfig(app, 5.0, 1_000, access_log=False)
+    config.load()
+    state = ServerState()
+    state.default_headers = [(name.encode(), text) for name, text in default_headers.items()]
+    wire = Wire()
+    connection = Connection(config, state, {})
+    connection.connection_made(wire)
+    return connection, wire
 
 
 def head(method: str, more: str = "") -> bytes:

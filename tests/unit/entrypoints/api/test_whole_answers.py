@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
-from uvicorn.server import ServerState
 
 from innkeeper.entrypoints.api.asgi import Application, AsgiRequest, AsgiResponse, PathTable
-from innkeeper.entrypoints.api.connections import ARRIVING, Connection, PatientConfig
-from tests.unit.entrypoints.api.test_connections import Wire, head
+from innkeeper.entrypoints.api.connections import ARRIVING
+from tests.unit.entrypoints.api.test_connections import connected, head, served
 
 LOCATION = {"x-openstack-request-id": "req-1", "location": "http://here/1", "vary": "a, b"}
 
@@ -26,24 +26,7 @@ def talk(request: bytes, answer: AsgiResponse, *, is_whole: bool) -> tuple[list[
             del request.scope[ARRIVING]
         return answer
 
-    async def run() -> tuple[list[bytes], bool]:
-        app = Application(PathTable(), handler, _nothing, _nothing)
-        config = PatientConfig(app, 5.0, 1_000, access_log=False)
-        config.load()
-        state = ServerState()
-        state.default_headers = [(b"date", b"now")]
-        wire = Wire()
-        connection = Connection(config, state, {})
-        connection.connection_made(wire)
-        connection.data_received(request)
-        while connection.tasks:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        is_closed = wire.is_closed
-        connection.connection_lost(None)
-        return wire.pieces, is_closed
-
-    return asyncio.run(run())
+    return served(Application(PathTable(), handler, _nothing, _nothing), request, date=b"now")
 
 
 async def _nothing() -> None:
@@ -123,11 +106,7 @@ def test_a_client_that_left_gets_nothing() -> None:
             return AsgiResponse(200, b"{}", {})
 
         app = Application(PathTable(), handler, _nothing, _nothing)
-        config = PatientConfig(app, 5.0, 1_000, access_log=False)
-        config.load()
-        wire = Wire()
-        connection = Connection(config, ServerState(), {})
-        connection.connection_made(wire)
+        connection, wire = connected(app)
         connection.data_received(head("GET"))
         await begun.wait()
         wire.close()
@@ -137,3 +116,21 @@ def test_a_client_that_left_gets_nothing() -> None:
         return wire.pieces
 
     assert asyncio.run(run()) == []
+
+
+def test_a_layer_around_the_application_sees_the_answer() -> None:
+    async def handler(_: AsgiRequest) -> AsgiResponse:
+        return AsgiResponse(200, b"{}", {})
+
+    inner = Application(PathTable(), handler, _nothing, _nothing)
+
+    async def layer(scope: Any, receive: Any, send: Any) -> None:
+        async def marked(message: Any) -> None:
+            if "headers" in message:
+                message["headers"] = [*message["headers"], (b"x-layer", b"passed")]
+            await send(message)
+
+        await inner(scope, receive, marked)
+
+    pieces, _ = served(layer, head("GET"))
+    assert b"x-layer: passed\r\n" in b"".join(pieces)
