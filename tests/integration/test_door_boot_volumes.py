@@ -103,6 +103,11 @@ def is_settled(at: Door, token: str) -> bool:
     return all(each["bottom_id"] for each in found)
 
 
+def are_attached(at: Door, token: str) -> bool:
+    """Whether all volumes of a project are attached. A pod shows them before they are."""
+    return all(each["attachments"] for each in volumes(at, token))
+
+
 def gone(at: Door, token: str, uuid: str) -> bool:
     """Whether a server is gone."""
     return at.send("GET", f"{COMPUTE}/servers/{uuid}", token=token).status_code == 404
@@ -123,6 +128,7 @@ def test_new_volumes_of_servers_count_at_once_and_are_found(at: Door) -> None:
     assert fast["user_id"] == "u"
     usage = at.ask("GET", f"{VOLUME}/os-quota-sets/boots?usage=true", token="admin")["quota_set"]
     assert usage["gigabytes_fast"]["in_use"] == SIZE_GB
+    wait_for("the volumes are attached", lambda: are_attached(at, token))
     for each in attached:
         shown = at.ask("GET", f"{VOLUMES}/{each}", token=token)["volume"]
         assert shown["attachments"][0]["server_id"] == uuid
@@ -143,6 +149,7 @@ def test_new_volumes_of_several_servers_are_told_apart(at: Door) -> None:
     assert used(at, token) == (4, 2 * (SIZE_GB + 1))
     wait_for("the volumes are known", lambda: is_settled(at, token))
     assert sorted(each["size"] for each in volumes(at, token)) == [1, 1, SIZE_GB, SIZE_GB]
+    wait_for("the volumes are attached", lambda: are_attached(at, token))
     servers = {each["attachments"][0]["server_id"] for each in volumes(at, token)}
     listed = at.ask("GET", f"{COMPUTE}/servers", token=token)["servers"]
     assert servers == {each["id"] for each in listed}
