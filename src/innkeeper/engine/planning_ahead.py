@@ -5,7 +5,7 @@ writer thread hands both over as its last step before a commit, and takes them b
 step with either. Nothing is answered earlier, since a plan writes nothing.
 
 If no boot waits, or if the last flush was quick, nothing is handed over. So a boot alone is not
-delayed, and nobody pays for two more switches between threads without a gain.
+delayed, and no boot pays for two more switches between threads without a gain.
 """
 
 from __future__ import annotations

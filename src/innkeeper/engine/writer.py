@@ -162,7 +162,7 @@ class Writer:
         return cast("asyncio.Future[T]", future)
 
     def hasten(self) -> None:
-        """Execute the deferred commands now, because somebody waits for them."""
+        """Execute the deferred commands now, because a request waits for them."""
         # If the queue is full, a command that waits takes them along.
         with suppress(Unavailable):
             if self._deferred:
@@ -212,7 +212,7 @@ class Writer:
                 self._is_at_work = False
                 batch = []
         finally:
-            # Whatever ended the thread, nothing else would ever answer these commands.
+            # Whatever ended the thread, no other code would answer these commands.
             self._has_ended = True
             self._planner.stop()
             self._refuse([*batch, *self._waiting.drain(), *_all_of(self._deferred)])
@@ -249,7 +249,7 @@ class Writer:
         if unwanted:
             self._drop(unwanted)
         if self._deferred and (self._is_stopping or any(e.command.is_writing for e in wanted)):
-            # Taken last, so that those are here that were deferred before any of the others came.
+            # Taken last, to include all that was deferred before one of the others arrived.
             return [*_all_of(self._deferred), *wanted]
         return wanted
 

@@ -173,10 +173,10 @@ STEADY_FILTERS: tuple[tuple[str, str, Callable[[Pools], Mask]], ...] = (
     ("PoolUpFilter", "no enabled host with a live agent can reach the pool", _are_up),
     ("PoolDedicationFilter", "the pool is the disk of a dedicated host", _are_general),
     ("PoolAvailabilityZoneFilter", "the pool is in another availability zone", _are_in_zone),
-    ("PoolTraitsFilter", "the pool has not the traits of the volume type", _have_traits),
+    ("PoolTraitsFilter", "the traits of the pool do not match the volume type", _have_traits),
     (
         "PoolCapabilitiesFilter",
-        "the pool has not the capabilities of the volume type",
+        "the capabilities of the pool do not match the volume type",
         _have_capabilities,
     ),
     (

@@ -1,7 +1,7 @@
 """Finds the smallest fleet that places all servers of a workload, and a lower bound of its size.
 
-Source: cell compaction in the literature on clusters. The smallest number of
-hosts for a workload says more about a policy than the utilization of a fleet of fixed size.
+Source: cell compaction in the literature on clusters. The smallest number of hosts for a workload
+says more about a policy than the utilization of a fleet of fixed size.
 
 Always true: the fleet that is found places all servers. With one host fewer, it does not.
 May be false: that no smaller fleet places all servers. Success is not monotonic in the number of

@@ -1,4 +1,4 @@
-"""Places servers in a tree of zones, as zones do that ask each other over HTTP.
+"""Places servers in a tree of zones, like zones that ask each other over HTTP.
 
 A zone plans a request on its own hosts, and asks its child zones for their offers. An *offer* is
 one server on one host, with a weight. The zone applies the child's offset and scale to the weights
