@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -12,13 +13,14 @@ import yaml
 from docs import generate
 from innkeeper.engine import metrics
 from innkeeper.entrypoints.api import metrics as api_metrics
-from tests.tidy.tree import ROOT
+from tests.tidy.tree import ROOT, python_files
 
 RULES = ROOT / "ops" / "innkeeper.rules.yml"
 DASHBOARD = ROOT / "ops" / "innkeeper-dashboard.json"
 PAGE = ROOT / "docs" / "operations" / "monitoring.md"
 LIST = ROOT / "docs" / "operations" / "watching.md"
 METRIC = re.compile(r"\b(?:innkeeper|process|python)_\w+")
+LEVELS = ("info", "warning", "error")
 OF_A_HISTOGRAM = ("_bucket", "_count", "_sum")
 TYPE = re.compile(r"^# TYPE (\w+) (\w+)$", re.MULTILINE)
 
@@ -92,6 +94,40 @@ def test_the_page_about_audits_names_every_invariant() -> None:
     text = generate.AUDIT_PAGE.read_text(encoding="utf-8")
     assert text == generate.with_invariants(text), "Run `make reference`."
     assert "`over-capacity`" in text
+
+
+def logged_events() -> set[str]:
+    """The events of all log lines of the program and its agent."""
+    return {
+        str(node.args[0].value)
+        for file in python_files("src")
+        for node in ast.walk(file.tree())
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in LEVELS
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "LOG"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
+
+
+def test_every_event_of_the_log_is_explained() -> None:
+    pages = (ROOT / "docs").glob("*/*.md")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    assert {name for name in logged_events() if f"`{name}`" not in text} == set()
+
+
+def test_every_explained_event_is_logged() -> None:
+    _, table = LIST.read_text(encoding="utf-8").split("| Event | Level | Meaning |\n")
+    told = {
+        name
+        for line in table.split("\n\n")[0].splitlines()
+        for name in re.findall(r"`(\w+)`", line.split(" | ")[0])
+    }
+    assert told
+    source = "\n".join(file.text for file in python_files("src"))
+    assert {name for name in told if f'"{name}"' not in source} == set()
 
 
 def test_panels_do_not_lie_over_each_other() -> None:

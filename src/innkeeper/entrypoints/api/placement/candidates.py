@@ -59,7 +59,7 @@ async def index(call: Call) -> Answer:
     found, body = await call.site.engine.find(query, view)
     if found.is_cut:
         LOG.warning(
-            "allocation candidates cut: a search came to its bound",
+            "candidates_cut",
             request_id=call.context.request_id,
             max_allocation_candidates=call.site.settings.placing.max_allocation_candidates,
             candidates=len(found.candidates),
