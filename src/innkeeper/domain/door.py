@@ -84,7 +84,7 @@ class DoorRequest:
 
 @dataclass(frozen=True, slots=True)
 class PodResource:
-    """A server or volume as its pod tells it.
+    """A server or volume as its pod reports it.
 
     ``project_id`` is that of the door: the name of the project in the pod. ``mark`` is that of the
     create. ``amounts`` is ``None`` if the pod does not tell them, or while they may change. A

@@ -60,7 +60,7 @@ AMOUNTS = _invariant(
     "wrong-amounts-in-pod",
     "a server or volume counts against the quota with the amounts that it has in its pod",
     _BY_ITSELF,
-    "counts the amounts that the pod tells",
+    "counts the amounts that the pod reports",
 )
 INVARIANTS: Mapping[PodFault, Invariant] = {
     PodFault.LOST: LOST,

@@ -50,7 +50,7 @@ WRONG_BELOW = _invariant(
     "wrong-below",
     "a server in a child zone counts with the amounts that it has there",
     "Wait for the periodic repair.",
-    "counts the amounts that the child zone tells",
+    "counts the amounts that the child zone reports",
 )
 UNKNOWN_MAX = 20_000
 """How many servers a child may have for this zone that this zone does not know."""

@@ -1,4 +1,4 @@
-"""Compare the routings of a pod with what the pod tells, and repair the routings.
+"""Compare the routings of a pod with what the pod reports, and repair the routings.
 
 Always true: a repair changes only routings, never a pod. It first looks whether the routing is
 still what was compared. A resource is adopted only if it has the door's mark, or is a volume that
