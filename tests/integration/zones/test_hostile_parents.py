@@ -20,7 +20,7 @@ from tests.support.databases import DATABASES
 from tests.support.hostile_zones import BEST, ZONE_ID, hostile_zone
 from tests.support.running import running
 from tests.support.several import UNLIMITED, several
-from tests.support.zone_parent_worlds import KEY, SETTINGS, World, built, furnish, world_in
+from tests.support.zone_parent_worlds import KEY, SETTINGS, World, act, built, furnish, world_in
 from tests.support.zone_parents import COMPUTE, FLAVOR, change, parent_of, told, wanted
 
 pytestmark = pytest.mark.timeout(300)
@@ -224,6 +224,15 @@ def test_definitions_of_a_parent_are_bounded(world: World) -> None:
             entries = {} if more is None else {"entries": more}
             body = {"server": wanted(), "zone": {**zone, **entries}}
             assert world.up.ask("POST", path, body).status_code == httpx.codes.BAD_REQUEST, fields
+
+
+def test_a_resize_does_not_use_a_flavor_of_this_zone(world: World) -> None:
+    (uuid,) = built(world.up)
+    flavor = {"name": "large", "id": "large", "ram": 64, "vcpus": 64, "disk": 1}
+    assert world.kid.call("POST", f"{COMPUTE}/flavors", "admin", json={"flavor": flavor}).is_success
+    answer = act(world.up, uuid, "resize", {"flavorRef": "large"})
+    assert answer.status_code == httpx.codes.BAD_REQUEST
+    assert "must describe the flavor" in answer.text
 
 
 def test_a_password_that_is_lost_here_shuts_out_its_own_parent_only(world: World) -> None:

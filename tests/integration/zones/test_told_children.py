@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from innkeeper.domain.zone_tree import ZoneServerState
+from innkeeper.systems.zones import remote
 from tests.support.hostile_zones import HostileZone, hostile_zone, http
 from tests.support.running import Running, running
 
@@ -34,7 +36,7 @@ class Pair:
 
     def ask(self, method: str, path: str, token: str = USER, **more: Any) -> httpx.Response:
         """Call the zone's Compute API."""
-        headers = {"openstack-api-version": NEWEST}
+        headers = {"openstack-api-version": NEWEST, "content-type": "application/json"}
         path = f"/compute/v2.1{path}"
         answer: httpx.Response = self.zone.call(method, path, token, headers=headers, **more)
         assert answer.status_code != httpx.codes.INTERNAL_SERVER_ERROR, (path, answer.text)
@@ -96,7 +98,7 @@ def running_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         totals = {"VCPU": {"total": 640}, "MEMORY_MB": {"total": 65536}, "DISK_GB": {"total": 999}}
         host = {"name": OWN_HOST, "host_ip": ADDRESS, "inventories": totals}
         made.good("PUT", f"/os-agents/{agent}/hosts", "admin", json={"hosts": [host]})
-        for name, vcpus in (("v1", 1), ("v9", 9), ("v99", 99)):
+        for name, vcpus in (("v1", 1), ("v9", 9), ("v101", 101)):
             flavor = {"name": name, "id": name, "ram": 64, "vcpus": vcpus, "disk": 1}
             made.good("POST", "/flavors", "admin", json={"flavor": flavor})
         link = {"name": "odd", "api_url": child.api_url, "username": "up", "password": "x"}
@@ -196,7 +198,7 @@ def test_a_resize_carries_the_flavor_and_its_quota_comes_back(pair: Pair) -> Non
     assert resize("v1").status_code == httpx.codes.CONFLICT
     assert cores() == before + 8, "the larger flavor counted already"
     pair.child.asked.clear()
-    for odd in (resize("v99"), resize("nine"), resize("v9", zone={"flavor": flavor})):
+    for odd in (resize("v101"), resize("nine"), resize("v9", zone={"flavor": flavor})):
         assert odd.status_code in (httpx.codes.FORBIDDEN, httpx.codes.BAD_REQUEST)
     assert pair.child.asked == []
     assert cores() == before + 8
@@ -205,6 +207,31 @@ def test_a_resize_carries_the_flavor_and_its_quota_comes_back(pair: Pair) -> Non
     for malformed in ('{"resize": 7}', '{"resize": {"flavorRef": {}}}', '{"resize": ', "[]"):
         answer = pair.ask("POST", f"/servers/{uuid}/action", content=malformed)
         assert answer.status_code in (400, 503)
+    pair.child.answers = lambda asked: http(b"", 202)
+    for path, name in (("action", "\\u0072esize"), ("%61ction", "resize")):
+        pair.child.asked.clear()
+        raw = f'{{"{name}": {{"flavorRef": "v9"}}}}'
+        answer = pair.ask("POST", f"/servers/{uuid}/{path}", content=raw)
+        assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+        (told,) = [each.body for each in pair.child.asked]
+        assert told["resize"]["zone"]["flavor"] == flavor
+
+
+def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair) -> None:
+    def instances() -> int:
+        return int(pair.good("GET", "/limits")["limits"]["absolute"]["totalInstancesUsed"])
+
+    pair.boot({})
+    (uuid,) = pair.servers()
+    before = instances()
+    pair.child.answers = lambda asked: http(b"", 202) if "action" in asked.path else None
+    mentions = {"createImage": {"name": "i", "metadata": {"forceDelete": "x"}}}
+    for wanted, is_deleting in ((mentions, False), ({"forceDelete": None}, True)):
+        answer = pair.ask("POST", f"/servers/{uuid}/action", json=wanted)
+        assert answer.status_code == httpx.codes.ACCEPTED, answer.text
+        (row,) = pair.zone.service.database.read(lambda tx: remote.by_uuids(tx, [uuid]))
+        assert (row.state == ZoneServerState.DELETING) is is_deleting
+    assert instances() == before, "it counts until the child says that it is gone"
 
 
 def told(**more: Any) -> Any:
