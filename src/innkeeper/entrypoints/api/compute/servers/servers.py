@@ -109,7 +109,7 @@ async def _tree_page(
         return Answer(200, {"servers": [], **({ZONE: {"keys": []}} if is_for_parent else {})})
     wanted = call.last(KEY_OF)
     if wanted is not None and call.site.neighbours is not None:
-        key = await tree_lists.key_of(call, call.site.neighbours, selected, wanted)
+        key = await tree_lists.told_key(call, call.site.neighbours, selected, wanted)
         return Answer(200, {"servers": [], ZONE: {"key": key}})
     page = await tree_lists.page(call, _one_more(selected), place)
     rows = page.rows[: selected.limit]
@@ -123,7 +123,7 @@ async def _tree_page(
     body: dict[str, Any] = {"servers": shown}
     if is_for_parent:
         body[ZONE] = {
-            "keys": [list(each.key) for each in rows],
+            "keys": [tree_lists.for_parent(call, selected, each.key) for each in rows],
             "flavors": [_flavor_id(each) for each in rows],
             "is_partial": page.is_partial,
             "is_cut": page.is_cut,
