@@ -527,6 +527,20 @@ def test_a_marker_below_is_asked_for_with_care(world: World) -> None:
         assert world.ask("GET", f"/servers?{word}").status_code == httpx.codes.BAD_REQUEST
 
 
+def test_a_disabled_child_is_not_asked_for_a_marker(world: World) -> None:
+    uuid = world.boot_below()
+    (child,) = world.ask("GET", "/zones", "admin").json()["zones"]
+    for enabled, status in ((False, httpx.codes.SERVICE_UNAVAILABLE), (True, httpx.codes.OK)):
+        body = {"zone": {"enabled": enabled}}
+        assert world.ask("PUT", f"/zones/{child['id']}", "admin", json=body).is_success
+        world.child.asked.clear()
+        world.child.answers = lambda asked: http(
+            {"servers": [], "zone": {"key": json.dumps([MOMENT, uuid]), "keys": []}}
+        )
+        assert world.ask("GET", f"/servers?marker={uuid}").status_code == status
+        assert bool(world.child.asked) is enabled
+
+
 def test_children_get_no_filter_that_the_client_may_not_use(world: World) -> None:
     world.boot_below()
     world.child.asked.clear()

@@ -33,6 +33,7 @@ LOG = structlog.get_logger("innkeeper.zones")
 AFTER, KEY_OF = "zone_after", "zone_key_of"
 """The query parameters with which zones ask each other to continue after a sort key, and for the
 sort key of a server."""
+MARKER_AWAY = "The zone that has the marker does not answer."
 
 
 SERVER_BYTES_MAX = 512 * 2**10
@@ -115,20 +116,25 @@ class ServerLists:
         return pages, missing
 
     async def key_of(self, uuid: str, question: ListQuestion) -> str | None:
-        """Return the sort key of a server in a child zone; ``None`` if there is no such server."""
+        """Return the sort key of a server in a child zone; ``None`` if there is no such server.
+
+        Raises :class:`Unavailable`. As for pages, only a child that is enabled and active is asked.
+        """
         home = await self._parts.engine.read(lambda tx: remote.get(tx, uuid))
         if home is None or not _may_list(question, home.project_id):
             return None
         child = await self._tree.children.by_id(home.child_id)
         if child is None:
             return None
+        if not child.zone.is_reachable:
+            raise Unavailable(MARKER_AWAY)
         tree = self._tree.below(question.caller.hop, self._parts.zoning.zone_request_timeout_s)
         query = urlencode([*question.query, (KEY_OF, uuid)])
         try:
             told = await self._ask(child, f"{question.target}?{query}", question, 1, tree)
         except ZoneSilent as error:
             LOG.warning("zone_list_failed", zone=child.zone.name, reason=str(error))
-            raise Unavailable("The zone that has the marker does not answer.") from error
+            raise Unavailable(MARKER_AWAY) from error
         zone = told.get(ZONE)
         key = zone.get("key") if isinstance(zone, Mapping) else None
         return key if isinstance(key, str) else None
