@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -16,6 +17,7 @@ from innkeeper.domain.zone_tree import ZoneServerState
 from innkeeper.systems.zones import remote
 from tests.support.hostile_zones import HostileZone, hostile_zone, http
 from tests.support.running import Running, running
+from tests.support.zone_parents import parent_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -61,6 +63,10 @@ class Pair:
     def told(self, path: str) -> list[Any]:
         """Return the bodies of the requests with this path, relative to the child's address."""
         return [each.body for each in self.child.asked if each.path == path]
+
+    def instances(self) -> int:
+        """Return how many servers count in the quota of the user's project."""
+        return int(self.good("GET", "/limits")["limits"]["absolute"]["totalInstancesUsed"])
 
     def servers(self) -> list[str]:
         """Return the ids of the servers that the zone knows in its child."""
@@ -217,13 +223,32 @@ def test_a_resize_carries_the_flavor_and_its_quota_comes_back(pair: Pair) -> Non
         assert told["resize"]["zone"]["flavor"] == flavor
 
 
-def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair) -> None:
-    def instances() -> int:
-        return int(pair.good("GET", "/limits")["limits"]["absolute"]["totalInstancesUsed"])
+@pytest.mark.parametrize("change", [{"draining": True}, {"enabled": False}])
+def test_entries_that_are_older_than_a_drain_build_nothing(
+    pair: Pair, change: dict[str, Any]
+) -> None:
+    above = parent_of(pair.zone.call, "above")
+    (mine,) = pair.good("POST", "/zones/select", json=body({}))["weights"]
+    (theirs,) = above.offers()
+    (child,) = pair.good("GET", "/zones", "admin")["zones"]
+    path, back = f"/zones/{child['id']}", {"draining": False, "enabled": True}
+    pair.good("PUT", path, "admin", json={"zone": change})
+    pair.child.asked.clear()
+    stale = pair.ask("POST", "/servers", json=body({}, blob=mine["blob"]))
+    assert stale.status_code == httpx.codes.CONFLICT, stale.text
+    uuid = str(uuid4())
+    built = above.build([theirs["blob"]], [uuid])
+    assert built.json()["zone"]["outcomes"] == {uuid: "stale"}
+    assert pair.child.asked == []
+    pair.good("PUT", path, "admin", json={"zone": back})
+    assert pair.ask("POST", "/servers", json=body({}, blob=mine["blob"])).is_success
+    pair.good("DELETE", f"/zones/parents/{above.id}", "admin")
 
+
+def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair) -> None:
     pair.boot({})
     (uuid,) = pair.servers()
-    before = instances()
+    before = pair.instances()
     pair.child.answers = lambda asked: http(b"", 202) if "action" in asked.path else None
     mentions = {"createImage": {"name": "i", "metadata": {"forceDelete": "x"}}}
     for wanted, is_deleting in ((mentions, False), ({"forceDelete": None}, True)):
@@ -231,7 +256,7 @@ def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair
         assert answer.status_code == httpx.codes.ACCEPTED, answer.text
         (row,) = pair.zone.service.database.read(lambda tx: remote.by_uuids(tx, [uuid]))
         assert (row.state == ZoneServerState.DELETING) is is_deleting
-    assert instances() == before, "it counts until the child says that it is gone"
+    assert pair.instances() == before, "it counts until the child says that it is gone"
 
 
 def told(**more: Any) -> Any:

@@ -199,8 +199,8 @@ class TreeBooter:
         for place, each in offers.items():
             if isinstance(each.place, ChildEntry):
                 by_child.setdefault(each.place.child_uuid, {})[place] = each.place.sealed
-        known = {each.zone.uuid: each for each in await self._tree.children.every()}
-        below = [(known[uuid], some) for uuid, some in by_child.items() if uuid in known]
+        takers = await self._tree.takers()
+        below = [(takers[uuid], some) for uuid, some in by_child.items() if uuid in takers]
         if below:
             made = await self._tree.definitions_of(boot)
             if not await self._begin(boot, below, made, progress):

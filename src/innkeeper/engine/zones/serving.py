@@ -110,17 +110,17 @@ class ParentRequests:
         made, now = boot.request.definitions, self._parts.clock()
         if not below or made is None or self._tree.hops_left(boot.hop) <= 0:
             return []
-        known = {each.zone.uuid: each for each in await self._tree.children.every()}
+        takers = await self._tree.takers()
         return [
             PartBelow(
-                known[uuid],
+                takers[uuid],
                 made,
                 entries,
                 [
                     # The zone where the request came in decides on the batch.
                     building.begun(
                         ServerId(each.server_id),
-                        known[uuid],
+                        takers[uuid],
                         boot.request,
                         made,
                         batch_min=0,
@@ -130,7 +130,7 @@ class ParentRequests:
                 ],
             )
             for uuid, entries in below.items()
-            if uuid in known
+            if uuid in takers
         ]
 
     def _opened(
