@@ -15,7 +15,7 @@ import pytest
 
 from innkeeper.domain.zone_tree import ZoneServerState
 from innkeeper.systems.zones import remote
-from tests.support.hostile_zones import HostileZone, hostile_zone, http
+from tests.support.hostile_zones import Asked, HostileZone, hostile_zone, http, ids_in
 from tests.support.running import Running, running
 from tests.support.zone_parents import parent_of
 
@@ -243,6 +243,29 @@ def test_entries_that_are_older_than_a_drain_build_nothing(
     pair.good("PUT", path, "admin", json={"zone": back})
     assert pair.ask("POST", "/servers", json=body({}, blob=mine["blob"])).is_success
     pair.good("DELETE", f"/zones/parents/{above.id}", "admin")
+
+
+def test_an_entry_that_a_child_cannot_use_counts_no_server(pair: Pair) -> None:
+    def answer(asked: Asked) -> bytes | None:
+        if (asked.method, asked.path) != ("POST", "/servers"):
+            return None
+        return http({"zone": {"outcomes": dict.fromkeys(ids_in(asked.body), "stale")}}, 202)
+
+    before = pair.instances()
+    (offer,) = pair.good("POST", "/zones/select", json=body({}))["weights"]
+    pair.child.answers = answer
+    for _ in range(2):
+        stale = pair.ask("POST", "/servers", json=body({}, blob=offer["blob"]))
+        assert stale.status_code == httpx.codes.CONFLICT
+        assert "no longer available" in stale.text
+        assert pair.instances() == before
+    pair.child.answers = lambda asked: b"" if asked.path in ("/servers", "/zones/undo") else None
+    silent = pair.ask("POST", "/servers", json=body({}, blob=offer["blob"]))
+    assert silent.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    assert pair.instances() == before + 1, "the child may have it"
+    (asked,) = [each for each in pair.child.asked if each.path == "/zones/undo"]
+    (row,) = pair.zone.service.database.read(lambda tx: remote.by_uuids(tx, asked.body["servers"]))
+    assert (row.state, row.batch_min) == (ZoneServerState.UNDOING, 0), "the repair asks again"
 
 
 def test_a_forced_delete_frees_the_quota_once_the_child_has_no_server(pair: Pair) -> None:

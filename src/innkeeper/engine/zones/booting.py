@@ -172,9 +172,10 @@ class TreeBooter:
             await self._build(boot, {0: PlacedOffer(0.0, "", place)}, progress)
         except AlreadyExists as error:
             raise Conflict(zone_servers.ENTRY_IN_USE) from error
-        if progress.ids != [server_id]:
-            raise Unavailable("The zone of this entry does not answer. Ask for another plan.")
         if not progress.below:
+            await self._give_up(progress)
+            if progress.ids != [server_id]:
+                raise Unavailable("The zone of this entry does not answer. Ask for another plan.")
             raise EntryStale("The child zone could not use the entry.")
         now, until = parts.clock(), opened.expires_at
         if not await parts.engine.write(
@@ -344,6 +345,17 @@ class TreeBooter:
         if not progress.rows and not progress.own:
             return
         await self.undo(progress.rows, progress.own_ids)
+
+    async def _give_up(self, progress: Progress) -> None:
+        """Decide that no server is built. Of those without an answer, the repair takes care."""
+        if not progress.others:
+            return
+
+        def decide(tx: Tx) -> None:
+            remote.decide(tx, progress.doubtful)
+            zone_servers.forget(tx, progress.gone)
+
+        await self._parts.engine.write(decide, len(progress.others))
 
     async def _decide(self, boot: TreeBoot, progress: Progress) -> Booted:
         """Keep the servers that are built, if they are enough, and undo them otherwise."""
