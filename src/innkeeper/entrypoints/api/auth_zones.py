@@ -20,6 +20,7 @@ from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.ids import Clock
 from innkeeper.domain.zone_tree import Hop
 from innkeeper.engine.engine import Engine
+from innkeeper.engine.zones import links
 from innkeeper.entrypoints.api.routing import Route
 from innkeeper.entrypoints.api.site import Authenticator
 from innkeeper.entrypoints.api.token_cache import Epoch
@@ -52,6 +53,8 @@ _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 IDS = frozenset({"tenant_id", "project_id", "user_id"})
 """The keys of ids that have the prefix of a parent."""
+OF_USERS = links.OF_USERS | {"meta"}
+"""The keys of what users wrote, with names that they chose. A parent gets it unchanged."""
 
 
 class ZonesAuthenticator:
@@ -152,7 +155,7 @@ def remove_prefix(body: Any, prefix: str) -> None:
         for key, value in body.items():
             if key in IDS and isinstance(value, str):
                 body[key] = value.removeprefix(prefix)
-            else:
+            elif key not in OF_USERS:
                 remove_prefix(value, prefix)
 
 

@@ -188,6 +188,12 @@ def test_the_prefix_is_removed_from_ids_only() -> None:
             "list": [{"project_id": "down:lab"}, {"project_id": "up:lab"}, 7, None],
         }
     }
+    written = {"user_id": "up:ann", "project_id": "up:lab"}
+    for key in ("metadata", "meta"):
+        shown = {"server": {key: dict(written), "links": [dict(written)]}}
+        remove_prefix(shown, "up:")
+        assert shown["server"][key] == written, "a user wrote it"
+        assert shown["server"]["links"] == [{"user_id": "ann", "project_id": "lab"}]
     assert without_prefix(b"no JSON", "up:") == b"no JSON"
     remove_prefix(body, "up:")
     assert body == expected
