@@ -157,6 +157,8 @@ class ZoneTree:
 
     async def reach_of(self, request: BootRequest) -> Reach:
         """Return which children a plan for a request asks."""
+        if not request.is_across_zones:
+            return reach.THIS_ZONE
         if not request.hints and request.forced_host is None:
             return reach.EVERYWHERE
         return await self.parts.engine.read(lambda tx: reach.of(tx, request))

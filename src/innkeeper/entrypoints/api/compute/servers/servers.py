@@ -13,12 +13,7 @@ from innkeeper.domain.listing import ServerSelection
 from innkeeper.engine.transactions import Tx
 from innkeeper.engine.zones.listing import KEY_OF
 from innkeeper.engine.zones.tree_request import ZONE
-from innkeeper.entrypoints.api.compute.servers import (
-    devices,
-    tree_boots,
-    tree_lists,
-    volume_attachments,
-)
+from innkeeper.entrypoints.api.compute.servers import tree_boots, tree_lists, volume_attachments
 from innkeeper.entrypoints.api.compute.servers import view as servers_view
 from innkeeper.entrypoints.api.compute.servers.access import found, found_whole
 from innkeeper.entrypoints.api.compute.servers.acting import in_words, initiator
@@ -40,11 +35,7 @@ async def create(call: Call) -> Answer:
     body, request = await checked_body(call)
     if body.zone is not None:
         return await tree_boots.build_entries(call, body.zone, request)
-    volumes = devices.volumes_of(body.devices)
-    if volumes:
-        booted = await devices.booted(call, request, volumes, call.site.engine.boot)
-    else:
-        booted = await tree_boots.booted(call, body, request)
+    booted = await tree_boots.booted(call, body, request)
     if body.is_batch_id_wanted:
         return Answer(202, {"reservation_id": booted.batch_id})
     server_id = booted.server_ids[0]
