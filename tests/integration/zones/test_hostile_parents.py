@@ -185,6 +185,30 @@ def test_a_parent_cannot_hide_zones_from_another_one(world: World) -> None:
         assert world.kid.call("DELETE", path).status_code == httpx.codes.NO_CONTENT
 
 
+def test_a_server_below_is_not_built_here_a_second_time(world: World) -> None:
+    with hostile_zone() as leaf:
+        fields = {"name": "leaf", "api_url": leaf.api_url, "username": "up", "password": "x"}
+        added = world.kid.call("POST", f"{COMPUTE}/zones", "admin", json={"zone": fields})
+        assert added.status_code == OK, added.text
+        below = world.up.offers()
+        assert below[0]["weight"] == BEST
+        uuid = str(uuid4())
+        for sealed, outcome in ((below[0]["blob"], "built"), (own_offer(world), "stale")):
+            answer = world.up.build([sealed], [uuid])
+            assert answer.json()["zone"]["outcomes"] == {uuid: outcome}
+        assert world.up.undo(uuid) == [uuid]
+        assert not world.seen(uuid)
+        path = f"{COMPUTE}/zones/{added.json()['zone']['id']}"
+        assert world.kid.call("DELETE", path).status_code == httpx.codes.NO_CONTENT
+
+
+def own_offer(world: World) -> str:
+    """Return an entry for a host of the zone itself, as the parent gets it."""
+    offers = world.up.offers(visited=[ZONE_ID])
+    assert offers[0]["weight"] > BEST
+    return str(offers[0]["blob"])
+
+
 def test_a_parent_cannot_fill_the_database_with_servers_to_undo(world: World) -> None:
     """Each unknown id is remembered for a while, so that no late request builds it."""
     flooding, quiet = world.parent(), world.parent()
