@@ -14,6 +14,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from innkeeper.domain import hops
 from innkeeper.engine.zones.serving import UNDONE_MAX
 from innkeeper.wiring import DATABASE_FILE
 from tests.support.databases import DATABASES
@@ -57,6 +58,16 @@ def test_a_token_is_for_one_request(world: World) -> None:
     assert world.up.present(token, "POST", path, body).status_code == REFUSED
     foreign = world.other.token("POST", path, body)
     assert world.up.present(foreign, "POST", path, body).status_code == MISSING
+
+
+def test_a_list_may_have_as_long_a_query_as_here(world: World) -> None:
+    values = "&".join(f"{name}={'x' * 1000}" for name in ("name", "tags", "not-tags", "hostname"))
+    path = f"/servers?{values}&{values}&{values}&{values}"
+    token = world.up.token("GET", path)
+    assert len(token) < hops.LENGTH_MAX < len(path)
+    assert world.up.present(token, "GET", path).json()["servers"] == []
+    other = world.up.present(token, "GET", path.replace("x", "y", 1))
+    assert other.status_code == REFUSED
 
 
 def test_a_request_to_build_is_accepted_once(world: World) -> None:
