@@ -106,12 +106,9 @@ class TreeBooter:
         if begun is None:
             return wanted
         progress.begun_at = now
-        tree = self._tree.below(boot.hop, parts.zoning.zone_request_timeout_s)
-        placed = await building.place(parts.client, child, boot, begun.definitions, begun.ids, tree)
-        if placed.is_refused:
-            self._tree.children.note_refusal(child.zone)
+        outcomes = await passing.place(self._tree, boot, child, begun)
         places: dict[str, int] = {each: place for place, each in enumerate(begun.ids)}
-        await self._note(boot, child, placed.outcomes, places, progress)
+        await self._note(boot, child, outcomes, places, progress)
         if progress.gone and not progress.doubtful:
             # A plan that follows must find their quota.
             gone, progress.gone = progress.gone, []
