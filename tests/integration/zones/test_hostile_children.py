@@ -373,6 +373,7 @@ def _page(rows: list[Any], keys: list[Any] | None = None, **more: Any) -> bytes:
 def test_a_child_lists_only_servers_that_it_has(world: World) -> None:
     uuid, foreign = world.boot_below(), world.boot_below(OTHER)
     world.child.answers = lambda asked: http({}, 500)
+    assert world.boot().is_success, "on a host of the zone itself"
     mine = world.listed()
     assert mine["is_partial"]
     own = [each["id"] for each in mine["servers"]]
@@ -391,6 +392,12 @@ def test_a_child_lists_only_servers_that_it_has(world: World) -> None:
         assert sorted(each["id"] for each in old["servers"]) == sorted([uuid, *own])
     everything = world.listed("?all_tenants=1", "admin")["servers"]
     assert {uuid, foreign} <= {each["id"] for each in everything}
+    stranger = str(uuid4())
+    for status, is_shown in (("ACTIVE", False), ("DELETED", True)):
+        page = _page([_row(stranger, status=status)])
+        world.child.answers = lambda asked, page=page: page  # type: ignore[misc]
+        changed = world.listed("?changes-since=2020-01-01T00:00:00Z")["servers"]
+        assert (stranger in [each["id"] for each in changed]) is is_shown, status
 
 
 def test_an_odd_list_costs_only_the_childs_servers(world: World) -> None:

@@ -18,6 +18,7 @@ import structlog
 from innkeeper.clients import zones
 from innkeeper.clients.zone_wire import ANSWER_BYTES_MAX, ZoneSilent
 from innkeeper.clients.zones import ZoneRequest
+from innkeeper.domain.compute import Status
 from innkeeper.domain.errors import Unavailable
 from innkeeper.domain.identity import RequestContext
 from innkeeper.domain.zone_tree import TreeRequest, ZoneServer
@@ -229,6 +230,7 @@ def _is_there(
     if known is None:
         # This zone forgot the servers that are deleted.
         is_wanted = not isinstance(told, str) or _may_list(question, told)
-        return question.with_deleted and is_wanted
+        is_deleted = row.shown.get("status", Status.DELETED) == Status.DELETED
+        return question.with_deleted and is_deleted and is_wanted
     is_theirs = known.child_id == child.zone.id and told in (None, known.project_id)
     return is_theirs and _may_list(question, known.project_id)
