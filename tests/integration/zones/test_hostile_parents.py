@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from innkeeper.domain import hops
+from innkeeper.domain.slices import Scheduling
 from innkeeper.engine.zones.serving import UNDONE_MAX
 from innkeeper.wiring import DATABASE_FILE
 from tests.support.databases import DATABASES
@@ -68,6 +69,17 @@ def test_a_list_may_have_as_long_a_query_as_here(world: World) -> None:
     assert world.up.present(token, "GET", path).json()["servers"] == []
     other = world.up.present(token, "GET", path.replace("x", "y", 1))
     assert other.status_code == REFUSED
+
+
+def test_a_parent_with_a_larger_limit_gets_as_many_offers_as_a_boot_may_have(world: World) -> None:
+    most = Scheduling().servers_per_request_max
+    assert len(world.up.offers(most + 1)) == most
+    least = {"server": wanted(min_count=most + 1, max_count=most + 1), "zone": told()}
+    assert len(world.up.ask("POST", "/zones/select", least).json()["weights"]) == most
+    ids = [str(uuid4()) for _ in range(most + 1)]
+    counts = {"min_count": 1, "max_count": len(ids)}
+    body = {"server": wanted(**counts), "zone": told(servers=ids)}
+    assert world.up.ask("POST", "/servers", body).status_code == httpx.codes.BAD_REQUEST
 
 
 def test_a_request_to_build_is_accepted_once(world: World) -> None:

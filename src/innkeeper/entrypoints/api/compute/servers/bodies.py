@@ -221,7 +221,6 @@ def boot_request(call: Call, body: ServerCreateRequest) -> BootRequest:
         access_ip_v6=checked_address("accessIPv6", body.access_ip_v6, 6),
         definitions=told,
         is_volume_backed=devices.is_volume_backed(body.devices),
-        # Volumes are in pools of this zone.
         is_across_zones=told is not None or (_has_tree(call) and not has_volumes),
         is_repeat=call.is_repeat,
     )
@@ -279,6 +278,9 @@ def _counts(call: Call, body: ServerCreateRequest) -> tuple[int, int]:
     if count_min > count_max:
         raise Invalid("min_count must be <= max_count")
     most = call.site.settings.scheduling.servers_per_request_max
+    if body.zone is not None and "servers" not in body.zone:
+        # A zone parent may have a larger limit. It gets offers for as many as are allowed here.
+        count_min, count_max = min(count_min, most), min(count_max, most)
     if count_max > most:
         raise Invalid(f"max_count must be <= {most}")
     longest = max(len(body.name), len(body.hostname or "")) + len(f"-{count_max}")
