@@ -131,7 +131,8 @@ def taken(tx: Tx, uuids: Collection[str], project_id: str, *, here: Collection[s
     # New ids have no rows, and to look only for the ids themselves is quick.
     own = server_rows.alive(tx, ever_here(tx, uuids))
     below = remote.by_uuids(tx, uuids)
-    owners = {each.uuid: each.project_id for each in (*own, *below)}
+    owners = {each.uuid: each.project_id for each in own}
+    owners |= {each.uuid: each.project_id for each in below}
     theirs = {str(uuid) for uuid, owner in owners.items() if owner != project_id}
     return theirs | {str(each.uuid) for each in below if each.uuid in here}
 
